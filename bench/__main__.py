@@ -24,6 +24,7 @@ BENCHMARKS = (
     "authorisation",
     "drivers",
     "hostile",
+    "memory",
 )
 
 

@@ -41,6 +41,7 @@ def build(
     allow_loopback_nodes: bool,
     cache_bytes: str,
     keeping: storekeeping.Options,
+    limits: hosting.Limits,
     additions: asgi.Additions = _NOTHING,
 ) -> hosting.Options:
     """How the API is hosted, with what else it serves; InvalidValueError for an option that makes no sense.
@@ -65,6 +66,7 @@ def build(
             authorization_modes=accessfiles.authorization_modes(authorization_mode),
         ),
         event_ttl=options.seconds(event_ttl, name="--event-ttl"),
+        limits=limits,
         disabled_plugins=options.plugins(disable_admission_plugins),
         admission_configuration=admission_control_config_file,
         audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from drachma import errors
-from drachma.cli import clusters, hostingoptions, options
+from drachma.cli import clusters, hostingoptions, limitoptions, options
 from drachma.node import hardware
 from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.process import components, embedded, hosting, logs, nodeagents, queueingchoice
@@ -50,6 +50,16 @@ def up(
     backup_dir: options.BackupDir = None,
     backup_every: options.BackupEvery = options.DEFAULT_BACKUP_EVERY,
     backup_keep: options.BackupKeep = options.DEFAULT_BACKUP_KEEP,
+    request_timeout: limitoptions.RequestTimeout = limitoptions.DEFAULT_REQUEST_TIMEOUT,
+    max_requests_inflight: limitoptions.MaxRequestsInflight = limitoptions.DEFAULT_REQUESTS,
+    max_mutating_requests_inflight: limitoptions.MaxMutatingRequestsInflight = limitoptions.DEFAULT_MUTATING_REQUESTS,
+    max_watches: limitoptions.MaxWatches = limitoptions.DEFAULT_WATCHES,
+    max_watches_per_user: limitoptions.MaxWatchesPerUser = limitoptions.DEFAULT_USER_WATCHES,
+    max_connections: limitoptions.MaxConnections = limitoptions.DEFAULT_CONNECTIONS,
+    peer_connections_percent: limitoptions.PeerConnectionsPercent = limitoptions.DEFAULT_PEER_PERCENT,
+    loopback_connections_percent: limitoptions.LoopbackConnectionsPercent = limitoptions.DEFAULT_LOOPBACK_PERCENT,
+    body_timeout: limitoptions.BodyTimeout = limitoptions.DEFAULT_BODY_TIMEOUT,
+    unread_timeout: limitoptions.UnreadTimeout = limitoptions.DEFAULT_UNREAD_TIMEOUT,
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
     pretend_nodes: options.PretendNodes = False,
@@ -123,6 +133,18 @@ def up(
             backup_dir=backup_dir,
             backup_every=backup_every,
             backup_keep=backup_keep,
+        ),
+        limits=limitoptions.build(
+            request_timeout=request_timeout,
+            max_requests_inflight=max_requests_inflight,
+            max_mutating_requests_inflight=max_mutating_requests_inflight,
+            max_watches=max_watches,
+            max_watches_per_user=max_watches_per_user,
+            max_connections=max_connections,
+            peer_connections_percent=peer_connections_percent,
+            loopback_connections_percent=loopback_connections_percent,
+            body_timeout=body_timeout,
+            unread_timeout=unread_timeout,
         ),
         additions=queues.additions.with_kinds(*nodemetrics.KINDS),
     )

@@ -11,6 +11,7 @@ import prometheus_client
 from aiohttp import web
 
 from drachma import errors
+from drachma.listening import webserver
 
 
 @contextlib.asynccontextmanager
@@ -40,14 +41,9 @@ async def serving(
 
     application = web.Application()
     application.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    try:
-        opened = _listen(port)
-        await web.SockSite(runner, opened).start()
+    opened = _listen(port)
+    async with webserver.serving(application, opened):
         yield opened.getsockname()[1]
-    finally:
-        await runner.cleanup()
 
 
 def _listen(port: int) -> socket.socket:

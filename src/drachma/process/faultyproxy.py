@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pathlib
+import socket
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -18,6 +19,7 @@ from aiohttp import web
 from drachma.api import manifest
 from drachma.client import access, credentials, tls
 from drachma.driver.conformance.apifaults import ApiFaults
+from drachma.listening import webserver
 from drachma.runtime import clock
 from drachma.server.wire.serving import Address
 
@@ -25,7 +27,6 @@ _HOP_BY_HOP: Final = frozenset(
     {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "upgrade", "authorization"}
 )
 _LARGEST_BODY: Final = 16 << 20
-_GOODBYE_SECONDS: Final = 1.0
 _ANY_PORT: Final = Address("127.0.0.1", 0)
 
 
@@ -51,17 +52,12 @@ async def serving(reached: access.Access, faults: ApiFaults, *, address: Address
 
         application = web.Application(client_max_size=_LARGEST_BODY)
         application.router.add_route("*", "/{path:.*}", handle)
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        opened = socket.create_server((address.host, address.port), family=family)
         # A watch of a driver that was killed ends with it.
-        runner = web.AppRunner(
-            application, access_log=None, shutdown_timeout=_GOODBYE_SECONDS, handler_cancellation=True
-        )
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, address.host, address.port).start()
+        async with webserver.serving(application, opened, ends_handlers=True):
             host = f"[{address.host}]" if ":" in address.host else address.host
-            yield f"http://{host}:{runner.addresses[0][1]}"
-        finally:
-            await runner.cleanup()
+            yield f"http://{host}:{opened.getsockname()[1]}"
 
 
 async def _passed(

@@ -20,6 +20,8 @@ import msgspec
 
 from drachma import errors
 from drachma.api import gates as feature
+from drachma.listening import budget
+from drachma.listening import limits as ports
 from drachma.process import accessfiles, admissionfiles, apiserver, auditfiles, eventloop, nodebootstrap, storekeeping
 from drachma.runtime import KeyPair, clock
 from drachma.server import flowdefaults, rolereconciliation
@@ -43,6 +45,13 @@ _KUBELET_CLIENT_BINDING: Final = (
 """Permissions that nodes find when they ask about this server, in the notation of the default roles."""
 
 
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits on requests to the API, and on connections to all ports of the process."""
+
+    requests: asgi.Limits = asgi.Limits()
+    ports: ports.Limits = ports.Limits()
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What can be chosen; without ``data`` everything is forgotten when the server stops."""
 
@@ -55,6 +64,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     access: accessfiles.AccessOptions = accessfiles.DEFAULTS
     event_ttl: float = 3600.0
     """For how many seconds events are kept that nobody writes any more."""
+    limits: Limits = Limits()
     disabled_plugins: tuple[str, ...] = ()
     admission_configuration: pathlib.Path | None = None
     audit: auditfiles.AuditOptions = auditfiles.AuditOptions()
@@ -109,6 +119,8 @@ def run(options: Options, *beside: Beside) -> None:
 async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...]) -> None:
     is_kept = options.data is not None
     utc = clock.SystemClock().utc
+    ports.raise_descriptor_limit(options.limits.ports)
+    budget.PROCESS.limit(options.limits.ports)
     keeper = await storekeeping.open_store(folder, options.keeping) if is_kept else None
     store: protocol.Store = keeper.store if keeper is not None else memory.MemoryStore()
     try:
@@ -125,6 +137,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 utc=utc,
                 chance=random.Random(secrets.randbits(256)),
                 gates=options.gates,
+                limits=options.limits.requests,
                 disabled_plugins=options.disabled_plugins,
                 pod_security=admissionfiles.load(options.admission_configuration),
                 access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),

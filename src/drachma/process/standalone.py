@@ -16,7 +16,7 @@ import prometheus_client
 from drachma import errors
 from drachma.api import gates as features
 from drachma.client import access, http
-from drachma.process import components, eventloop, nodeidentity
+from drachma.process import components, eventloop, metricsport, nodeidentity
 from drachma.runtime import Credentials, Surroundings, clock, lease
 
 
@@ -52,10 +52,11 @@ async def _run(component: components.Component, options: Options) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     registry = prometheus_client.CollectorRegistry()
-    if options.metrics_port:
-        prometheus_client.start_http_server(options.metrics_port, "127.0.0.1", registry=registry)
     try:
-        async with http.HttpClient(options.access, time=clock.SystemClock(), manager=options.manager) as client:
+        async with (
+            metricsport.serving(options.metrics_port, registry),
+            http.HttpClient(options.access, time=clock.SystemClock(), manager=options.manager) as client,
+        ):
             surroundings = Surroundings(client, registry=registry, gates=options.gates, credentials=options.credentials)
             async with surroundings.informers, _renewing(options.renewal, client):
                 await _lead(component(surroundings), surroundings, options.lease_name)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from typing import Final
 
 from aiohttp import web
 
+from drachma.listening import webserver
 from drachma.server.access import certificates
-
-_GOODBYE_SECONDS: Final = 1.0
 
 
 def context(files: certificates.Files) -> ssl.SSLContext:
@@ -23,10 +21,5 @@ def context(files: certificates.Files) -> ssl.SSLContext:
 
 async def serve(application: web.Application, opened: socket.socket, by: ssl.SSLContext) -> None:
     """Answers until cancelled."""
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
-    await runner.setup()
-    try:
-        await web.SockSite(runner, opened, ssl_context=by).start()
+    async with webserver.serving(application, opened, context=by):
         await asyncio.Event().wait()
-    finally:
-        await runner.cleanup()

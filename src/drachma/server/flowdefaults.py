@@ -46,7 +46,7 @@ _QUEUE_LENGTH: Final = 50
 
 async def populate(dispatcher: Dispatcher) -> None:
     """Writes what is missing, all of it at once."""
-    missing = [call for document in (*_levels(), *_schemas()) for call in _calls(dispatcher, document)]
+    missing = [call for document in (*levels(), *schemas()) for call in _calls(dispatcher, document)]
     if missing:
         await dispatcher.dispatch_all(missing)
 
@@ -65,7 +65,8 @@ def _calls(dispatcher: Dispatcher, document: Document) -> Iterator[Call]:
         )
 
 
-def _levels() -> Iterator[Document]:
+def levels() -> Iterator[Document]:
+    """Yield the priority levels."""
     for name, spec in prioritylevelconfiguration.MANDATORY.items():
         yield _made("PriorityLevelConfiguration", name, dict(spec))
     for name, shares, lendable, (queues, hand) in _LEVELS:
@@ -78,7 +79,8 @@ def _levels() -> Iterator[Document]:
         yield _made("PriorityLevelConfiguration", name, {"type": "Limited", "limited": limited})
 
 
-def _schemas() -> Iterator[Document]:
+def schemas() -> Iterator[Document]:
+    """Yield the flow schemas."""
     for name, spec in flowschema.MANDATORY.items():
         yield _made("FlowSchema", name, dict(spec))
     probes = {"nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}]}

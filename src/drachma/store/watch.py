@@ -14,6 +14,7 @@ from drachma import errors
 from drachma.store import record, state
 
 _BATCH = 256
+_BATCH_BYTES = 1 << 20
 """Events handed out at once; a watcher that stalls keeps no more than these from being freed."""
 
 _PAUSE = 40e-6
@@ -24,6 +25,18 @@ bounds what waking takes from the event loop to a fifth, however many watchers a
 """
 
 _Scope: TypeAlias = tuple[str, str | None]
+
+
+def _cut(events: list[record.Event]) -> None:
+    """Leave as many events as are handed out at once, at least one."""
+    if sum([len(event.record.data) for event in events]) <= _BATCH_BYTES:
+        return
+    size = 0
+    for count, event in enumerate(events):
+        size += len(event.record.data)
+        if size > _BATCH_BYTES and count:
+            del events[count:]
+            return
 
 
 class Subscription:
@@ -112,6 +125,8 @@ class Subscription:
         """The next events this watch is about; none if it has seen everything."""
         committed = self._hub.state
         while events := committed.events(self._resource, self._seen, limit=_BATCH):
+            if len(events) > 1:
+                _cut(events)
             self._seen = events[-1].record.revision
             if self._namespace is not None:
                 events = [event for event in events if event.record.key.namespace == self._namespace]

@@ -164,12 +164,6 @@ async def test_a_request_that_takes_too_long() -> None:
     assert stream.code == 504
 
 
-async def test_too_many_at_once() -> None:
-    server = await client.start(limits=app.Limits(in_flight=0))
-    answer = await server.call("GET", CLAIMS)
-    assert (answer.code, answer.header("retry-after")) == (429, "1")
-
-
 async def test_a_closed_store_refuses_writes_and_answers_reads(server: Client) -> None:
     await server.store.close()
     refused = await server.call("POST", CLAIMS, client.claim())

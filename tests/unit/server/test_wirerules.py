@@ -176,3 +176,8 @@ async def test_who_may_not_hears_that_first(method: str, headers: dict[str, str]
     assert (refused.code, refused.body["reason"]) == (403, "Forbidden")
     other = await admin.send(method, path, data, content_type=content_type, headers=headers)
     assert other.code in (400, 406, 413, 415)
+
+
+async def test_very_long_accept_header_is_refused(server: Client) -> None:
+    answer = await server.call("GET", CLAIMS, headers={"accept": "application/json," * 1000})
+    assert (answer.code, answer.body["reason"]) == (406, "NotAcceptable")

@@ -19,6 +19,7 @@ from aiohttp import web
 from drachma import errors
 from drachma.api import codec
 from drachma.client import Client
+from drachma.listening import webserver
 from drachma.node.endpoint import access, addresses, commands, figures, logrequest, portforwarding
 from drachma.node.logs import selection
 from drachma.node.podworker import PodWorker
@@ -29,7 +30,6 @@ from drachma.values import weborigin
 _log = logging.getLogger(__name__)
 
 _MOST_MESSAGE: Final = 32 * 1024 * 1024
-_GOODBYE_SECONDS: Final = 1.0
 
 
 class Node(Protocol):
@@ -85,24 +85,20 @@ class Endpoint:
                 web.route("*", "/portForward/{namespace}/{pod}", self._forward_ports),
             ]
         )
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
-        await runner.setup()
-        try:
-            await self._listen(runner)
-        finally:
-            await runner.cleanup()
+        async with webserver.running(application, context=self._context, has_streams=True) as web_server:
+            await self._listen(web_server)
 
-    async def _listen(self, runner: web.AppRunner) -> None:
+    async def _listen(self, web_server: webserver.WebServer) -> None:
         """Listen on all sockets, also on those of nodes that come and go meanwhile, until cancelled."""
-        sites: dict[socket.socket, web.SockSite] = {}
+        served: frozenset[socket.socket] = frozenset()
         while True:
             self._places.changed.clear()
             opened = self._places.sockets
-            for gone in sites.keys() - opened:
-                await sites.pop(gone).stop()
-            for new in opened - sites.keys():
-                sites[new] = web.SockSite(runner, new, ssl_context=self._context)
-                await sites[new].start()
+            for gone in served - opened:
+                await web_server.stop(gone)
+            for new in opened - served:
+                web_server.listen(new)
+            served = opened
             await self._places.changed.wait()
 
     # Who asks what

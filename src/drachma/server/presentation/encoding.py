@@ -35,9 +35,11 @@ class Encoder:
         self._reshaped = frozenset(resource.versions if resource.stored_as else shapes) | resource.reshaped
         self._since = resource.settled_since
         self._are_whole = resource.traits.is_custom
-        self.shared: Final[dict[tuple[str, int, int, int], bytes]] = {}
-        """What several watches are sent; theirs to fill and to empty."""
         self._conversions: Final = memory.Cache[tuple[record.Key, str], tuple[int, bytes]]("conversions")
+
+    def is_stored_form(self, stored: record.Record, version: str) -> bool:
+        """Whether an object is shown in the form in which it is stored, but for its beginning."""
+        return version not in self._reshaped and stored.revision > self._since
 
     def object(self, stored: record.Record, version: str) -> bytes:
         """A whole object."""

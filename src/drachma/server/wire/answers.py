@@ -1,6 +1,6 @@
 """Answers of the dispatcher as HTTP responses, in the form that was negotiated."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar, assert_never
 
@@ -10,10 +10,12 @@ from drachma.server.pipeline.answer import Answer, Elsewhere, Text, Unstored, Ve
 from drachma.server.presentation import encoding, forms, negotiation
 from drachma.server.reads import listing, watching
 from drachma.server.surface.consultation import PendingError
-from drachma.server.wire import responses, streaming
+from drachma.server.wire import frames, responses, streaming
 from drachma.store import record
 
 _ASKED_TOGETHER: Final = 50
+_LARGE_LIST: Final = 256 * 1024
+"""Bytes from which on a list is not put together before it is sent."""
 _T = TypeVar("_T")
 
 
@@ -30,11 +32,34 @@ def is_long(answer: Answer, call: Call, output: negotiation.Output) -> bool:
     return sum(len(each.data) for each in content.records) >= least
 
 
+class _StoredList:
+    """A list of stored objects that are sent as they are stored."""
+
+    def __init__(
+        self, start: bytes, encoder: encoding.Encoder, version: str, *, records: Sequence[record.Record], size: int
+    ) -> None:
+        self.size: Final = size
+        self._start: Final = start
+        self._encoder: Final = encoder
+        self._version: Final = version
+        self._records: Final = records
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield the bytes of the list, one object after the other."""
+        yield self._start
+        for number, stored in enumerate(self._records):
+            if number:
+                yield b","
+            yield self._encoder.item(stored, self._version)
+        yield b"]}\n"
+
+
 class Presenter:
     """Writes answers."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
+        self.frames: Final = frames.Frames()
 
     def response(self, answer: Answer, call: Call, output: negotiation.Output) -> responses.Response:
         """The response to a call that is not a watch; a 406 for a form that its answer does not have."""
@@ -61,11 +86,15 @@ class Presenter:
         if output.media_type != mediatypes.JSON:
             raise status.not_acceptable(mediatypes.STREAM_TYPES)
         if output.form is negotiation.Form.OBJECT:
-            return streaming.PlainFramer(encoder, target.version)
+            return streaming.PlainFramer(encoder, target.version, frames=self.frames)
         convert = forms.event_converter(
             resource=target.resource, output=output, context=self._context(call), clock=self._clock
         )
-        return streaming.DocumentFramer(encoder, target.version, convert=convert)
+        # The rows of a table show ages, and the first one the columns; metadata is the same for all watches.
+        shares = output.form is not negotiation.Form.TABLE
+        return streaming.DocumentFramer(
+            encoder, target.version, convert=convert, frames=self.frames, form=output.meta_version if shares else None
+        )
 
     def _stored(
         self, code: int, stored: record.Record, call: Call, *, output: negotiation.Output
@@ -89,8 +118,12 @@ class Presenter:
         encoder, head = _encoder(call), forms.list_metadata(listed)
         if output.is_plain:
             envelope = {"kind": resource.list_kind, "apiVersion": target.api_version, "metadata": head}
+            start = b'%b,"items":[' % encoding.encode(envelope)[:-1]
+            size = sum(len(stored.data) for stored in listed.records)
+            if size > _LARGE_LIST and all(encoder.is_stored_form(stored, version) for stored in listed.records):
+                return responses.Response(code, _StoredList(start, encoder, version, records=listed.records, size=size))
             items = b",".join(_each(lambda stored: encoder.item(stored, version), listed.records))
-            return responses.plain(code, b'%b,"items":[%b]}' % (encoding.encode(envelope)[:-1], items))
+            return responses.plain(code, b"%b%b]}" % (start, items))
         objects = _each(lambda stored: encoder.document(stored, version), listed.records)
         content = forms.present_list(
             objects, head, resource=resource, version=version, output=output, context=self._context(call)

@@ -27,6 +27,8 @@ from drachma.server.admission.podsecurity import configuration as security_confi
 from drachma.server.authorisers import claimstatus
 from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Origin, Target
+from drachma.server.flowcontrol import control
+from drachma.server.flowcontrol.classification import Inquiry
 from drachma.server.kinds import builtin
 from drachma.server.kinds.apiextensions import extensions
 from drachma.server.pipeline import dispatcher as dispatching
@@ -41,31 +43,52 @@ from drachma.server.surface.consultation import PendingError
 from drachma.server.surface.strategy import Environment
 from drachma.server.wire import (
     answers,
+    bodies,
     health,
+    limitmetrics,
     metrics,
     nodeconnections,
     nodeproxy,
     nodetls,
     nonresource,
+    openwatches,
     responses,
+    sending,
     streaming,
 )
+from drachma.server.wire.bodies import BodyLimits
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol
 
 _log = logging.getLogger(__name__)
 
 _LIFESPAN: Final = "lifespan"
+_LONGEST_WAIT_SECONDS: Final = 60.0
+_NAMESPACES: Final = "namespaces"
 _READS: Final = frozenset({verbs.GET, verbs.LIST, verbs.WATCH})
 _LISTS: Final = frozenset({verbs.LIST, verbs.WATCH})
 _LISTED: Final = (*mediatypes.BODY_TYPES, *mediatypes.STREAM_TYPES)
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a request may take, and how many are served at once beside watches."""
+    """Limits on requests."""
 
     request_seconds: float = 60.0
-    in_flight: int = 600
+    """Time for a request that is no watch."""
+    seats: int = 600
+    """Requests that run at once, apart from exempt ones; priority levels share them."""
+    bodies: BodyLimits = BodyLimits()
+    watches: int = 10_000
+    """Watches open at once."""
+    user_watches: int = 2_500
+    """Watches of one user, apart from exempt ones."""
+    unread_seconds: float = 30.0
+    """Time that a client may leave a piece of an answer or of a watch unread."""
+
+    @property
+    def wait_seconds(self) -> float:
+        """Time that a request waits for a seat, as upstream a quarter of what it has."""
+        return min(self.request_seconds / 4, _LONGEST_WAIT_SECONDS)
 
 
 class Additions(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,9 +131,14 @@ class Application:
         self._limits = limits or Limits()
         self._deadlines = deadlines.Deadlines(self._limits.request_seconds)
         self._pace = streaming.Pace()
+        self._sending = sending.Sending(self._limits.unread_seconds)
+        self._open_watches = openwatches.OpenWatches(limit=self._limits.watches, user_limit=self._limits.user_watches)
         self._chance = chance
         self._is_draining = False
-        self._in_flight = 0
+        self._flows = control.FlowControl(
+            store, total=self._limits.seats, wait_seconds=self._limits.wait_seconds, clock=time.monotonic
+        )
+        self._bodies = bodies.Bodies(self._limits.bodies, clock=time.monotonic)
         self._lanes = lanes.Lanes()
         environment = Environment(
             gates=gates,
@@ -145,6 +173,10 @@ class Application:
         self._presenter = answers.Presenter(clock)
         self.metrics: Final = metrics.Metrics()
         self.metrics.observe_store(store, standard.watches)
+        self.metrics.registry.register(self._flows.measures)
+        self.metrics.registry.register(
+            limitmetrics.LimitMetrics(self._bodies, self._sending.outgoing, self._presenter.frames)
+        )
         checks = {"ping": lambda: "", "store": lambda: ""}
         ready = {"store": lambda: store.fault, "shutdown": lambda: "shutting down" if self._is_draining else ""}
         checker = health.Health(checks, ready)
@@ -172,6 +204,7 @@ class Application:
             surface = self.dispatcher.surface
             route = self._admit(request, surface)
             call = self._call(request, surface, route) if route is not None else None
+            request.flow = self._flows.classify(request.user, _inquiry(request, call))
             output = self._negotiated(request, route, call)
             if call is not None and call.verb == verbs.WATCH:
                 await self._watch(request, call, send, output=output)
@@ -188,7 +221,10 @@ class Application:
             self._note(request, 404)
             await self._answer(request, None, send, answer=responses.not_served(), started=started)
             return
-        self._in_flight += 1
+        except control.RefusedError:
+            self._note(request, 429)
+            await self._answer(request, None, send, answer=responses.too_many_requests(), started=started)
+            return
         level = self.metrics.in_flight(request.method)
         level.value += 1
         try:
@@ -197,15 +233,12 @@ class Application:
                 await self._answer(request, call, send, answer=answer, started=started)
         finally:
             level.value -= 1
-            self._in_flight -= 1
 
     def _admit(self, request: Request, surface: apisurface.ApiSurface) -> routes.Route | None:
         """Finds out who makes a request, and where it goes; None if that is beside the resources."""
         request.asker = self._authenticator.authenticate(request.credentials, request.path)
         if request.has_impersonation:
             request.acts_as = self._impersonated(request)
-        if self._in_flight >= self._limits.in_flight:
-            raise status.too_many_requests("too many requests, please try again later", retry_after=1)
         route: routes.Route | None = None
         if request.path.startswith("/api"):
             try:
@@ -274,13 +307,20 @@ class Application:
         self, request: Request, call: Call | None, output: negotiation.Output
     ) -> responses.Response | None:
         """The answer to a request; None if its client has gone."""
+        flow = request.flow
+        assert flow is not None, "requests are classified before"
+        body: bodies.HeldBody | None = None
+        seat: control.Seat | None = None
         try:
-            if call is None:
-                return self._beside_resources(request)
             with self._deadlines.start():
-                # Nobody's body is read who may not do it anyway: the dispatcher says so.
-                if call.verb not in _READS and self._is_allowed(call):
-                    call = msgspec.structs.replace(call, body=await self._read_body(request, call))
+                # The body of a user who may not do it is not read; the dispatcher refuses the call.
+                if call is not None and call.verb not in _READS and self._is_allowed(call):
+                    body = self._bodies.open(request)
+                    content = Body(await self._read_body(request, body), call.body.media_type)
+                    call = msgspec.structs.replace(call, body=content)
+                seat = self._flows.start(flow) or await self._flows.wait(flow)
+                if call is None:
+                    return self._beside_resources(request)
                 answer = await self.dispatcher.dispatch(call, self._desks)
             if answers.is_long(answer, call, output):
                 return await self._presented(answer, call, output, self._lanes.reading)
@@ -288,6 +328,9 @@ class Application:
                 return self._presenter.response(answer, call, output)
             except PendingError:
                 return await self._presented(answer, call, output)
+        except control.RefusedError:
+            self._note(request, 429)
+            return responses.too_many_requests()
         except status.StatusError as error:
             return responses.refusal(error, request.refusal_output)
         except routes.NotServedError:
@@ -299,11 +342,16 @@ class Application:
         except Exception as error:
             _log.exception("%s %s: unexpected error", request.method, request.path)
             return responses.refusal(status.internal(f"{type(error).__name__}: {error}"))
+        finally:
+            if seat is not None:
+                seat.release()
+            if body is not None:
+                body.release()
 
-    async def _read_body(self, request: Request, call: Call) -> Body:
+    async def _read_body(self, request: Request, body: bodies.HeldBody) -> bytes:
         """Return the body of a request. A body that is refused, or does not come in time, is audited."""
         try:
-            return Body(await request.body(), call.body.media_type)
+            return await body.read()
         except status.StatusError as error:
             self._note(request, error)
             raise
@@ -337,10 +385,17 @@ class Application:
     async def _answer(
         self, request: Request, call: Call | None, send: Send, *, answer: responses.Response, started: float
     ) -> None:
-        await responses.send(answer, send, warnings=request.warnings, closes=self._is_draining)
+        more = request.flow.headers if request.flow is not None else ()
+        await responses.begin(answer, send, warnings=request.warnings, closes=self._is_draining, more=more)
+        body = answer.body
+        if isinstance(body, bytes) and len(body) <= sending.PIECE:
+            await send({"type": "http.response.body", "body": body})
+            size = len(body)
+        else:
+            size = await self._sending.body(request, send, body)
         seconds = time.perf_counter() - started
         labels = metrics.labels_of(call, request.method)
-        self.metrics.answered(labels, code=answer.code, seconds=seconds, size=len(answer.body))
+        self.metrics.answered(labels, code=answer.code, seconds=seconds, size=size)
 
     async def _connect(self, request: Request, call: Call, send: Send, *, started: float) -> None:
         """Passes on what a node has to say, for as long as client and node like."""
@@ -349,15 +404,42 @@ class Application:
             response = self._presenter.response(answer, call, negotiation.PLAIN)
             await self._answer(request, call, send, answer=response, started=started)
             return
+        request.connection.allow_pauses()
         is_log = call.target.subresource is not None and call.target.subresource.name == "log"
         labels = metrics.labels_of(call, request.method)
         code = await self._nodes.pass_on(answer.content, request, send, is_log=is_log)
         self.metrics.answered(labels, code=code, seconds=time.perf_counter() - started, size=0)
 
     async def _watch(self, request: Request, call: Call, send: Send, *, output: negotiation.Output) -> None:
-        """Streams the changes of a collection until client, time or server end it."""
-        watch = (await self.dispatcher.dispatch(call)).content
-        assert isinstance(watch, watching.Watch), "a watch is answered with one"
+        """Streams the changes of a collection until client, time or server end it.
+
+        It has a seat until its first events are written, as upstream while it begins.
+        """
+        flow = request.flow
+        assert flow is not None, "requests are classified before"
+        user = request.user.name
+        self._open_watches.open(user, is_exempt=flow.is_exempt)
+        seat: control.Seat | None = None
+        try:
+            seat = self._flows.start(flow) or await self._flows.wait(flow)
+            watch = (await self.dispatcher.dispatch(call)).content
+            assert isinstance(watch, watching.Watch), "a watch is answered with one"
+            await self._stream(request, call, send, watch=watch, output=output, begun=seat.release)
+        finally:
+            self._open_watches.close(user)
+            if seat is not None:
+                seat.release()
+
+    async def _stream(
+        self,
+        request: Request,
+        call: Call,
+        send: Send,
+        *,
+        watch: watching.Watch,
+        output: negotiation.Output,
+        begun: Callable[[], None],
+    ) -> None:
         stream = streaming.Stream(
             watch,
             call.target.version,
@@ -365,21 +447,23 @@ class Application:
             pace=self._pace,
             seconds=streaming.lifetime(watch.options, self._chance),
             consult=self.dispatcher.services.committer.consult,
+            begun=begun,
         )
         labels = metrics.labels_of(call, request.method)
         self.metrics.watch_started(labels)
         listener = asyncio.create_task(_close_on_disconnect(request, stream))
         size = 0
         try:
-            await responses.begin_stream(send, warnings=request.warnings)
+            await responses.begin_stream(
+                send, warnings=request.warnings, more=request.flow.headers if request.flow else ()
+            )
             async with contextlib.aclosing(stream.chunks()) as chunks:
                 async for chunk in chunks:
                     size += len(chunk)
-                    with self._pace.sending.start():
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                    await self._sending.part(request, send, chunk)
             await send({"type": "http.response.body", "body": b""})
-        except TimeoutError:
-            # The client does not read. It is cut off, and finds out when it does.
+        except sending.UnreadError:
+            # The connection has ended, and its client finds out when it reads.
             pass
         finally:
             listener.cancel()
@@ -392,7 +476,7 @@ def _negotiated(request: Request, route: routes.Route | None) -> negotiation.Out
         return negotiation.PLAIN
     if route.verb == verbs.PATCH and route.resource.patch_types == mediatypes.PATCH_TYPES:
         negotiation.admit_body(request.header(b"content-type"), mediatypes.PATCH_TYPES)
-    negotiation.admit(request.header(b"accept"), _LISTED if route.verb in _LISTS else mediatypes.BODY_TYPES)
+    negotiation.admit(request.accept, _LISTED if route.verb in _LISTS else mediatypes.BODY_TYPES)
     return request.output
 
 
@@ -403,6 +487,17 @@ def _attributes(request: Request) -> authorization.Attributes:
     except status.StatusError:
         query = {}
     return attributes.of_path(request.method, request.path, user=request.user, query=query)
+
+
+def _inquiry(request: Request, call: Call | None) -> Inquiry:
+    """The parts of a request that flow schemas look at."""
+    if call is None:
+        return Inquiry(request.method.lower(), path=request.path)
+    target = call.target
+    resource, below = target.resource, target.subresource
+    # As upstream, a namespace is in itself.
+    namespace = target.name if resource.plural == _NAMESPACES and not resource.group else target.namespace or ""
+    return Inquiry(call.verb, resource.group, resource.plural, below.name if below is not None else "", namespace)
 
 
 async def _close_on_disconnect(request: Request, stream: streaming.Stream) -> None:

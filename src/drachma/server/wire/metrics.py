@@ -4,16 +4,15 @@ Everything is counted in plain numbers and put into Prometheus' form when somebo
 as much as a read does.
 """
 
-import bisect
-import itertools
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import prometheus_client
-from prometheus_client import core, exposition, utils
+from prometheus_client import core, exposition
 from prometheus_client import registry as collecting
 
 from drachma.server.calls.call import Call
+from drachma.server.histogram import Histogram
 from drachma.server.reads import watching
 from drachma.server.reads.reader import Reader
 from drachma.server.wire import cachemetrics
@@ -66,34 +65,14 @@ class Level:
         self.value = 0
 
 
-class _Histogram:
-    """How often values fell into which interval."""
-
-    __slots__ = ("_bounds", "_counts", "sum")
-
-    def __init__(self, bounds: tuple[float, ...]) -> None:
-        self._bounds: Final = bounds
-        self._counts: Final = [0] * (len(bounds) + 1)
-        self.sum = 0.0
-
-    def observe(self, value: float) -> None:
-        self._counts[bisect.bisect_left(self._bounds, value)] += 1
-        self.sum += value
-
-    def buckets(self) -> list[tuple[str, float]]:
-        """By their upper bounds, how many values were not above them."""
-        bounds = [*map(utils.floatToGoString, self._bounds), "+Inf"]
-        return list(zip(bounds, map(float, itertools.accumulate(self._counts)), strict=True))
-
-
 class _Kind:
     """What is known of the requests of one kind."""
 
     __slots__ = ("codes", "durations", "sizes")
 
-    def __init__(self, sizes: _Histogram) -> None:
+    def __init__(self, sizes: Histogram) -> None:
         self.codes: Final[dict[int, int]] = {}
-        self.durations: Final = _Histogram(_DURATIONS)
+        self.durations: Final = Histogram(_DURATIONS)
         self.sizes: Final = sizes
 
 
@@ -104,7 +83,7 @@ class Metrics(collecting.Collector):
         self.registry: Final = prometheus_client.CollectorRegistry()
         """What ``/metrics`` shows; components in the server's process put theirs in it."""
         self._kinds: Final[dict[Labels, _Kind]] = {}
-        self._sizes: Final[dict[tuple[str, ...], _Histogram]] = {}
+        self._sizes: Final[dict[tuple[str, ...], Histogram]] = {}
         self._reading: Final = Level()
         self._mutating: Final = Level()
         self._watches: Final[dict[tuple[str, ...], Level]] = {}
@@ -196,7 +175,7 @@ class Metrics(collecting.Collector):
         yield watch_bytes
 
     def _add(self, labels: Labels) -> _Kind:
-        sizes = self._sizes.setdefault(_without_dry_run(labels), _Histogram(_SIZES))
+        sizes = self._sizes.setdefault(_without_dry_run(labels), Histogram(_SIZES))
         made = self._kinds[labels] = _Kind(sizes)
         return made
 

@@ -163,7 +163,7 @@ def _admit(request: Request, media_types: tuple[str, ...]) -> None:
     content_type = request.header(b"content-type")
     if content_type:
         negotiation.admit_body(content_type, media_types)
-    negotiation.admit(request.header(b"accept"), media_types)
+    negotiation.admit(request.accept, media_types)
 
 
 def _swagger_type(request: Request) -> str:

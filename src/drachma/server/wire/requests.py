@@ -3,18 +3,21 @@
 import functools
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
-from drachma.server import status
+from drachma.server import mediatypes, status
 from drachma.server.access import authentication, impersonation
 from drachma.server.calls import options
 from drachma.server.calls.call import BODY_LIMIT, Origin
+from drachma.server.flowcontrol import control
 from drachma.server.presentation import negotiation
 from drachma.server.user import User
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Meter: TypeAlias = Callable[[int], None]
+"""Takes note of bytes that have come in; raises a Status for too many or too few."""
 
 QUERY_LIMIT: Final = 1000
 """Parameters of a query; upstream has no limit."""
@@ -31,27 +34,61 @@ _FORWARDS: Final = 16
 _IDENTIFIER: Final = 64
 """Characters of what a client may call a request in audit logs."""
 
+_AGENT_START: Final = 16
+_LONGEST_ACCEPT: Final = 4096
+"""Bytes of an Accept header; upstream has no limit."""
+
 _NO_QUERY: Final[options.Query] = {}
 _COMMON_QUERY: Final = 256
 """Bytes of a query that is likely to come again; longer ones have tokens and selectors in them."""
 
 
+def _count_nothing(_size: int) -> None:
+    """Take note of nothing, where another limit holds."""
+
+
+class Connection(Protocol):
+    """The connection of a request, as far as an application may touch it."""
+
+    def give_up(self) -> None:
+        """End it at once."""
+
+    def allow_pauses(self) -> None:
+        """Let the client leave a stream unread for longer than an answer."""
+
+
+class _NoConnection:
+    """The connection of a request that did not come over one."""
+
+    def give_up(self) -> None:
+        """Do nothing."""
+
+    def allow_pauses(self) -> None:
+        """Do nothing."""
+
+
+CONNECTION: Final = "connection"
+"""Where the listener puts the connection, in the state of the ASGI scope."""
+_NO_CONNECTION: Final = _NoConnection()
+
+
 class Request:
     """One request. ``warnings`` become Warning headers of the answer.
 
-    ``asker`` is who makes it, and ``acts_as`` somebody else as whom, as soon as that is known.
+    ``asker`` is who makes it, and ``acts_as`` somebody else as whom, as soon as that is known. ``flow`` is its class.
     """
 
-    __slots__ = ("_query", "_receive", "acts_as", "asker", "headers", "method", "path", "scope", "warnings")
+    __slots__ = ("_query", "_receive", "acts_as", "asker", "flow", "headers", "method", "path", "scope", "warnings")
 
     def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
         self.scope: Final = scope
         self.method: Final[str] = scope["method"]
         self.path: Final[str] = scope["path"]
-        self.headers: Final = dict(scope["headers"])
+        self.headers: Final[dict[bytes, bytes]] = dict(scope["headers"])
         self.warnings: Final[list[str]] = []
         self.asker = _NOBODY
         self.acts_as: impersonation.Impersonated | None = None
+        self.flow: control.Flow | None = None
         self._receive = receive
         self._query: options.Query | None = None
 
@@ -104,9 +141,16 @@ class Request:
         )
 
     @property
+    def connection(self) -> Connection:
+        """The connection that it came over."""
+        connection: Connection = (self.scope.get("state") or {}).get(CONNECTION, _NO_CONNECTION)
+        return connection
+
+    @property
     def has_impersonation(self) -> bool:
         """Whether the client may want to act as somebody else."""
-        return any(name.startswith(impersonation.PREFIX) for name in self.headers)
+        # Joined, because hardly any request has such a header, and every request is asked.
+        return impersonation.PREFIX in b"\n".join(self.headers)
 
     @property
     def output(self) -> negotiation.Output:
@@ -122,54 +166,55 @@ class Request:
         try:
             accept, agent, pretty = self._wishes()
         except status.StatusError:
-            # The query itself is what is refused.
+            # The query or the Accept header itself is refused.
             return negotiation.PLAIN
         return negotiation.refusal_output(accept, agent, pretty=pretty)
 
     def _wishes(self) -> tuple[str, str, str]:
         query = self.query
         agent = self.headers.get(b"user-agent", b"")
-        pretty = query["pretty"][0] if "pretty" in query else ""
+        pretty = query["pretty"][0][:_LONGEST_ACCEPT] if "pretty" in query else ""
         # The cache of negotiated forms must not grow with every client's version string.
-        shown = agent.decode("latin-1") if agent.startswith(_FOR_PEOPLE) else ""
-        return self.header(b"accept"), shown, pretty
+        shown = agent[:_AGENT_START].decode("latin-1") if agent.startswith(_FOR_PEOPLE) else ""
+        return self.accept, shown, pretty
+
+    @property
+    def accept(self) -> str:
+        """The Accept header; a 406 for one that is far longer than any client's, because forms are remembered by it."""
+        value = self.headers.get(b"accept", b"")
+        if len(value) > _LONGEST_ACCEPT:
+            raise status.not_acceptable(mediatypes.BODY_TYPES)
+        return value.decode("latin-1")
 
     def header(self, name: bytes) -> str:
         """A header's value, or the empty text."""
         value = self.headers.get(name)
         return value.decode("latin-1") if value else ""
 
-    async def body(self) -> bytes:
-        """The whole body; a 413 if it is too large."""
+    async def body(self, meter: Meter = _count_nothing) -> bytes:
+        """The whole body; a 413 if it is too large. ``meter`` is told of every part, and may refuse it."""
         declared = self.headers.get(b"content-length")
         if declared is not None and declared.isdigit() and int(declared[:20]) > BODY_LIMIT:
             raise status.too_large(f"limit is {BODY_LIMIT}")
-        message = await self._receive()
-        first: bytes = message.get("body", b"")
-        if not message.get("more_body"):
-            return self._within_limit(first)
-        parts, size = [first], len(first)
-        while message.get("more_body"):
+        parts: list[bytes] = []
+        size = 0
+        while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise DisconnectedError
-            part = message.get("body", b"")
+            part: bytes = message.get("body", b"")
             size += len(part)
             if size > BODY_LIMIT:
                 raise status.too_large(f"limit is {BODY_LIMIT}")
+            meter(len(part))
             parts.append(part)
-        return b"".join(parts)
+            if not message.get("more_body"):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def disconnected(self) -> None:
         """Returns once the client has gone."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
-
-    @staticmethod
-    def _within_limit(data: bytes) -> bytes:
-        if len(data) > BODY_LIMIT:
-            raise status.too_large(f"limit is {BODY_LIMIT}")
-        return data
 
 
 def _parse(query: bytes) -> options.Query:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -41,11 +41,25 @@ class _Name(bytes):
 _WARNING: Final = _Name(b"Warning")
 
 
+class StoredParts(Protocol):
+    """A body made of stored objects, which is not put together before it is sent."""
+
+    @property
+    def size(self) -> int:
+        """About its size in bytes."""
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield its bytes."""
+
+
+Body: TypeAlias = bytes | StoredParts
+
+
 class Response(NamedTuple):
     """A whole answer."""
 
     code: int
-    body: bytes
+    body: Body
     headers: Headers = _JSON_HEADERS
 
 
@@ -72,6 +86,12 @@ def text(code: int, content: str) -> Response:
 def not_served() -> Response:
     """The answer to a path that is not part of the API."""
     return text(404, "404 page not found\n")
+
+
+def too_many_requests() -> Response:
+    """The answer to a request that flow control refuses, in upstream's words."""
+    answer = text(429, "Too many requests, please try again later.\n")
+    return Response(answer.code, answer.body, (*answer.headers, (b"retry-after", b"1")))
 
 
 def refusal(error: status.StatusError, output: negotiation.Output = negotiation.PLAIN) -> Response:
@@ -110,19 +130,22 @@ def _warning_value(text: str) -> bytes:
     return f'299 - "{quoted}"'.encode()
 
 
-async def send(answer: Response, send: Send, *, warnings: Iterable[str] = (), closes: bool = False) -> None:
-    """Writes an answer."""
-    headers = [*answer.headers, (b"content-length", str(len(answer.body)).encode())]
+async def begin(
+    answer: Response, send: Send, *, warnings: Iterable[str] = (), closes: bool = False, more: Headers = ()
+) -> None:
+    """Writes the head of an answer, with more headers than its own."""
+    headers = [*answer.headers, *more]
+    if isinstance(answer.body, bytes):
+        headers.append((b"content-length", str(len(answer.body)).encode()))
     if warnings:
         headers.extend(warning_headers(warnings))
     if closes:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": answer.code, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
 
 
-async def begin_stream(send: Send, *, warnings: Iterable[str] = ()) -> None:
+async def begin_stream(send: Send, *, warnings: Iterable[str] = (), more: Headers = ()) -> None:
     """Begins an answer that goes on; its headers reach the client before its first part, however long that takes."""
-    headers = [*_JSON_HEADERS, *warning_headers(warnings)]
+    headers = [*_JSON_HEADERS, *more, *warning_headers(warnings)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"", "more_body": True})

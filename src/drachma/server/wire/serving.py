@@ -14,8 +14,13 @@ import uvicorn
 from uvicorn.protocols.http import httptools_impl
 
 from drachma import errors
+from drachma.listening import budget as budgets
+from drachma.listening import guard
+from drachma.listening import limits as limiting
+from drachma.listening.listener import Listener
 from drachma.server.access import authentication, certificates
-from drachma.server.wire import app, connections, tunnel
+from drachma.server.wire import app, tunnel
+from drachma.server.wire.requests import CONNECTION
 
 GRACE_SECONDS: Final = 30
 """How long a server that stops waits for requests under way."""
@@ -23,12 +28,9 @@ GRACE_SECONDS: Final = 30
 GOODBYE_SECONDS: Final = 1.0
 """How long a server that stops waits for the other end of a connection that it has closed."""
 
-IDLE_SECONDS: Final = 120
-"""How long a connection without requests stays open."""
-
 _ALL_ADDRESSES: Final = ("0.0.0.0", "::")
-_BACKLOG: Final = 2048
 _METHODS: Final = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE", b"CONNECT"})
+_USUAL_STARTS: Final = (b"GET ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ")
 _UNKNOWN_METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) \S+ HTTP/1\.[01]\r\n")
 _UNSERVED_METHOD: Final = b"OPTIONS"
 
@@ -108,11 +110,11 @@ class Server(uvicorn.Server):
         files: certificates.Files,
         *,
         client_authority: pathlib.Path | None = None,
-        limits: connections.Limits | None = None,
+        budget: budgets.Budget = budgets.PROCESS,
     ) -> None:
         """``client_authority`` has authorities that clients' certificates may be of, beside the server's own."""
         self._application = application
-        self._limits = limits or connections.limits_of_process()
+        self._budget = budget
         super().__init__(
             _Config(
                 application,
@@ -125,8 +127,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                backlog=_BACKLOG,
-                timeout_keep_alive=IDLE_SECONDS,
+                timeout_keep_alive=int(budget.limits.idle_seconds),
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 ssl_certfile=files.certificate,
                 ssl_keyfile=str(files.key),
@@ -139,20 +140,23 @@ class Server(uvicorn.Server):
         """Listens on sockets, within limits that uvicorn does not have."""
         self.servers = []
         for opened in sockets or ():
-            opened.listen(_BACKLOG)
-            opened.settimeout(0)
-            listener = connections.Listener(
+            listener = Listener(
                 opened,
                 self._make_protocol,
                 context=self.config.ssl,
-                limits=self._limits,
-                connections=lambda: self.server_state.connections,  # type: ignore[arg-type, return-value]
+                limits=self._budget.limits,
+                budget=self._budget,
             )
             self.servers.append(listener)  # type: ignore[arg-type]
         self.started = True
 
-    def _make_protocol(self) -> asyncio.Protocol:
-        return _Protocol(config=self.config, server_state=self.server_state, app_state={}, limits=self._limits)
+    def _make_protocol(self, slot: budgets.Slot) -> asyncio.Protocol:
+        return _Protocol(
+            config=self.config,
+            server_state=self.server_state,
+            slot=slot,
+            limits=self._budget.limits,
+        )
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -194,16 +198,18 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     that the parser does not know, and gives up clients that do not finish what they begin.
     """
 
-    def __init__(self, *, limits: connections.Limits | None = None, **of_uvicorn: Any) -> None:
-        super().__init__(**of_uvicorn)
-        self._limits = limits or connections.Limits()
+    def __init__(self, *, slot: budgets.Slot, limits: limiting.Limits, **of_uvicorn: Any) -> None:
+        super().__init__(app_state={}, **of_uvicorn)
+        self._slot = slot
+        self._limits = limits
+        self._guard: guard.Guard
         self._certificate: authentication.ClientCertificate | None = None
         self._is_receiving = False
         self._is_in_head = False
         self._answering = 0
         self._head_bytes = 0
-        self._waiting_since = 0.0
-        self._head_timer: asyncio.TimerHandle | None = None
+        self._owes_body = False
+        """Whether the rest of a body is waited for."""
         self._tunnel: tunnel.Tunnel | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -213,45 +219,59 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         if certificate:
             encoded = connection.getpeercert(binary_form=True)
             self._certificate = authentication.read_certificate(certificate, encoded)
-        self._wait_for_head()
+        self._guard = guard.Guard(transport, slot=self._slot, limits=self._limits, loop=self.loop)
+        self._guard.on_give_up = self._disconnect
+        self.app_state[CONNECTION] = self._guard
+        self._guard.await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._guard.lose()
         if self._tunnel is not None:
             self._tunnel.end()
         super().connection_lost(exc)
 
-    def waiting_since(self) -> float | None:
-        """When the connection began to wait for its client; None while requests are answered."""
-        return None if self._answering else self._waiting_since
+    def _disconnect(self) -> None:
+        """Tell the application that the answer under way reaches nobody, before uvicorn misses its end."""
+        cycle: httptools_impl.RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
-    def give_up(self) -> None:
-        """Ends the connection without another word: whoever is at the other end does not listen."""
-        self._stop_waiting()
-        self.transport.abort()
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._guard.pause_writing()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._guard.resume_writing()
 
     def data_received(self, data: bytes) -> None:
         if self._tunnel is not None:
             self._tunnel.feed(data)
             return
-        method = _UNKNOWN_METHOD.match(data)
-        if method is not None and method[1] not in _METHODS and not self._is_receiving:
-            # The parser takes such a request for broken. Methods that are not served are all answered alike.
-            data = _UNSERVED_METHOD + data[method.end(1) :]
+        if not self._is_receiving and not data.startswith(_USUAL_STARTS):
+            method = _UNKNOWN_METHOD.match(data)
+            if method is not None and method[1] not in _METHODS:
+                # The parser takes such a request for broken. Methods that are not served are all answered alike.
+                data = _UNSERVED_METHOD + data[method.end(1) :]
         super().data_received(data)
         if self._is_in_head:
             self._head_bytes += len(data)
             if self._head_bytes > self._limits.head_bytes:
-                self.give_up()
+                self._guard.give_up()
                 return
-        if not self._answering and self._head_timer is None:
-            self._wait_for_head()
+        if not self._answering:
+            if not self._guard.awaits_head:
+                self._guard.await_head()
+        elif self._is_receiving and not self._is_in_head:
+            self._owes_body = True
+            self._guard.wait()
 
     def on_headers_complete(self) -> None:
         self._answering += 1
         self._is_in_head = False
         self._head_bytes = 0
-        self._stop_waiting()
+        self._guard.work()
         if self.parser.should_upgrade():
             self._tunnel = tunnel.Tunnel(self.transport, self.flow, self._taken_over)
             shown = self.scope.get("extensions") or {}
@@ -260,16 +280,8 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
 
     def _taken_over(self) -> None:
         """What is sent from now on is no answer that uvicorn could know of."""
+        self._guard.allow_pauses()
         self.cycle.disconnected = True
-
-    def _wait_for_head(self) -> None:
-        self._waiting_since = self.loop.time()
-        self._head_timer = self.loop.call_later(self._limits.head_seconds, self.give_up)
-
-    def _stop_waiting(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
 
     def _unsupported_upgrade_warning(self) -> None:
         """Says nothing: which streams are served is for the application to answer."""
@@ -282,19 +294,24 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._is_receiving = False
+        if self._owes_body:
+            self._owes_body = False
+            self._guard.work()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        # The answer to a HEAD has nothing after its head.
-        self.transport.write(b"")
+        if self.scope["method"] == "HEAD":
+            # Nothing comes after the head.
+            self.transport.write(b"")
         self._answering -= 1
         if self._tunnel is not None:
             # Nothing was made of the other protocol, and what the client sends may be it already.
             self.transport.close()
-        self._waiting_since = self.loop.time()
-        if self._is_receiving and not self._answering:
-            # The answer did not wait for the rest of the request, which may still come, but not for ever.
-            self._wait_for_head()
+        if not self._answering:
+            self._guard.wait()
+            if self._is_receiving:
+                # The answer did not wait for the rest of the request, which may still come, but not for ever.
+                self._guard.await_head()
         super().on_response_complete()
 
 
@@ -307,6 +324,7 @@ class _Corked:
     def __init__(self, transport: Any) -> None:
         self._transport = transport
         self._head = b""
+        self.is_closing = transport.is_closing
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

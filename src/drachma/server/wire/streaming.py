@@ -11,11 +11,12 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from drachma.server import deadlines, schema, status
+from drachma.server import schema, status
 from drachma.server.calls import options
 from drachma.server.presentation import encoding
 from drachma.server.reads import listing, watching
 from drachma.server.surface.consultation import PendingError
+from drachma.server.wire.frames import Frames
 from drachma.store import record
 
 BOOKMARK_SECONDS: Final = 60.0
@@ -27,20 +28,14 @@ LAST_BOOKMARK_SECONDS: Final = 2.0
 SHORTEST_SECONDS: Final = 1800.0
 """A watch without a timeout of its own ends after once to twice this time, so that clients spread over servers."""
 
-SEND_SECONDS: Final = 60.0
-"""How long a client may leave a part of a stream unread before it is given up."""
-
 SPACING_SECONDS: Final = 0.001
 LONGEST_SPACING_SECONDS: Final = 0.1
 """How long a watch waits after it has sent something, so that busy watches send many events at once: the first for
 each watch that sends, the second at most. Sending costs as much as dozens of events, so this bounds what all watches
 together take from the one thread that also writes to about a tenth. What comes after a quiet time is sent at once."""
 
-_SHARED: Final = 64
-"""How many batches of events of a resource are kept to be sent to other watches."""
-
-_CHUNK: Final = 500
-"""Initial events sent at once; a large collection must neither block the others nor pile up in a buffer."""
+_CHUNK_BYTES: Final = 256 * 1024
+"""Size of the stored objects that a watch begins with and that are written at once."""
 
 _END_OF_INITIAL_EVENTS: Final = {"k8s.io/initial-events-end": "true"}
 
@@ -58,9 +53,10 @@ class Framer(Protocol):
 class PlainFramer:
     """Whole objects as JSON: what all informers ask for."""
 
-    def __init__(self, encoder: encoding.Encoder, version: str) -> None:
+    def __init__(self, encoder: encoding.Encoder, version: str, *, frames: Frames) -> None:
         self._encoder = encoder
         self._version = version
+        self._frames = frames
 
     def event(self, kind: str, stored: record.Record) -> bytes:
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), self._encoder.object(stored, self._version))
@@ -71,14 +67,11 @@ class PlainFramer:
         Which ones they are is told by the first, the last and their number: a watch of one namespace sees some of
         the events of a watch of all, and the same if it sees as many.
         """
-        likeness = (self._version, events[0].record.revision, events[-1].record.revision, len(events))
-        shared = self._encoder.shared
-        made = shared.get(likeness)
+        key = (self._encoder, self._version, events[0].record.revision, events[-1].record.revision, len(events))
+        made = self._frames.get(key)
         if made is None:
             made = b"".join([self.event(event.change.value, event.record) for event in events])
-            if len(shared) >= _SHARED:
-                shared.clear()
-            shared[likeness] = made
+            self._frames.put(key, made)
         return made
 
     def bookmark(self, document: Mapping[str, Any]) -> bytes:
@@ -86,14 +79,37 @@ class PlainFramer:
 
 
 class DocumentFramer:
-    """Objects in any other form, such as rows of a table."""
+    """Objects in any other form, such as rows of a table.
 
-    def __init__(self, encoder: encoding.Encoder, version: str, *, convert: Callable[[Mapping[str, Any]], Any]) -> None:
+    ``form`` names the form where it is the same for all watches, which then share the frames of events.
+    """
+
+    def __init__(
+        self,
+        encoder: encoding.Encoder,
+        version: str,
+        *,
+        convert: Callable[[Mapping[str, Any]], Any],
+        frames: Frames,
+        form: str | None,
+    ) -> None:
         self._encoder = encoder
         self._version = version
         self._convert = convert
+        self._frames = frames
+        self._form = form
 
     def event(self, kind: str, stored: record.Record) -> bytes:
+        if self._form is None:
+            return self._frame(kind, stored)
+        key = (self._encoder, self._version, self._form, kind, stored.revision)
+        made = self._frames.get(key)
+        if made is None:
+            made = self._frame(kind, stored)
+            self._frames.put(key, made)
+        return made
+
+    def _frame(self, kind: str, stored: record.Record) -> bytes:
         return frame(kind, self._convert(self._encoder.document(stored, self._version)))
 
     def batch(self, events: Sequence[record.Event]) -> bytes:
@@ -108,6 +124,18 @@ def frame(kind: str, document: Any) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), encoding.encode(document))
 
 
+def _cut(records: Sequence[record.Record]) -> Iterator[Sequence[record.Record]]:
+    """Yield records in parts of about the size that is written at once, at least one record each."""
+    begin = size = 0
+    for end, stored in enumerate(records):
+        size += len(stored.data)
+        if size > _CHUNK_BYTES and end > begin:
+            yield records[begin:end]
+            begin, size = end, len(stored.data)
+    if begin < len(records):
+        yield records[begin:]
+
+
 def lifetime(wanted: options.ListOptions, chance: random.Random) -> float:
     """How many seconds a watch lasts."""
     if wanted.timeout_seconds:
@@ -116,10 +144,9 @@ def lifetime(wanted: options.ListOptions, chance: random.Random) -> float:
 
 
 class Pace:
-    """How often streams send, and how long a client may leave unread what they sent."""
+    """How often streams send."""
 
     def __init__(self) -> None:
-        self.sending: Final = deadlines.Deadlines(SEND_SECONDS)
         self._senders = 0
 
     @contextlib.contextmanager
@@ -140,7 +167,8 @@ class Pace:
 class Stream:
     """One watch as bytes. ``close`` ends it early, when its client has gone.
 
-    ``consult`` has questions answered that come up where events are shown in another version.
+    ``consult`` has questions answered that come up where events are shown in another version. ``begun`` is called once
+    the first events are written, or if there are none to begin with.
     """
 
     def __init__(
@@ -152,6 +180,7 @@ class Stream:
         pace: Pace,
         seconds: float,
         consult: Callable[[PendingError], Awaitable[None]],
+        begun: Callable[[], None],
     ) -> None:
         self._watch = watch
         self._version = version
@@ -159,6 +188,7 @@ class Stream:
         self._pace = pace
         self._seconds = seconds
         self._consult = consult
+        self._begun = begun
         self._is_closed = False
 
     def close(self) -> None:
@@ -176,7 +206,9 @@ class Stream:
             try:
                 if existing is not None:
                     async for chunk in self._initial(existing):
+                        self._begun()
                         yield chunk
+                self._begun()
                 if self._is_closed:
                     return
                 async for chunk in self._follow():
@@ -185,8 +217,7 @@ class Stream:
                 yield frame("ERROR", error.document)
 
     async def _initial(self, page: listing.Listed) -> AsyncIterator[bytes]:
-        for start in range(0, len(page.records), _CHUNK):
-            part = page.records[start : start + _CHUNK]
+        for part in _cut(page.records):
             yield await self._framed(functools.partial(self._added, part))
         if self._watch.options.allows_bookmarks:
             yield self._framer.bookmark(self._bookmark(page.revision, annotations=_END_OF_INITIAL_EVENTS))

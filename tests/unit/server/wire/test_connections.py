@@ -3,20 +3,22 @@
 import asyncio
 import contextlib
 import pathlib
-import resource
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
 
+from drachma.listening.budget import Budget
+from drachma.listening.limits import Limits
 from drachma.server.access import certificates
-from drachma.server.wire import connections, serving
+from drachma.server.wire import serving
 from tests.unit.server import client
 
-PATIENT = connections.Limits(handshake_seconds=60, head_seconds=60, count=4)
-IMPATIENT_BEFORE = connections.Limits(handshake_seconds=0.2, head_seconds=60, count=100)
-IMPATIENT_AFTER = connections.Limits(handshake_seconds=60, head_seconds=0.2, count=100)
+PATIENT = Limits(handshake_seconds=60, head_seconds=60, connections=4, loopback_percent=100)
+IMPATIENT_BEFORE = Limits(handshake_seconds=0.2, head_seconds=60)
+IMPATIENT_AFTER = Limits(handshake_seconds=60, head_seconds=0.2)
 """Before TLS is agreed, and after it."""
 
 HALF_A_HEAD = b"GET /version HTTP/1.1\r\nhost: x\r\n"
@@ -26,21 +28,30 @@ REQUEST = b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n"
 class Place:
     """Where the server is."""
 
-    def __init__(self, port: int, trust: ssl.SSLContext) -> None:
+    def __init__(self, port: int, trust: ssl.SSLContext, server: client.Client, budget: Budget) -> None:
+        self.server = server
+        self._budget = budget
         self._port = port
         self._trust = trust
         self._writers: list[asyncio.StreamWriter] = []
 
-    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection on which TLS is agreed."""
-        return await self._open(self._trust)
+    async def connect(self, *, limit: int = 2**16) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection on which TLS is agreed; the client takes in no more than about ``limit`` bytes unread."""
+        return await self._open(self._trust, limit)
 
     async def connect_without_tls(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection that says nothing."""
-        return await self._open(None)
+        return await self._open(None, 2**16)
 
-    async def _open(self, trust: ssl.SSLContext | None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, ssl=trust)
+    async def emptied(self) -> None:
+        """Returns once the server has no connection left."""
+        while len(self._budget):
+            await asyncio.sleep(0.01)
+
+    async def _open(
+        self, trust: ssl.SSLContext | None, limit: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, ssl=trust, limit=limit)
         self._writers.append(writer)
         return reader, writer
 
@@ -59,17 +70,19 @@ class _Server(serving.Server):
 
 
 @contextlib.asynccontextmanager
-async def serving_with(limits: connections.Limits, folder: pathlib.Path) -> AsyncIterator[Place]:
+async def serving_with(limits: Limits, folder: pathlib.Path) -> AsyncIterator[Place]:
     started = await client.start()
     opened, bound = serving.bind(serving.Address("127.0.0.1", 0))
     files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=datetime.now(UTC))
-    server = _Server(started.app, files, limits=limits)
+    budget = Budget(limits)
+    server = _Server(started.app, files, budget=budget)
     task = asyncio.create_task(server.serve(sockets=[opened]))
     try:
         async with asyncio.timeout(60):
             while not server.started:
                 await asyncio.sleep(0)
-            place = Place(bound.port, ssl.create_default_context(cafile=str(files.authority)))
+            trust = ssl.create_default_context(cafile=str(files.authority))
+            place = Place(bound.port, trust, started, budget)
             yield place
             await place.leave()
     finally:
@@ -131,7 +144,7 @@ async def test_dribbling_buys_no_time(tmp_path: pathlib.Path) -> None:
 
 
 async def test_a_head_too_large_is_given_up(tmp_path: pathlib.Path) -> None:
-    limits = connections.Limits(head_bytes=10_000, count=10)
+    limits = Limits(head_bytes=10_000)
     async with serving_with(limits, tmp_path) as place:
         reader, writer = await place.connect()
         writer.write(HALF_A_HEAD + b"x: " + b"y" * 20_000)
@@ -164,7 +177,7 @@ async def test_whoever_waits_longest_makes_room(tmp_path: pathlib.Path) -> None:
 async def test_who_is_being_answered_is_not_given_up(tmp_path: pathlib.Path) -> None:
     async with serving_with(PATIENT, tmp_path) as place:
         watches = []
-        for _ in range(PATIENT.count):
+        for _ in range(PATIENT.connections):
             reader, writer = await place.connect()
             token = f"authorization: Bearer {client.TOKEN}\r\n"
             writer.write(f"GET {client.CLAIMS}?watch=1 HTTP/1.1\r\nhost: x\r\n{token}\r\n".encode())
@@ -175,6 +188,32 @@ async def test_who_is_being_answered_is_not_given_up(tmp_path: pathlib.Path) -> 
         assert not any(reader.at_eof() for reader in watches)
 
 
-def test_room_is_left_for_other_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _which: (1024, 4096))
-    assert connections.limits_of_process().count == 1024 - connections.RESERVED_DESCRIPTORS
+async def _list_of(place: Place, writer: asyncio.StreamWriter, path: str) -> None:
+    token = f"authorization: Bearer {client.TOKEN}\r\n"
+    writer.write(f"GET {path} HTTP/1.1\r\nhost: x\r\n{token}\r\n".encode())
+    await writer.drain()
+
+
+async def test_client_that_does_not_read_is_given_up(tmp_path: pathlib.Path) -> None:
+    limits = Limits(unread_seconds=0.2)
+    async with serving_with(limits, tmp_path) as place:
+        for number in range(8):
+            document = {"metadata": {"name": f"m{number}"}, "data": {"x": "x" * 1_000_000}}
+            await place.server.call("POST", "/api/v1/namespaces/default/configmaps", document)
+        reader, writer = await place.connect(limit=1000)
+        await _list_of(place, writer, "/api/v1/namespaces/default/configmaps")
+        assert (await answer(reader)).startswith(b"HTTP/1.1 200")
+        await place.emptied()
+        while place.server.app._sending.outgoing.total:
+            await asyncio.sleep(0.01)
+
+
+async def test_client_that_closes_its_half_is_noticed(tmp_path: pathlib.Path) -> None:
+    async with serving_with(Limits(), tmp_path) as place:
+        reader, writer = await place.connect()
+        await _list_of(place, writer, f"{client.CLAIMS}?watch=1")
+        assert (await answer(reader)).startswith(b"HTTP/1.1 200")
+        writer.get_extra_info("socket").shutdown(socket.SHUT_WR)
+        await place.emptied()
+        while len(place.server.app.dispatcher.services.watches):
+            await asyncio.sleep(0.01)

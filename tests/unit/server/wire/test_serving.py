@@ -7,6 +7,8 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from drachma.listening.budget import Budget
+from drachma.listening.limits import Limits
 from drachma.server.wire import serving
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS
@@ -31,6 +33,9 @@ class _Wire:
     def resume_reading(self) -> None:
         pass
 
+    def set_write_buffer_limits(self, *, high: int) -> None:
+        assert high > 0
+
     def write(self, data: bytes) -> None:
         self.data += data
         if data:
@@ -42,7 +47,9 @@ async def _answer(request: str) -> bytes:
     config = uvicorn.Config(server.app, http=serving._Protocol, ws="none", lifespan="off", log_config=None)
     config.load()
     state = ServerState()
-    protocol = serving._Protocol(config=config, server_state=state, app_state={})
+    slot = Budget().admit("", descriptor=0)
+    assert slot is not None
+    protocol = serving._Protocol(config=config, server_state=state, slot=slot, limits=Limits())
     wire = _Wire()
     protocol.connection_made(wire)
     protocol.data_received(request.encode())

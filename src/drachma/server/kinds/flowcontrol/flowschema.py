@@ -1,4 +1,4 @@
-"""Flow schemas: which requests belong to which priority level, as objects; all requests are equal here."""
+"""Flow schemas: which requests belong to which priority level."""
 
 from collections.abc import Mapping
 from datetime import datetime

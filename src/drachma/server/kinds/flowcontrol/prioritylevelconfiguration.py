@@ -1,4 +1,4 @@
-"""Priority levels: how many requests are answered at once, as objects; all requests are equal here."""
+"""Priority levels: how many requests run at once, and how others wait."""
 
 from collections.abc import Mapping
 from datetime import datetime
