@@ -8,6 +8,7 @@ import pytest
 from typer import testing
 
 from drachma import errors, store
+from drachma.cli import root
 from drachma.cli import store as command
 from tests.unit.store.test_inspection import flip
 
@@ -82,3 +83,17 @@ def test_mistakes_are_named(arguments: list[str], want: str) -> None:
     result = testing.CliRunner().invoke(command.app, arguments)
     assert isinstance(result.exception, errors.DrachmaError)
     assert want in str(result.exception)
+
+
+@pytest.mark.parametrize("option", ["--encryption-provider-config", "--backup-dir"])
+@pytest.mark.parametrize("name", ["apiserver", "up"])
+def test_options_of_the_data_directory_need_one(name: str, option: str) -> None:
+    result = testing.CliRunner().invoke(root.app, [name, option, "/somewhere"])
+    assert isinstance(result.exception, errors.InvalidValueError)
+    assert str(result.exception) == f"{option} /somewhere: goes with --data only"
+
+
+def test_how_long_between_backups_must_be_a_time(tmp_path: pathlib.Path) -> None:
+    arguments = ["apiserver", "--data", str(tmp_path), "--backup-dir", str(tmp_path), "--backup-every", "soon"]
+    result = testing.CliRunner().invoke(root.app, arguments)
+    assert "--backup-every 'soon': expected" in str(result.exception)
