@@ -110,6 +110,8 @@ class Dialer:
         """Return the addresses of a host; all of them are allowed."""
         if not _is_address(where.host) and not _HOST.fullmatch(where.host):
             raise _not_allowed(f"node {where.node}: {where.host[:300]!r} is neither an IP address nor a host name")
+        if not 0 < where.port < 2**16:
+            raise _not_allowed(f"node {where.node}: {where.port} is no port")
         loop = asyncio.get_running_loop()
         infos = await loop.getaddrinfo(where.host, where.port, type=socket.SOCK_STREAM)
         peers = [_Peer(info[0], info[4], _plain(str(info[4][0]))) for info in infos]
