@@ -22,7 +22,7 @@ MUTABLE_CALLS = frozenset(
     | {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "ContextVar", "local", "count", "Random"}
 )
 MUTABLE_LITERALS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
-CACHES = frozenset({"cache", "lru_cache"})
+CACHES = frozenset({"cache", "lru_cache", "remember"})
 CHANGES = frozenset(
     {"add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "setdefault"}
     | {"update"}
@@ -33,18 +33,18 @@ OPTIONS = "what clients say in queries and headers, which most say again and aga
 FIELDS = "names of fields in managedFields, of which few objects have any of their own"
 LEAF = "the set without fields that all leaves share; sets are built once and not changed afterwards"
 MEMORIES = {
-    "drachma.server.calls.options._write_options": OPTIONS,
+    "drachma.server.calls.options.functools.lru_cache(maxsize=1024)(_write_options)": OPTIONS,
     "drachma.server.ownership.comparison._LEAF": LEAF,
     "drachma.server.ownership.fieldmanagers._agent": OPTIONS,
     "drachma.server.ownership.fieldset.EMPTY": LEAF,
     "drachma.server.ownership.fieldset._canonical": FIELDS,
     "drachma.server.ownership.fieldset._order": FIELDS,
     "drachma.server.ownership.fieldset._shown": FIELDS,
-    "drachma.server.ownership.fieldset.named_item": FIELDS,
-    "drachma.server.ownership.managers._identifier": "managers' names in managedFields, of which there are few",
-    "drachma.server.presentation.negotiation.admit": OPTIONS,
-    "drachma.server.presentation.negotiation.output": OPTIONS,
-    "drachma.server.presentation.negotiation.refusal_output": OPTIONS,
+    "drachma.server.ownership.fieldset.functools.lru_cache(maxsize=4096)(_named_item)": FIELDS,
+    "drachma.server.ownership.managers.functools.lru_cache(maxsize=1024)(_identifier)": (
+        "managers' names in managedFields, of which there are few"
+    ),
+    "drachma.server.presentation.negotiation.functools.lru_cache(maxsize=256)(_output)": OPTIONS,
     "drachma.server.wire.requests.functools.lru_cache(maxsize=1024)(_parse)": OPTIONS,
 }
 """What may remember, and what of: texts alone, whatever is served and stored, and never more than a limit."""

@@ -1,10 +1,13 @@
 """What options say as texts."""
 
+import inspect
+from collections.abc import Callable
+
 import pytest
 from typer.testing import CliRunner
 
 from drachma import allocator, errors
-from drachma.cli import options
+from drachma.cli import options, scheduler, up
 from drachma.cli.root import app
 
 
@@ -47,3 +50,22 @@ def test_what_is_no_policy(text: str) -> None:
 def test_node_groups_are_for_scaling() -> None:
     result = CliRunner().invoke(app, ["up", "--node-groups", "groups.yaml"])
     assert "--node-groups: goes with --autoscale only" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "want"), [pytest.param("256Mi", 256 * 2**20, id="mebibytes"), pytest.param("1000000", 10**6, id="bytes")]
+)
+def test_size_in_bytes(text: str, want: int) -> None:
+    assert options.size_in_bytes(text, name="--cache-bytes") == want
+
+
+@pytest.mark.parametrize("text", ["", "much", "0", "-1Mi"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(errors.InvalidValueError, match=f"--cache-bytes '{text}': "):
+        options.size_in_bytes(text, name="--cache-bytes")
+
+
+@pytest.mark.parametrize("command", [up.up, scheduler.scheduler])
+def test_commands_that_schedule_have_one_option_for_the_time_of_a_filter(command: Callable[..., None]) -> None:
+    parameter = inspect.signature(command).parameters["filter_timeout"]
+    assert (parameter.annotation, parameter.default) == (options.FilterTimeout, 10.0)
