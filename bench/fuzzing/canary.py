@@ -1,4 +1,8 @@
-"""Another user's view during the fuzz run: latency of small reads, and the memory of the server."""
+"""Another user's view during the fuzz run: latency of small reads, and the memory of the server.
+
+On a busy machine a server waits for a processor. The kernel tells how long it did (``schedstat``), and that time is
+subtracted: the rest is what the server itself made the user wait.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +23,25 @@ class Canary:
 
     def __init__(self, wire: Wire, process: int) -> None:
         self.latencies: list[float] = []
+        """Time that the server took for each read, without the time that it waited for a processor."""
+        self.longest_seen = 0.0
+        """Longest time that a read took on this machine, all waiting included."""
         self.slow: list[tuple[float, float]] = []
         self.failures: list[str] = []
         self.memory: list[tuple[float, float]] = []
         self._wire = wire
         self._status = pathlib.Path(f"/proc/{process}/status")
+        self._schedule = pathlib.Path(f"/proc/{process}/schedstat")
         self._began = time.monotonic()
 
     async def read(self) -> None:
         """Read a small object for ever."""
         while True:
-            began = time.perf_counter()
+            waited_before, began = self._waited(), time.perf_counter()
             answer = await self._wire.call("GET", _PATH)
             seconds = time.perf_counter() - began
+            self.longest_seen = max(self.longest_seen, seconds)
+            seconds = max(0.0, seconds - (self._waited() - waited_before))
             self.latencies.append(seconds)
             if answer.code != 200:
                 self.failures.append(f"{time.monotonic() - self._began:.1f} s: code {answer.code}")
@@ -46,6 +56,10 @@ class Canary:
                 if line.startswith("VmRSS:"):
                     self.memory.append((time.monotonic() - self._began, int(line.split()[1]) / 1024))
             await asyncio.sleep(1.0)
+
+    def _waited(self) -> float:
+        """Return the seconds that the main thread of the server has waited for a processor so far."""
+        return int(self._schedule.read_text().split()[1]) / 1e9
 
     def quantile(self, share: float) -> float:
         ordered = sorted(self.latencies) or [0.0]

@@ -11,14 +11,15 @@ from typing import Any, Final
 
 _DEEPEST: Final = 9
 _TEXTS: Final = (
-    "a", "b", "gpu", "default", "1", "10m", "1Gi", "true", "Always", "cpu", "memory", "pods", "Exists", "In", "NoSchedule",
-    "gpu.simulation.drachma.dev", "2026-01-01T00:00:00Z", "10.0.0.1", "device.driver == 'x'", "object.spec.x > 1", "^a+$",
-    "kubernetes.io/hostname", "default-scheduler", "TCP", "node-0", "*",
+    "a", "b", "gpu", "default", "1", "10m", "1Gi", "true", "Always", "cpu", "memory", "pods", "Exists", "In",
+    "NoSchedule", "gpu.simulation.drachma.dev", "2026-01-01T00:00:00Z", "10.0.0.1", "device.driver == 'x'",
+    "object.spec.x > 1", "^a+$", "kubernetes.io/hostname", "default-scheduler", "TCP", "node-0", "*",
 )  # fmt: skip
 SCALARS: Final[tuple[Any, ...]] = (
-    None, True, False, 0, 1, -1, 2**31, 2**63, 2**64, -(2**63) - 1, 10**400, 1e308, 1.5, "", "a", "1", "1Gi", "10x", "true",
-    "\x00", "a\x00b", "\u00e4\U0001f600", "\ud800", "2026-01-01T00:00:00Z", "yesterday", "a/b/c", "x" * 300, "y" * 70_000,
-    [], {}, [None], {"": ""}, [[[]]], {"a": {"b": {"c": None}}}, "1 +", "9" * 400, "1e9999", "-0", "\u202e", "../../x",
+    None, True, False, 0, 1, -1, 2**31, 2**63, 2**64, -(2**63) - 1, 10**400, 1e308, 1.5, "", "a", "1", "1Gi", "10x",
+    "true", "\x00", "a\x00b", "\u00e4\U0001f600", "\ud800", "2026-01-01T00:00:00Z", "yesterday", "a/b/c",
+    "x" * 300, "y" * 70_000, [], {}, [None], {"": ""}, [[[]]], {"a": {"b": {"c": None}}}, "1 +",
+    "9" * 400, "1e9999", "-0", "\u202e", "../../x",
     "a" * 254, ["a"] * 1200, "device.attributes['x'].y.z == 1", "[" * 300, "matches('(a+)+$')",
 )  # fmt: skip
 """Values that fit nowhere, or just so."""

@@ -17,6 +17,7 @@ _FORGED: Final = (
 )
 """Token of an account that nobody signed."""
 
+_KEPT: Final = "fuzz-users"
 _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 
@@ -41,8 +42,10 @@ WEIGHTS: Final = {"admin": 45, "account": 20, VIEWER: 8, _NODE: 8, _NOBODY: 7}
 
 async def make_authorizations(wire: Wire, admin: str, tokens: Mapping[str, str]) -> dict[str, str]:
     """Give the users their roles; return the Authorization header of each identity, empty for none."""
-    await wire.call("POST", "/api/v1/namespaces", {"metadata": {"name": "fuzz"}})
-    for user, role in (("viewer", "view"), ("system:serviceaccount:fuzz:editor", "edit")):
+    # The account lives in a namespace of its own, where no request of the run deletes it.
+    for name in ("fuzz", _KEPT):
+        await wire.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    for user, role in (("viewer", "view"), (f"system:serviceaccount:{_KEPT}:editor", "edit")):
         subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
         binding = {
             "metadata": {"name": f"fuzz-{role}"},
@@ -51,9 +54,9 @@ async def make_authorizations(wire: Wire, admin: str, tokens: Mapping[str, str])
         }
         answer = await wire.call("POST", _BINDINGS, binding)
         assert answer.code in (201, 409), answer
-    await wire.call("POST", "/api/v1/namespaces/fuzz/serviceaccounts", {"metadata": {"name": "editor"}})
+    await wire.call("POST", f"/api/v1/namespaces/{_KEPT}/serviceaccounts", {"metadata": {"name": "editor"}})
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
-    answer = await wire.call("POST", "/api/v1/namespaces/fuzz/serviceaccounts/editor/token", request)
+    answer = await wire.call("POST", f"/api/v1/namespaces/{_KEPT}/serviceaccounts/editor/token", request)
     assert answer.code == 201, answer
     account = f"Bearer {answer.document['status']['token']}"
     return {

@@ -15,14 +15,17 @@ def generate(token: str, *, rng: random.Random) -> bytes:
     secret = f"Authorization: Bearer {token}\r\n"
     inner = f"GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\n{secret}\r\n"
     size = len(_BODY)
+    chunked = f"{_POST}{secret}Transfer-Encoding: chunked\r\n"
+    chunk = f"{size:x}\r\n{_BODY}\r\n0\r\n"
+    odd_size = rng.choice(("-1", "fffffffffffffffff", "0x5", "g", "5;a=b", " 5"))
     samples = (
         f"{_POST}{secret}Content-Length: {size}\r\nContent-Length: {size + 1}\r\n\r\n{_BODY}",
         f"{_POST}{secret}Content-Length: {size}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{inner}",
-        f"{_POST}{secret}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n{size:x}\r\n{_BODY}\r\n0\r\n\r\n",
+        f"{chunked}Transfer-Encoding: identity\r\n\r\n{chunk}\r\n",
         f"{_POST}{secret}Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
         f"{_POST}{secret}Transfer-Encoding: xchunked\r\n\r\n{size:x}\r\n{_BODY}\r\n0\r\n\r\n",
-        f"{_POST}{secret}Transfer-Encoding: chunked\r\n\r\n{rng.choice(('-1', 'fffffffffffffffff', '0x5', 'g', '5;a=b', ' 5'))}\r\nabcde\r\n0\r\n\r\n",
-        f"{_POST}{secret}Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n{_BODY}\r\n0\r\nAuthorization: Bearer x\r\n\r\n",
+        f"{chunked}\r\n{odd_size}\r\nabcde\r\n0\r\n\r\n",
+        f"{chunked}\r\n{chunk}Authorization: Bearer x\r\n\r\n",
         f"{_POST}{secret}Content-Length: {rng.choice(('-1', '+5', '1e3', '9' * 30, '0x10', ''))}\r\n\r\n{_BODY}",
         f"{_POST}{secret}Expect: 100-continue\r\nContent-Length: {size}\r\n\r\n{_BODY}",
         f"{_GET}{secret}X-Fold: a\r\n b\r\n\r\n",

@@ -233,7 +233,9 @@ class RequestGenerator:
         if kind < 0.9:
             return documents.damage(documents.encode_json(document), rng=rng), rng.choice(_TYPES[:4])
         if kind < 0.94:
-            return rng.choice((b"k8s\x00", b"\xd9\xd9\xf7", b"")) + rng.randbytes(rng.randint(0, 80)), rng.choice(_TYPES)
+            return rng.choice((b"k8s\x00", b"\xd9\xd9\xf7", b"")) + rng.randbytes(rng.randint(0, 80)), rng.choice(
+                _TYPES
+            )
         if kind < 0.97:
             return _encode_yaml(document), "application/yaml"
         return documents.encode_json(document), rng.choice(_TYPES)

@@ -13,7 +13,8 @@ PLAIN_PATHS: Final = (
     "/", "/api", "/apis", "/version", "/healthz", "/livez", "/readyz", "/readyz/ping", "/metrics", "/openapi/v2",
     "/openapi/v3", "/openapi/v3/apis/resource.k8s.io/v1", "/openapi/v3/nope", "/apis/nope/v1/x", "/api/v1/nope", "//",
     "/api//v1///pods", "/apis/resource.k8s.io", "/.well-known/openid-configuration", "/openid/v1/jwks", "/debug/pprof",
-    "/apis/resource.k8s.io/v1/watch/resourceclaims/x/y/z", "/api/v1/watch/pods", "/api/v1/namespaces/default/pods/a/log",
+    "/apis/resource.k8s.io/v1/watch/resourceclaims/x/y/z", "/api/v1/watch/pods",
+    "/api/v1/namespaces/default/pods/a/log",
 )  # fmt: skip
 """Paths that no document has; some exist."""
 
@@ -54,9 +55,8 @@ def read_surface(documents: Iterable[Mapping[str, Any]]) -> Surface:
             for kind in schema.get("x-kubernetes-group-version-kind", ())
         }
         for path, item in document.get("paths", {}).items():
-            for method in METHODS:
-                if method in item:
-                    operations.append(_operation(method, path, item, by_kind=by_kind))
+            methods = [method for method in METHODS if method in item]
+            operations += [_operation(method, path, item, by_kind=by_kind) for method in methods]
     return Surface(tuple(operations), schemas)
 
 

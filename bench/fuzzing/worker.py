@@ -69,11 +69,13 @@ class _Worker:
         self._context.check_hostname = False
         self._encoder = msgspec.json.Encoder()
         self._ids = (assignment.findings / f"answered-{assignment.number}.txt").open("w", buffering=1 << 16)
+        self._unanswered = (assignment.findings / f"unanswered-{assignment.number}.txt").open("w")
         self._progress = assignment.findings / f"progress-{assignment.number}.txt"
 
     async def run(self) -> Report:
         await asyncio.gather(*(self._work() for _ in range(CONNECTIONS)))
         self._ids.close()
+        self._unanswered.close()
         self._progress.write_text(str(self._report.sent))
         return self._report
 
@@ -92,8 +94,9 @@ class _Worker:
                 if connection is None:
                     connection = await self._open()
                 keeps_open = await self._exchange(connection, request, f"fuzz-{self._assignment.number}-{report.sent}")
-            except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+            except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError) as error:
                 report.unanswered += 1
+                self._unanswered.write(f"{type(error).__name__} {request.method} {request.target[:200]}\n")
                 keeps_open = False
             if not keeps_open and connection is not None:
                 connection.close()

@@ -36,10 +36,11 @@ class Partition:
         self._open = asyncio.Event()
         self._open.set()
         self.port = 0
+        self._connections: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> Partition:
         """Listen on a free port of the loopback address."""
-        self._server = await asyncio.start_server(self._handle, "127.0.0.1", 0, limit=_PART)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_PART)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -50,7 +51,16 @@ class Partition:
         self._open.set()
 
     async def end(self) -> None:
+        """Stop listening, and end all connections."""
         self._server.close()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = asyncio.create_task(self._handle(reader, writer))
+        self._connections.add(connection)
+        connection.add_done_callback(self._connections.discard)
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._open.wait()
@@ -59,15 +69,15 @@ class Partition:
         except OSError:
             writer.transport.abort()
             return
+        pumps = (
+            asyncio.create_task(self._pump(reader, upstream_writer)),
+            asyncio.create_task(self._pump(upstream_reader, writer)),
+        )
         try:
-            pumps = (
-                asyncio.create_task(self._pump(reader, upstream_writer)),
-                asyncio.create_task(self._pump(upstream_reader, writer)),
-            )
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        finally:
             for pump in pumps:
                 pump.cancel()
-        finally:
             upstream_writer.close()
             writer.close()
 

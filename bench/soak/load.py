@@ -121,7 +121,9 @@ class Load:
                 self._spawn_delete("pods", document)
         if self.is_paused:
             # A gang that lost pods when their creates failed never starts.
-            sizes = {each["metadata"]["name"]: int(each["metadata"]["labels"]["size"]) for each in self._own("podgroups")}
+            sizes = {
+                each["metadata"]["name"]: int(each["metadata"]["labels"]["size"]) for each in self._own("podgroups")
+            }
             for name, size in sizes.items():
                 members = [each for each in pods if each["metadata"].get("labels", {}).get("gang") == name]
                 if 0 < len(members) < size and not any(each.get("spec", {}).get("nodeName") for each in members):

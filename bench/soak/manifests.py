@@ -62,7 +62,10 @@ def fixtures() -> list[tuple[str, Document]]:
     """Return paths and objects that all load needs."""
     own = f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].index'
     return [
-        ("/apis/resource.k8s.io/v1/deviceclasses", _device_class("load", f'device.driver == "{SIMULATED}" || {own} < 7')),
+        (
+            "/apis/resource.k8s.io/v1/deviceclasses",
+            _device_class("load", f'device.driver == "{SIMULATED}" || {own} < 7'),
+        ),
         ("/apis/resource.k8s.io/v1/deviceclasses", _device_class(CANARY, f"{own} == 7")),
         *(_template(name) for name in ("load", CANARY)),
         (f"/apis/{_KUEUE}/resourceflavors", _object(_KUEUE, "ResourceFlavor", "default")),

@@ -54,9 +54,7 @@ class Settings(msgspec.Struct, frozen=True):
 class Matrix:
     """One run on one cluster."""
 
-    def __init__(
-        self, plane: Plane, observer: Observer, load: Load, *, settings: Settings, rng: random.Random
-    ) -> None:
+    def __init__(self, plane: Plane, observer: Observer, load: Load, *, settings: Settings, rng: random.Random) -> None:
         self.cells: dict[tuple[str, str], Cell] = defaultdict(Cell)
         self.kills = 0
         self._plane = plane

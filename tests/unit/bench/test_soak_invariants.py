@@ -4,7 +4,6 @@ import pathlib
 from typing import Any
 
 import pytest
-
 from bench.soak import history, invariants
 
 
@@ -119,7 +118,13 @@ def test_a_planted_violation_is_found(entries: list[history.Entry], want_rule: s
 
 def test_quota_that_is_exceeded_again_is_told_again() -> None:
     checker = invariants.Checker()
-    steps = [_queue("team", 1, 1), _workload("a", 1, 2), _workload("a", 2, 2), _workload("a", 3, 1), _workload("a", 4, 2)]
+    steps = [
+        _queue("team", 1, 1),
+        _workload("a", 1, 2),
+        _workload("a", 2, 2),
+        _workload("a", 3, 1),
+        _workload("a", 4, 2),
+    ]
     assert [len(checker.feed(step)) for step in steps] == [0, 1, 0, 0, 1]
 
 
@@ -132,7 +137,12 @@ def test_what_is_left_is_described() -> None:
 
 
 def test_a_history_comes_back_from_its_file(tmp_path: pathlib.Path) -> None:
-    entries = [_claim("a", 1, "gpu-0"), history.Write("pods", "p", 1, 0.5), history.Gap("pods", 2), history.Mark("x")]
+    entries: list[history.Entry] = [
+        _claim("a", 1, "gpu-0"),
+        history.Write("pods", "p", 1, 0.5),
+        history.Gap("pods", 2),
+        history.Mark("x"),
+    ]
     path = tmp_path / "history.jsonl.gz"
     record = history.HistoryFile(path)
     for entry in entries:
