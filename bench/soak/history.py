@@ -86,6 +86,9 @@ class HistoryFile:
 
     def add(self, entry: Entry) -> None:
         self._file.write(self._encoder.encode(entry) + b"\n")
+        if isinstance(entry, Mark):
+            # What led to a fault or violation can be read even if the run ends early.
+            self._file.flush()
 
     def close(self) -> None:
         self._file.close()
