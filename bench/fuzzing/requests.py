@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import urllib.parse
 from collections import defaultdict
@@ -132,10 +133,19 @@ def _remember(store: list[Any], value: Any, *, rng: random.Random) -> None:
 class RequestGenerator:
     """Endless source of requests."""
 
-    def __init__(self, served: surface.Surface, weights: Mapping[str, int], *, rng: random.Random) -> None:
+    def __init__(
+        self,
+        served: surface.Surface,
+        weights: Mapping[str, int],
+        *,
+        rng: random.Random,
+        examples: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Examples are valid parts of objects by kind: objects by schema alone are seldom valid."""
         self.memory = Memory()
         self._operations = served.operations
         self._objects = documents.DocumentGenerator(served.schemas, rng=rng)
+        self._examples = examples or {}
         self._identities = list(weights)
         self._weights = list(weights.values())
         self._rng = rng
@@ -246,7 +256,11 @@ class RequestGenerator:
         if known and rng.random() < 0.4:
             document = dict(rng.choice(known))
         else:
-            document = self._objects.generate(operation.schema)
+            example = self._examples.get(operation.kind)
+            if example is not None and rng.random() < 0.6:
+                document = copy.deepcopy(dict(example))
+            else:
+                document = self._objects.generate(operation.schema)
             document |= {"apiVersion": operation.api_version, "kind": operation.kind}
             document["metadata"] = {"name": rng.choice(NAMES), "labels": {"a": "b"}}
         parts = path.split("/")

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 import uvloop
+from tests.scenarios import fuzzing
 
 from bench.fuzzing import identities, rawhttp, requests, surface, verdicts
 
@@ -63,7 +64,9 @@ class _Worker:
         self._assignment = assignment
         self._rng = random.Random(assignment.seed)
         weights = {name: identities.WEIGHTS.get(name, 1) for name in assignment.tokens}
-        self._generator = requests.RequestGenerator(assignment.served, weights, rng=self._rng)
+        self._generator = requests.RequestGenerator(
+            assignment.served, weights, rng=self._rng, examples=fuzzing.EXAMPLES
+        )
         self._report = Report(Counter(), Counter())
         self._context = ssl.create_default_context(cadata=assignment.authority)
         self._context.check_hostname = False
@@ -90,13 +93,19 @@ class _Worker:
                 await self._send_raw()
                 continue
             request = self._generator.next()
+            audit_id = f"fuzz-{self._assignment.number}-{report.sent}"
             try:
+                if connection is not None and connection.reader.at_eof():
+                    # Closed by the server after its last answer, as it may at any time.
+                    connection.close()
+                    connection = None
                 if connection is None:
                     connection = await self._open()
-                keeps_open = await self._exchange(connection, request, f"fuzz-{self._assignment.number}-{report.sent}")
+                keeps_open = await self._exchange(connection, request, audit_id)
             except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError) as error:
                 report.unanswered += 1
-                self._unanswered.write(f"{type(error).__name__} {request.method} {request.target[:200]}\n")
+                last = connection.last if connection is not None else ""
+                self._unanswered.write(f"{type(error).__name__} after {last!r}: {request!r}\n")
                 keeps_open = False
             if not keeps_open and connection is not None:
                 connection.close()
@@ -127,13 +136,15 @@ class _Worker:
         report.answered += 1
         report.codes[str(answer.code)] += 1
         report.identities[request.identity] += 1
+        connection.last = f"{answer.code} {request.method} {request.target[:60]} {request.headers}"
         self._ids.write(f"{audit_id}\n")
         problem = verdicts.find_problem(request.method, request.target, answer.code, answer.body)
         if problem:
             self._save(request, data, answer.code, answer.body, problem=problem)
         if answer.code in (200, 201):
             self._generator.memory.learn(answer.body, rng=self._rng)
-        return answer.keeps_open
+        # The server gives up a connection after a refused upgrade.
+        return answer.keeps_open and not any(name == "Upgrade" for name, _ in request.headers)
 
     async def _send_raw(self) -> None:
         """Send odd bytes on a connection of their own; any answer must be HTTP and none of 5xx."""
@@ -175,6 +186,8 @@ class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
+        self.last = ""
+        """Answer and request before, for what the server closes."""
 
     def close(self) -> None:
         self.writer.transport.abort()

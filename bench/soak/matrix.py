@@ -268,4 +268,4 @@ def _is_complete(job: Mapping[str, object]) -> bool:
 def _node_of(components: Sequence[Component]) -> str:
     """Return the node whose recovery the canary is to show, or an empty text for any."""
     numbers = [each.name.partition("-")[2] for each in components if each.kind in ("node", "driver")]
-    return f"node-{numbers[0]}" if numbers else ""
+    return f"worker-{numbers[0]}" if numbers else ""

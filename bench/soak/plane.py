@@ -26,7 +26,9 @@ SERVERS: Final = ("apiserver", "up")
 
 _ROOT: Final = pathlib.Path(__file__).parents[2]
 _DRIVER: Final = _ROOT / "examples" / "drivers" / "gpu-sim" / "gpu_sim.py"
-_NODES: Final = ("node-0", "node-1")
+_NODES: Final = ("worker-0", "worker-1")
+"""Names of nodes; simulated machines of ``up`` are called node-0 and so on."""
+
 _GATES: Final = ("--feature-gates", "GenericWorkload=true")
 _START_SECONDS: Final = 120.0
 _DATA_MEBIBYTES: Final = 512
@@ -128,19 +130,20 @@ class Plane:
             command = [*components.DRACHMA, name, "--kubeconfig", str(kubeconfig), *options]
             self._add(name, command, partition=partition).start()
 
-    async def _start_node(self, name: str) -> None:
+    async def _start_node(self, node: str) -> None:
+        """Start the agent and the driver of a node; components are called by what they are."""
+        name, driver = node.replace("worker", "node"), node.replace("worker", "driver")
         disk = self._add_disk(name, mebibytes=_NODE_MEBIBYTES)
         root = self._folder(name, disk) / "root"
         root.mkdir()
         partition = await self._add_partition()
-        kubeconfig = self._write_kubeconfig(name, partition.port, token=self._tokens[name])
-        command = [*components.DRACHMA, "node", "--name", name, "--root", str(root), "--kubeconfig", str(kubeconfig)]
+        kubeconfig = self._write_kubeconfig(name, partition.port, token=self._tokens[node])
+        command = [*components.DRACHMA, "node", "--name", node, "--root", str(root), "--kubeconfig", str(kubeconfig)]
         command += ["--listen", "127.0.0.1:0", "--cdi-dir", str(root / "cdi"), *_GATES]
         self._add(name, command, partition=partition, disk=disk).start()
-        driver = name.replace("node", "driver")
         driver_partition = await self._add_partition()
         driver_kubeconfig = self._write_kubeconfig(driver, driver_partition.port)
-        command = [sys.executable, str(_DRIVER), "run", "--kubeconfig", str(driver_kubeconfig), "--node-name", name]
+        command = [sys.executable, str(_DRIVER), "run", "--kubeconfig", str(driver_kubeconfig), "--node-name", node]
         command += ["--root-dir", str(root), "--cdi-dir", str(root / "cdi")]
         self._add(driver, command, partition=driver_partition, disk=disk).start()
 
