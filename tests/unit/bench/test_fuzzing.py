@@ -98,9 +98,7 @@ def _status(code: int, reason: str) -> bytes:
         pytest.param("/api/v1/pods", 500, _status(500, ""), "", id="500-that-upstream-does-not-classify"),
         pytest.param("/api/v1/pods", 503, _status(503, "ServiceUnavailable"), "", id="503"),
         pytest.param("/api/v1/nodes/n/proxy/x", 502, b"", "", id="502-of-a-node"),
-        pytest.param(
-            "/api/v1/nodes/n/proxy", 500, _status(500, "X"), "server error 500", id="500-of-proxy"
-        ),
+        pytest.param("/api/v1/nodes/n/proxy", 500, _status(500, "X"), "server error 500", id="500-of-proxy"),
         pytest.param("/api/v1/pods", 404, _status(404, "NotFound"), "", id="404"),
         pytest.param(
             "/x", 404, _status(400, ""), "a Status with code 400 in an answer with code 404", id="status-of-other-code"
