@@ -114,11 +114,19 @@ class Matrix:
         return sum(cell.count for (_, fault), cell in self.cells.items() if fault != KILL)
 
     def _long_cells(self) -> list[tuple[Component, str]]:
+        """Return each other fault once for each kind of component, on one of its processes.
+
+        Nodes and drivers are the same in both layouts, so that one layout is enough for their long faults.
+        """
+        kinds = defaultdict(list)
+        for component in self._targets():
+            if self._plane.layout != "up" or component.kind == "up" or "up" not in self._settings.components:
+                kinds[component.kind].append(component)
         return [
-            (component, fault)
-            for component in self._targets()
+            (self._rng.choice(candidates), fault)
+            for candidates in kinds.values()
             for fault in LONG_FAULTS
-            if fault in self._settings.faults and self._can_suffer(component, fault)
+            if fault in self._settings.faults and self._can_suffer(candidates[0], fault)
         ]
 
     def _targets(self) -> list[Component]:
@@ -158,7 +166,8 @@ class Matrix:
             if each is not component and KILL in self._settings.faults and each.disk is not component.disk
         ]
         while not fault_task.done():
-            await asyncio.wait((fault_task,), timeout=self._rng.uniform(2.0, 5.0))
+            pause = self._settings.fault_seconds * self._rng.uniform(0.15, 0.35)
+            await asyncio.wait((fault_task,), timeout=pause)
             if others and not fault_task.done() and self.kills < self._settings.kills:
                 victim = self._rng.choice(others)
                 self._observer.mark(f"kill {victim.name} during {fault} of {component.name}")
