@@ -12,10 +12,10 @@ LOCK := .cache/supply/bin/uv pip compile --quiet --universal --python-version 3.
 	--no-header --no-annotate --no-emit-index-url $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check peers soak bench docs format lock audit clean
+.PHONY: help run test check peers soak soak-long bench docs format lock audit clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "drachma needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
@@ -53,9 +53,15 @@ peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver and JobSets; t
 	$(BIN)/python -m tests.peers.programs
 	$(BIN)/pytest -q tests/peers
 
-soak: $(DEV) ## churn a control plane under schedulers that are killed, 10,000 operations; look for new examples of properties
+soak: $(DEV) ## churn, a short restart matrix, 20,000 random requests, and new examples of properties
 	$(BIN)/python -m tests.scenarios.churn --operations 10000
+	$(BIN)/python -m bench.soak --kills 30 --fault-seconds 8
+	$(BIN)/python -m bench.fuzzing --requests 20000
 	$(BIN)/pytest -n auto -q tests/property --hypothesis-profile=exploring
+
+soak-long: $(DEV) ## restart matrix with 1,000 kills and faults of 60 s, then 1,000,000 random requests: about two hours
+	$(BIN)/python -m bench.soak --kills 1000 --fault-seconds 60 --settle-every 100
+	$(BIN)/python -m bench.fuzzing --requests 1000000
 
 docs: $(RUNTIME) ## make a site of the documents, with the reference from docstrings, in build/site
 	$(BIN)/python -m $(INSTALL) requirements/docs.txt

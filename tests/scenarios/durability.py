@@ -1,8 +1,7 @@
 """Kills a server under concurrent writes, again and again, and checks what is left.
 
 What must hold: every acknowledged write is there, nothing is there half, revisions never go back, and a watcher that
-resumes where it was sees every later write once and in order. Used by the tests with a few rounds, by ``bench.soak``
-with many.
+resumes where it was sees every later write once and in order. ``bench.soak`` does the same to whole clusters.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Random requests: mostly nearly right, sometimes nonsense. A seed gives the same ones again.
 
 ``requests(seed)`` is endless. What must hold for every answer is checked by :func:`check`: it is HTTP, no defect,
-and a refusal is a Status. Used by the tests in process, by ``bench.soak`` over the wire.
+and a refusal is a Status. Used in process; ``bench.fuzzing`` sends requests over the wire.
 """
 
 import copy

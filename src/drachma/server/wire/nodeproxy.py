@@ -233,7 +233,8 @@ def _encode_head(method: str, where: Elsewhere, headers: Sequence[tuple[bytes, b
     host = f"[{where.host}]" if ":" in where.host else where.host
     path = urllib.parse.quote(where.path, safe=_PATH_CHARACTERS, errors="replace")
     target = f"{path}?{where.query}" if where.query else path
-    lines = [f"{method} {target} HTTP/1.1".encode("ascii"), f"host: {host}:{where.port}".encode("ascii")]
+    # A host that is not ASCII is no host name, and refused when it is dialled.
+    lines = [f"{method} {target} HTTP/1.1".encode("ascii"), f"host: {host}:{where.port}".encode("ascii", "replace")]
     for name, value in headers:
         if not _LINE_ENDS.isdisjoint(name + value):
             raise status.bad_request(f"header {name.decode('latin-1')!r}: must not have a line end in it")

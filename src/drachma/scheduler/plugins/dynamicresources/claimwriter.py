@@ -2,7 +2,8 @@
 
 Called before a pod is bound, and after a failed attempt. A write that another one came before is tried again on the
 newest state; what makes it pointless (the claim is going, is another one of the same name, or was allocated by somebody
-else) is a :class:`ClaimError`.
+else) is a :class:`ClaimError`. A write without an answer may have been done. The claim is then read until the server
+answers, and its devices stay in flight: another claim would get them before the watch shows the first one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from drachma.scheduler.framework import verdict
 
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.01
+_OUTAGE_PAUSE: Final = 0.5
+_UNANSWERED: Final = (errors.UnreachableError, errors.ServerFaultError)
+"""Errors after which a write may have happened or not."""
 
 Claim = resourceclaim.ResourceClaim
 
@@ -50,6 +54,11 @@ class ClaimWriter:
         for attempt in range(_ATTEMPTS):
             try:
                 return await self._reserve(current, consumer, allocation=allocation)
+            except _UNANSWERED as error:
+                stored = await self._read_after_outage(claim)
+                if _is_written(stored, consumer, allocation=allocation):
+                    return stored
+                raise ClaimError(f"{_doing(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
             except errors.ObjectConflictError as error:
                 if attempt + 1 == _ATTEMPTS:
                     raise ClaimError(f"{_doing(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
@@ -77,7 +86,7 @@ class ClaimWriter:
             status["reservedFor"] = (*claim.status.reserved_for, reservation.consumer(consumer))
         try:
             return await self._patch_status(claim, status)
-        except errors.ObjectConflictError:
+        except (errors.ObjectConflictError, *_UNANSWERED):
             raise
         except errors.DrachmaError as error:
             raise ClaimError(f"{_doing(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
@@ -114,6 +123,16 @@ class ClaimWriter:
         if found.metadata.uid != claim.metadata.uid:
             raise ClaimError(f"claim {identity.label(claim.metadata)} got deleted in the meantime")
         return found
+
+    async def _read_after_outage(self, claim: Claim) -> Claim:
+        """Return the claim as it is stored, once the server answers again."""
+        while True:
+            try:
+                return await self._refreshed(claim)
+            except ClaimError as error:
+                if not isinstance(error.__cause__, _UNANSWERED):
+                    raise
+            await self._clock.sleep(_OUTAGE_PAUSE * (1 + self._chance.random()))
 
     async def release(self, claim: Claim, consumer: pod.Pod) -> None:
         """Takes a pod off the consumers of a claim, whatever else changed there."""
@@ -179,6 +198,15 @@ class ClaimWriter:
             subresource="status",
             patch=patches.merge({"status": status}, patches.unchanged(claim)),
         )
+
+
+def _is_written(claim: Claim, consumer: pod.Pod, *, allocation: resourceclaim.AllocationResult | None) -> bool:
+    """Return True if a write that got no answer was done."""
+    stored = claim.status.allocation
+    if stored is None or not reservation.is_reserved_for(claim, consumer):
+        return False
+    timestamp = stored.allocation_timestamp
+    return allocation is None or stored == msgspec.structs.replace(allocation, allocation_timestamp=timestamp)
 
 
 def _doing(allocation: resourceclaim.AllocationResult | None) -> str:
