@@ -22,6 +22,7 @@ def test_sizes_by_cache_and_the_limit() -> None:
 
 async def test_the_server_shows_them() -> None:
     server = await client.start()
+    await server.call("GET", client.CLAIMS)
     answer = await server.raw("GET", "/metrics", b"")
     assert b'drachma_cache_bytes{cache="conversions"}' in answer.data
     assert b"drachma_cache_limit_bytes" in answer.data
