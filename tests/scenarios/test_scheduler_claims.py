@@ -423,3 +423,48 @@ async def test_prioritized_list_prefers_the_node_with_the_better_alternative() -
 def _only(name: str) -> nodeselector.NodeSelector:
     field = nodeselector.NodeSelectorRequirement(key="metadata.name", operator="In", values=(name,))
     return nodeselector.NodeSelector(node_selector_terms=(nodeselector.NodeSelectorTerm(match_fields=(field,)),))
+
+
+class LosingBindings:
+    """A client whose server is killed right after a binding: no answer comes, and reading fails for a while."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._unreadable = 0
+        self.claim_writes = 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "commit":
+            raise AttributeError(name)
+        return getattr(self._client, name)
+
+    async def bind(self, bound: pod.Pod, *, node: str) -> None:
+        await self._client.bind(bound, node=node)
+        self._unreadable = 2
+        raise errors.UnreachableError("broken off")
+
+    async def patch(self, kind: Any, *arguments: Any, **options: Any) -> Any:
+        self.claim_writes += kind is resourceclaim.ResourceClaim
+        return await self._client.patch(kind, *arguments, **options)
+
+    async def get(self, kind: Any, *arguments: Any, **options: Any) -> Any:
+        if kind is pod.Pod and self._unreadable:
+            self._unreadable -= 1
+            raise errors.UnreachableError("no connection")
+        return await self._client.get(kind, *arguments, **options)
+
+
+async def test_a_pod_that_was_bound_without_an_answer_keeps_its_reservation() -> None:
+    clients: list[LosingBindings] = []
+
+    def wrap(client: Any) -> Any:
+        clients.append(LosingBindings(client))
+        return clients[-1]
+
+    async with schedulers.cluster(wrap=wrap) as world:
+        await world.create(node("n1"), gpus("n1", 1), gpu_class(), a_claim("c"), using("p", "c"))
+        await world.advance(3)
+        assert await world.node_of("p") == "n1"
+        assert await world.users("c") == ["p"]
+        # Finalizer and allocation; the reservation is not taken back.
+        assert [client.claim_writes for client in clients] == [2]

@@ -25,6 +25,8 @@ from drachma.runtime import clock, events
 from drachma.scheduler import bindings, messages, metrics, peers, settings
 from drachma.scheduler.framework import bindingwork, collision, profile, verdict
 
+_OUTAGE_PAUSE: Final = 0.5
+
 
 class Binder:
     """Binds pods through a client."""
@@ -191,10 +193,15 @@ class Binder:
         if isinstance(error, errors.RefusedError) and not isinstance(error, errors.ServerFaultError):
             return False
         metadata = binding.pod.metadata
-        try:
-            current = await self._client.get(pod.Pod, metadata.name, namespace=metadata.namespace)
-        except errors.DrachmaError:
-            return False
+        while True:
+            try:
+                current = await self._client.get(pod.Pod, metadata.name, namespace=metadata.namespace)
+                break
+            except (errors.UnreachableError, errors.ServerFaultError):
+                # A server that was killed after the write is not back yet.
+                await self._clock.sleep(_OUTAGE_PAUSE)
+            except errors.DrachmaError:
+                return False
         return current.metadata.uid == metadata.uid and current.spec.node_name == binding.placed.node
 
     # Other schedulers
