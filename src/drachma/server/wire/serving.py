@@ -232,7 +232,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
 
     def _disconnect(self) -> None:
         """Tell the application that the answer under way reaches nobody, before uvicorn misses its end."""
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self._answering and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
 
