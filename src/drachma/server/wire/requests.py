@@ -181,7 +181,7 @@ class Request:
     @property
     def accept(self) -> str:
         """The Accept header; a 406 for one that is far longer than any client's, because forms are remembered by it."""
-        value = self.headers.get(b"accept", b"")
+        value: bytes = self.headers.get(b"accept", b"")
         if len(value) > _LONGEST_ACCEPT:
             raise status.not_acceptable(mediatypes.BODY_TYPES)
         return value.decode("latin-1")
