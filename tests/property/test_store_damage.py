@@ -28,6 +28,7 @@ from drachma.store import repair, sqlite_journal
 PODS = "pods"
 FILES = ("drachma.db", "drachma.db-wal", "drachma.redo")
 HEADERS = 8192
+BLOCK = 4096
 MEMORY = pathlib.Path("/dev/shm")
 """A file system that does not wait for a disk: thousands of files are written, and none has to last."""
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -93,9 +94,17 @@ def tear(before: dict[str, bytes], after: dict[str, bytes], rng: random.Random) 
     return {**before, "drachma.redo": old[:HEADERS] + new[HEADERS:end] + old[end:]}
 
 
-def damage(files: dict[str, bytes], rng: random.Random) -> dict[str, bytes]:
+def lose_power(files: dict[str, bytes], rng: random.Random) -> dict[str, bytes]:
+    """Return the files after a power cut: of the write-ahead log, which is not synced, any blocks may be missing."""
+    whole = bytearray(files["drachma.db-wal"])
+    for place in range(0, len(whole), BLOCK):
+        if rng.random() < 0.3:
+            whole[place : place + BLOCK] = bytes(len(whole[place : place + BLOCK]))
+    return {**files, "drachma.db-wal": bytes(whole[: rng.randrange(len(whole) + 1)])}
+
+
+def damage(files: dict[str, bytes], name: str, rng: random.Random) -> dict[str, bytes]:
     """Return the files with one of them damaged somewhere, or gone."""
-    name = rng.choice(sorted(files))
     whole = files[name]
     place = rng.randrange(len(whole)) if whole else 0
     if name == "drachma.redo" and rng.random() < 0.8:
@@ -175,13 +184,16 @@ def test_nothing_acknowledged_is_lost_in_silence(seed: int, count: int, checkpoi
         with quick(checkpoint):
             files, acknowledged, later = asyncio.run(live(folder / "data", rng, count=count))
             if not is_damaged:
-                write_files(folder / "killed", files)
-                assert asyncio.run(check(folder / "killed", acknowledged, later)) == "started"
+                for name, left in (("killed", files), ("power", lose_power(files, rng))):
+                    write_files(folder / name, left)
+                    assert asyncio.run(check(folder / name, acknowledged, later)) == "started"
                 return
             for number in range(4):
                 path = folder / f"damaged{number}"
-                write_files(path, damage(files, rng))
+                name = rng.choice(sorted(files))
+                write_files(path, damage(files, name, rng))
                 if asyncio.run(check(path, acknowledged, later)) == "refused":
+                    assert name != "drachma.db-wal", "the redo log has every write of the write-ahead log"
                     asyncio.run(check_repair(path, acknowledged[0]))
     finally:
         shutil.rmtree(folder)

@@ -23,6 +23,7 @@ class Directory:
         self.path = path
         self.file = path / "drachma.db"
         self.write_ahead_log = path / "drachma.db-wal"
+        self.damaged_log = path / "drachma.db-wal.damaged"
         self.shared_memory = path / "drachma.db-shm"
         self.unfinished = path / "drachma.db.new"
         self.redo = path / "drachma.redo"

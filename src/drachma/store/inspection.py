@@ -29,6 +29,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     header: redo.Header | None
     missing: Sequence[redo.Entry]
     warnings: Sequence[str] = ()
+    has_damaged_log: bool = False
+    """The write-ahead log must be moved away before the database is opened."""
 
     @property
     def state(self) -> state.State:
@@ -38,13 +40,32 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 def inspect(home: directory.Directory, seal: cipher.Cipher) -> Findings:
     """Judge the files of a directory, whose database exists, and leave them as they are.
 
+    After a checkpoint, a damaged write-ahead log may cover newer pages of the database with older ones. So if the files
+    are not complete together, the database is judged without its log.
+
     Raises:
         errors.RefusedFileError: acknowledged writes are missing, or a file is damaged.
         sqlite3.Error, UnicodeError: SQLite cannot read the database.
         errors.CipherError: an object cannot be decrypted.
         OSError: a file cannot be read.
     """
-    with open_read_only(home) as connection:
+    if not home.write_ahead_log.exists():
+        return _inspect(home, seal, has_log=False)
+    try:
+        return _inspect(home, seal, has_log=True)
+    except (errors.DamagedFileError, sqlite3.DatabaseError, UnicodeError):
+        try:
+            findings = _inspect(home, seal, has_log=False)
+        except (errors.DamagedFileError, sqlite3.Error, UnicodeError):
+            findings = None
+        if findings is None or findings.header is None:
+            raise
+    warning = f"write-ahead log {home.write_ahead_log}: damaged; {home.file.name} and {home.redo.name} have every write"
+    return msgspec.structs.replace(findings, has_damaged_log=True, warnings=[warning, *findings.warnings])
+
+
+def _inspect(home: directory.Directory, seal: cipher.Cipher, *, has_log: bool) -> Findings:
+    with open_read_only(home, has_log=has_log) as connection:
         try:
             _check_structure(connection, home)
             loader = row.load(connection, seal)
@@ -76,14 +97,14 @@ def read_redo(home: directory.Directory) -> redo.Contents:
 
 
 @contextlib.contextmanager
-def open_read_only(home: directory.Directory) -> Iterator[sqlite3.Connection]:
-    """Open the database with its write-ahead log, for reading, without changing either."""
+def open_read_only(home: directory.Directory, *, has_log: bool = True) -> Iterator[sqlite3.Connection]:
+    """Open the database for reading, with its write-ahead log or without it, and without changing either."""
     shutil.rmtree(home.inspection, ignore_errors=True)
     home.inspection.mkdir(mode=0o700)
     try:
         link = home.inspection / home.file.name
         _link(home.file, link)
-        if home.write_ahead_log.exists():
+        if has_log and home.write_ahead_log.exists():
             _link(home.write_ahead_log, home.inspection / home.write_ahead_log.name)
         connection = sqlite3.connect(f"{link.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=0)
         try:

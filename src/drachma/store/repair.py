@@ -99,7 +99,10 @@ def find_fault(home: directory.Directory) -> str | None:
 
 def _repair(home: directory.Directory, fault: str, *, aside: pathlib.Path) -> Report:
     saved = _Salvage()
-    _save_from_database(home, saved)
+    _save_from_database(home, saved, has_log=True)
+    if saved.newest < _stored_revision(home):
+        # A damaged write-ahead log covers newer pages of the database.
+        _save_from_database(home, saved, has_log=False)
     from_database, newest_in_database = len(saved.rows), saved.newest
     acknowledged = _save_from_redo(home, saved)
     newest = max(saved.newest, acknowledged or 0)
@@ -142,15 +145,25 @@ def _keep_aside(home: directory.Directory, aside: pathlib.Path) -> None:
                 shutil.copyfile(file, aside / file.name)
 
 
-def _save_from_database(home: directory.Directory, saved: _Salvage) -> None:
+def _stored_revision(home: directory.Directory) -> int:
+    """Return the revision that the database had at its last checkpoint, as the redo log knows it, or 0."""
+    with contextlib.suppress(redo.InvalidLogError, OSError):
+        return redo.read(home.redo).header.revision
+    return 0
+
+
+def _save_from_database(home: directory.Directory, saved: _Salvage, *, has_log: bool) -> None:
     if not home.file.exists():
         return
-    with contextlib.suppress(sqlite3.Error, UnicodeError), inspection.open_read_only(home) as connection:
+    with (
+        contextlib.suppress(sqlite3.Error, UnicodeError),
+        inspection.open_read_only(home, has_log=has_log) as connection,
+    ):
         with contextlib.suppress(sqlite3.Error, UnicodeError):
             progress = connection.execute("SELECT compacted, kept FROM progress").fetchall()
             if len(progress) == 1 and all(isinstance(value, int) for value in progress[0]):
                 saved.compacted, saved.kept = progress[0]
-        saved.newest = saved.compacted
+        saved.newest = max(saved.newest, saved.compacted)
         for each in _read_rows(connection):
             if _is_row(each):
                 saved.rows[each[0]] = each

@@ -114,6 +114,9 @@ class SqliteJournal:
                 findings = self._inspect(home)
                 for warning in findings.warnings:
                     _logger.warning("%s", warning)
+                if findings.has_damaged_log:
+                    home.write_ahead_log.replace(home.damaged_log)
+                    home.sync()
                 connection = sqlite3.connect(home.file, isolation_level=None, timeout=0)
                 held.callback(connection.close)
                 _configure(connection)

@@ -179,6 +179,29 @@ async def test_a_truncated_database_keeps_its_intact_log(
     assert hashes(crashed) == before
 
 
+async def test_a_damaged_log_does_not_hide_newer_pages_of_the_database(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A checkpoint leaves its log in place; a valid part of the log has older pages than the database."""
+    async with await store.SqliteStore.open(tmp_path / "data") as objects:
+        for number in range(9):
+            await objects.create(claim(number), store.fixed(b"1"))
+        journal = objects._journal
+        assert isinstance(journal, SqliteJournal)
+        journal._thread.submit(lambda: None).result()
+        monkeypatch.setattr("drachma.store.sqlite_journal._CHECKPOINT", 0)
+        await objects.create(claim(9), store.fixed(b"1"))
+        journal._thread.submit(lambda: None).result()
+        crashed = copy(tmp_path / "data", tmp_path / "crashed")
+    shorten(crashed / "drachma.db-wal")
+    for _ in range(2):
+        async with await store.SqliteStore.open(crashed) as objects:
+            assert objects.revision == 11
+            assert len(objects.list(CLAIMS).records) == 10
+    assert "drachma.db-wal: damaged; drachma.db and drachma.redo have every write" in caplog.text
+    assert (crashed / "drachma.db-wal.damaged").exists()
+
+
 async def test_an_older_copy_of_the_database_is_refused(tmp_path: pathlib.Path) -> None:
     async with await store.SqliteStore.open(tmp_path / "data") as objects:
         await objects.create(claim(0), store.fixed(b"1"))

@@ -8,6 +8,7 @@ import pytest
 
 from drachma import errors, store
 from drachma.store import lineage, repair, schema
+from drachma.store.sqlite_journal import SqliteJournal
 from tests.unit.store import test_inspection
 from tests.unit.store.test_inspection import CLAIMS, WRITES, claim, copy, crashed, damage_both_logs, hashes
 
@@ -102,6 +103,30 @@ async def test_deleted_objects_stay_deleted(tmp_path: pathlib.Path) -> None:
     assert report is not None
     assert report.lost_revisions == [(8, 8)]
     assert await stored_names(crashed) == [claim(number).name for number in (0, 2, 3, 4, 8)]
+
+
+async def test_a_damaged_log_does_not_hide_rows_of_the_database(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with await store.SqliteStore.open(tmp_path / "data") as objects:
+        for number in range(WRITES):
+            await objects.create(claim(number), store.fixed(bytes(1000)))
+        journal = objects._journal
+        assert isinstance(journal, SqliteJournal)
+        journal._thread.submit(lambda: None).result()
+        monkeypatch.setattr("drachma.store.sqlite_journal._CHECKPOINT", 0)
+        await objects.create(claim(WRITES), store.fixed(bytes(1000)))
+        journal._thread.submit(lambda: None).result()
+        crashed = copy(tmp_path / "data", tmp_path / "crashed")
+    test_inspection.shorten(crashed / "drachma.db-wal")
+    file = crashed / "drachma.db"
+    whole = bytearray(file.read_bytes())
+    whole[-schema.PAGE :] = bytes(schema.PAGE)
+    file.write_bytes(whole)
+    report = repair.repair(crashed, now=NOW)
+    assert report is not None
+    assert 0 < report.lost_writes < 20
+    assert report.objects == WRITES + 1 - report.lost_writes
 
 
 async def test_an_interrupted_repair_can_be_run_again(crashed: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
