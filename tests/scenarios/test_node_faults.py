@@ -13,7 +13,7 @@ import pytest
 from drachma import errors
 from drachma.api import gates, lease, node, pod, resourceclaim, resourceslice
 from drachma.client import Client, patches
-from drachma.node import hardware
+from drachma.node import hardware, nodeagent
 from drachma.process import components, nodeagents
 from drachma.runtime import Surroundings
 from drachma.testing import manualclock
@@ -489,3 +489,23 @@ async def test_what_people_do_to_published_devices_stays() -> None:
         cluster.launch(AGENTS, _machines(1))
         await cluster.advance(60)
         assert "gpu-0" not in (await _published(cluster))[name]
+
+
+async def test_a_pod_whose_worker_fails_is_looked_after_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = iter([RuntimeError("unforeseen")])
+    judge = nodeagent.Agent.judge
+
+    def fail_once(self: nodeagent.Agent, of: pod.Pod) -> Any:
+        for failure in failures:
+            raise failure
+        return judge(self, of)
+
+    monkeypatch.setattr(nodeagent.Agent, "judge", fail_once)
+    async with controlplane.control_plane() as cluster:
+        cluster.launch(AGENTS, _machines(1, "cpu"))
+        await cluster.settle()
+        await cluster.client.create_document(pod.Pod, _pod("p"))
+        await cluster.advance(5)
+        assert (await cluster.client.get(pod.Pod, "p", namespace="default")).status.phase == "Pending"
+        await cluster.advance(15)
+        assert (await cluster.client.get(pod.Pod, "p", namespace="default")).status.phase == "Running"

@@ -106,8 +106,15 @@ class Checkpoint:
             )
 
     def save(self, claims: PreparedClaims) -> None:
-        """Puts all claims into the file, which has the old content or the new one whatever happens."""
-        self._write(encode(claims))
+        """Put all claims into the file, which has the old content or the new one whatever happens.
+
+        Raises:
+            errors.NodeError: it cannot be written, for one because the disk is full.
+        """
+        try:
+            self._write(encode(claims))
+        except OSError as error:
+            raise errors.NodeError(f"write checkpoint {self.path}: {error.strerror or error}") from error
 
     def _put_aside(self) -> pathlib.Path:
         taken = (self.path.with_name(f"{NAME}.damaged-{number}") for number in itertools.count(1))

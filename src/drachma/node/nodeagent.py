@@ -46,6 +46,9 @@ _log = logging.getLogger(__name__)
 INDEX: Final = "agent-node"
 """The index of pods by their nodes that agents look in."""
 
+_REPLACEMENT_SECONDS: Final = 10.0
+"""Pause before the worker of a pod is replaced that failed unexpectedly."""
+
 _CLEAN_UP_SECONDS: Final = 60.0
 _PAST_PODS: Final = target.view_of(target.of(pod.Pod), pastpod.PastPod)
 
@@ -269,9 +272,9 @@ class Agent:
         if uid in self._workers:
             self._workers[uid].update(of)
         elif self._is_running:
-            worker = self._workers[uid] = PodWorker(self, of)
-            task = self._tasks[uid] = asyncio.create_task(worker.run(), name=f"pod {of.metadata.name}")
-            task.add_done_callback(lambda ended: self._ended(uid, ended))
+            self._workers[uid] = PodWorker(self, of)
+            task = self._tasks[uid] = asyncio.create_task(self._look_after(uid), name=f"pod {of.metadata.name}")
+            task.add_done_callback(lambda _: self._ended(uid))
 
     def drop(self, of: pod.Pod) -> None:
         """A pod of this node is gone, maybe by force; what runs of it is stopped, and its claims are given back."""
@@ -280,11 +283,23 @@ class Agent:
             worker.update(of)
             worker.go()
 
-    def _ended(self, uid: str, task: asyncio.Task[None]) -> None:
+    async def _look_after(self, uid: str) -> None:
+        """Run the worker of a pod. A worker that fails unexpectedly is replaced, as by a restart of the agent."""
+        while True:
+            worker = self._workers[uid]
+            try:
+                await worker.run()
+                return
+            except Exception:
+                _log.exception("node %s: pod of uid %s: failed unexpectedly", self.name, uid)
+            await self.clock.sleep(_REPLACEMENT_SECONDS)
+            self._workers[uid] = PodWorker(self, worker.newest)
+            if worker.is_to_go:
+                self._workers[uid].go()
+
+    def _ended(self, uid: str) -> None:
         del self._tasks[uid]
         del self._workers[uid]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("node %s: pod of uid %s: failed unexpectedly", self.name, uid, exc_info=error)
 
     def worker(self, namespace: str, name: str) -> PodWorker | None:
         """The worker of a pod of this node."""

@@ -104,6 +104,11 @@ class PodWorker:
         """Has the pod end: it is to be deleted, or is gone already."""
         self._is_to_go.set()
 
+    @property
+    def is_to_go(self) -> bool:
+        """True if the pod is to end."""
+        return self._is_to_go.is_set()
+
     def try_again(self) -> None:
         """Ends the pause before the next attempt at something that failed: it may succeed now."""
         self._is_worth_a_try.set()

@@ -1,5 +1,6 @@
 """The checkpoint: the kubelet's bytes, nothing lost, and damaged files put aside."""
 
+import errno
 import json
 import zlib
 from pathlib import Path
@@ -98,10 +99,10 @@ def test_an_interrupted_save_leaves_the_old_content(tmp_path: Path, monkeypatch:
     before = file.path.read_bytes()
 
     def fail(_descriptor: int) -> None:
-        raise OSError("no room")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(OSError, match="no room"):
+    with pytest.raises(errors.NodeError, match=r"write checkpoint .*: No space left on device"):
         file.save(PreparedClaims())
     assert file.path.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == [checkpoint.NAME]
