@@ -132,7 +132,12 @@ def _check_structure(connection: sqlite3.Connection, home: directory.Directory) 
         return
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
-        raise row.DamagedRowsError(str(verdict))
+        raise row.DamagedRowsError(first_fault(verdict))
+
+
+def first_fault(verdict: str) -> str:
+    """Return the fault in SQLite's verdict on a database, which may begin with a line about which database it is."""
+    return verdict.splitlines()[-1]
 
 
 def _known_end(home: directory.Directory) -> str:

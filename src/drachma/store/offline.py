@@ -36,7 +36,7 @@ def check(path: pathlib.Path) -> Facts:
         with inspection.open_read_only(home) as connection:
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if verdict != "ok":
-            raise schema.refusal(home.file, f"damaged: {verdict}")
+            raise schema.refusal(home.file, f"damaged: {inspection.first_fault(verdict)}")
         records = list(_objects(findings))
         for item in records:
             if not item.data.startswith(cipher.PREFIX):
