@@ -11,6 +11,7 @@ OLDER = "/apis/resource.k8s.io/v1beta1/namespaces/default/resourceclaims/c"
 async def conversions(server: client.Client) -> Any:
     surface = server.app.dispatcher.surface
     route = surface.route("GET", OLDER)
+    assert route is not None
     return surface.served(route.resource).derive(encoding.Encoder)._conversions
 
 
