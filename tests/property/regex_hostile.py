@@ -40,8 +40,16 @@ def pattern(chance: random.Random, depth: int = 3) -> str:
 
 def attempt(text: str, chance: random.Random) -> str:
     """Compile a pattern and search with it; return how that ended. Raises nothing unless something is wrong."""
+    end = attempt_compilation(text)
+    if end == "refused":
+        return end
+    return "found" if regex.matches(chance.choice(_TEXTS), text) else "not found"
+
+
+def attempt_compilation(text: str) -> str:
+    """Compile a pattern; return how that ended."""
     try:
-        search = regex.matcher(text)
+        regex.matcher(text)
     except regex.PatternError:
         return "refused"
-    return "found" if search(chance.choice(_TEXTS)) else "not found"
+    return "compiled"

@@ -48,6 +48,8 @@ _OTHER_CHARACTERS: Final = 12
 """Instructions for all characters beyond ASCII."""
 _RANGE: Final = 4
 """Instructions for a character or a range beyond ASCII."""
+_FOLDED_BEYOND_ASCII: Final = "kKsS"
+"""Letters that are equal to one beyond ASCII where case does not matter."""
 _FOLDED: Final = 4
 """Instructions for a letter whose case does not matter."""
 _WIDEST_COUNT: Final = 9
@@ -179,6 +181,8 @@ def _count(token: re.Match[str]) -> int:
 
 def _character(text: str, *, folds: bool) -> int:
     if text.isascii():
+        if folds and text in _FOLDED_BEYOND_ASCII:
+            return _OTHER_CHARACTERS
         return _FOLDED if folds and text.isalpha() else 1
     return 2 * _RANGE if folds else _RANGE
 

@@ -22,7 +22,8 @@ def test_sizes_by_cache_and_the_limit() -> None:
 
 async def test_the_server_shows_them() -> None:
     server = await client.start()
-    await server.call("GET", client.CLAIMS)
+    cache = memory.Cache[str, int]("numbers")
     answer = await server.raw("GET", "/metrics", b"")
-    assert b'drachma_cache_bytes{cache="conversions"}' in answer.data
+    assert cache.size == 0
+    assert b'drachma_cache_bytes{cache="numbers"} 0.0' in answer.data
     assert b"drachma_cache_limit_bytes" in answer.data
