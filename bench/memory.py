@@ -186,8 +186,11 @@ def _conversions(server: processes.Process) -> None:
         for number in range(CONVERTED_SLICES):
             path, method = (SLICES, "POST") if not turn else (f"{SLICES}/s{number}", "PUT")
             _call(server, method, path, resource_slice(number, str(turn)))
+        connection = load.Connection(server)
         for version in ("v1beta1", "v1beta2"):
-            load.Connection(server).call(load.request(server, "GET", SLICES.replace("v1", version)))
+            for number in range(CONVERTED_SLICES):
+                path = f"{SLICES.replace('v1', version)}/s{number}"
+                connection.call(load.request(server, "GET", path))
 
 
 CASES = {

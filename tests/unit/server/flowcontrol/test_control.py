@@ -146,7 +146,7 @@ async def test_request_that_finds_its_queue_full_is_told_when_to_try_again() -> 
 
 
 async def test_wait_for_a_seat_ends() -> None:
-    server = await _start(app.Limits(seats=0, request_seconds=0.04))
+    server = await _start(app.Limits(seats=0, request_seconds=0.8))
     assert (await server.showing("ann").call("GET", CLAIMS)).code == 429
     assert 'reason="time-out"} 1.0' in (await server.call("GET", "/metrics")).body
 
@@ -164,7 +164,7 @@ async def test_answers_name_schema_and_level() -> None:
 
 
 async def test_changed_schema_counts_at_once() -> None:
-    server = await _start(app.Limits(seats=0, request_seconds=0.04))
+    server = await _start(app.Limits(seats=0, request_seconds=0.8))
     assert (await server.showing("ann").call("GET", CLAIMS)).code == 429
     patch = {"spec": {"priorityLevelConfiguration": {"name": "exempt"}}}
     changed = await server.call("PATCH", f"{FLOWS}/flowschemas/global-default", patch, content_type=MERGE)
