@@ -20,6 +20,9 @@ BOUNDED_BY_COUNT = {
     "client/local.py": "by kind; the objects in it have at most 4 KiB, larger ones are bounded in bytes",
     "client/target.py": "by the type of a struct",
     "client/wire.py": "by kind and version of components",
+    "node/volumes/beneath.py": "no arguments",
+    "node/volumes/subpathmounts.py": "no arguments",
+    "process/encryption.py": "by the name of a served resource",
     "scheduler/recording/recordlines.py": "by the type of a struct",
     "server/calls/options.py": "options of at most 512 characters",
     "server/ownership/fieldset.py": "keys and names of together at most 256 characters",
@@ -28,6 +31,7 @@ BOUNDED_BY_COUNT = {
     "server/wire/requests.py": "queries of at most 256 bytes",
     "store/sqlite_journal.py": "by the number of rows in a statement",
     "validation/writes.py": "by type, served version and gates",
+    "values/timezones.py": "no arguments",
     "values/names.py": "names of at most 316 characters: callers look at the length first",
 }
 """Modules that have a cache of the standard library, and the reason why its entries are small."""

@@ -10,9 +10,7 @@ A unit of effort is about one microsecond of work. Without an allowance ``spend`
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator
 from typing import Final
 
 LOOP_UNITS: Final = 10_000
@@ -60,12 +58,18 @@ def spend(units: int) -> None:
             raise OverrunError
 
 
-@contextlib.contextmanager
-def limit(allowance: Allowance) -> Iterator[None]:
-    """Limit the effort of the block, on this thread. An inner allowance replaces an outer one until it ends."""
-    outer = _here.allowance
-    _here.allowance = allowance
-    try:
-        yield
-    finally:
-        _here.allowance = outer
+class limit:  # noqa: N801 - used like a function, and entered thousands of times a second
+    """Limit the effort of a ``with`` block, on this thread. An inner allowance replaces an outer one until it ends."""
+
+    __slots__ = ("_allowance", "_outer")
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._outer: Allowance | None = None
+
+    def __enter__(self) -> None:
+        self._outer = _here.allowance
+        _here.allowance = self._allowance
+
+    def __exit__(self, *_: object) -> None:
+        _here.allowance = self._outer

@@ -20,10 +20,8 @@ class Room:
         self._journal = log
         self._failure: errors.WriteFailedError | None = None
         self._answer: asyncio.Future[None] | None = None
-
-    @property
-    def is_full(self) -> bool:
-        return isinstance(self._failure, errors.DiskFullError)
+        self.is_full = False
+        """True while the last answer of the journal was that the disk is full."""
 
     @property
     def fault(self) -> str:
@@ -37,8 +35,9 @@ class Room:
 
     def note(self, failure: errors.WriteFailedError | None) -> None:
         """Take the journal's answer to a batch; a success while the disk is full says nothing of other writes."""
-        if failure is not None or not self.is_full:
+        if failure is not self._failure and (failure is not None or not self.is_full):
             self._failure = failure
+            self.is_full = isinstance(failure, errors.DiskFullError)
 
     def check(self, events: Sequence[record.Event]) -> None:
         """Refuse a commit that needs room while there is none. Raises errors.DiskFullError."""
@@ -62,6 +61,7 @@ class Room:
         answer, self._answer = self._answer, None
         if has_room and self.is_full:
             self._failure = None
+            self.is_full = False
         if answer is not None and not answer.done():
             answer.set_result(None)
 

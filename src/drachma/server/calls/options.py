@@ -92,7 +92,7 @@ def for_write(query: Query, kind: str, *, patch_type: str = "") -> WriteOptions:
     if not query and not is_apply:
         return _PLAIN_WRITE
     given = tuple([(name, *query[name]) for name in _WRITE_PARAMETERS if name in query])
-    is_common = sum(len(text) for texts in given for text in texts) <= _COMMON_LENGTH
+    is_common = len("".join([text for texts in given for text in texts])) <= _COMMON_LENGTH
     return (_common_options if is_common else _write_options)(given, kind, is_apply=is_apply)
 
 

@@ -283,6 +283,7 @@ async def test_so_have_commands_in_it(tmp_path: pathlib.Path) -> None:
     container = await _runtime(tmp_path).start(_work("sleep", "300", security=Security(user=123456, group=7)))
     session = await container.execute(protocol.Command(words=("id", "-u")))
     assert b"".join([data async for _, data in session.output()]) == b"123456\n"
+    assert (await session.wait()).code == 0
     with pytest.raises(protocol.StreamError, match="cannot run 'no-such-command': No such file or directory"):
         await container.execute(protocol.Command(words=("no-such-command",)))
     await container.stop(0)
