@@ -13,7 +13,7 @@ from drachma.api import job as jobs
 from drachma.client import Client, patches
 from drachma.controllers.job import podtemplate, tally
 from drachma.controllers.workload import adoption, expectations, podcontrol
-from drachma.runtime import Informer, controller, events
+from drachma.runtime import Informer, cache, controller, events
 
 _log = logging.getLogger(__name__)
 
@@ -23,6 +23,9 @@ class PodControl:
 
     def __init__(self, client: Client, pods: Informer[pod.Pod], *, recorder: events.Recorder) -> None:
         self._client: Final = client
+        self._pods: Final = pods.cache
+        self._released: Final[dict[str, dict[str, cache.Key]]] = {}
+        """Pods without finalizer, by their uids and the uids of their jobs, until the cache shows them so."""
         self._expected: Final = expectations.Expectations(pods)
         self._control: Final = podcontrol.PodControl(client, expected=self._expected, recorder=recorder)
         self._adopter: Final = adoption.Adopter(client, pod.Pod, expected=self._expected, finalizer=tally.FINALIZER)
@@ -30,10 +33,26 @@ class PodControl:
     def forget(self, job: str) -> None:
         """Nothing more is asked about a job, by its uid."""
         self._expected.forget(job)
+        self._released.pop(job, None)
 
     def is_up_to_date(self, job: str) -> bool:
-        """Whether the cache has seen all that was written to pods of a job."""
-        return self._expected.are_met(job)
+        """Return True if the cache has seen all that was written to pods of a job.
+
+        A pod that has lost its finalizer was counted. If it were judged by an older state, it would be counted again.
+        """
+        return self._expected.are_met(job) and not self._unseen(job)
+
+    def _unseen(self, job: str) -> bool:
+        """Return True if the cache shows a pod with the finalizer that it has lost."""
+        released = self._released.pop(job, {})
+        unseen = {uid: key for uid, key in released.items() if self._has_finalizer(uid, key)}
+        if unseen:
+            self._released[job] = unseen
+        return bool(unseen)
+
+    def _has_finalizer(self, uid: str, key: cache.Key) -> bool:
+        known = self._pods.get(key.name, namespace=key.namespace)
+        return known is not None and known.metadata.uid == uid and tally.is_tracked(known)
 
     async def claim(self, owner: jobs.Job, candidates: Iterable[pod.Pod]) -> tuple[pod.Pod, ...]:
         """The pods of a job after it adopted those that match and belong to nobody, and let go of those that do not."""
@@ -62,7 +81,7 @@ class PodControl:
         await self._control.delete_one(reference(job), known)
 
     async def release(self, job: str, pods: Iterable[pod.Pod]) -> None:
-        """Takes the finalizer off pods, of the job with this uid."""
+        """Take the finalizer off pods of the job with this uid, which is empty for a job that is gone."""
 
         def releasing(each: pod.Pod) -> Callable[[], Any]:
             return lambda: self._release(job, each)
@@ -81,8 +100,10 @@ class PodControl:
         except (errors.ObjectNotFoundError, errors.ObjectConflictError) as error:
             # Gone, perhaps replaced: it holds no finalizer any more.
             _log.debug("pod %s/%s: %s", known.metadata.namespace, known.metadata.name, error)
-            return
-        self._expected.note(job, changed.metadata.resource_version)
+        else:
+            self._expected.note(job, changed.metadata.resource_version)
+        if job:
+            self._released.setdefault(job, {})[known.metadata.uid] = cache.key_of(known)
 
 
 def reference(job: Mapping[str, Any]) -> event.ObjectReference:
