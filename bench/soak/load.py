@@ -36,6 +36,8 @@ class Load:
         self._rng = rng
         self._number = 0
         self._busy: set[str] = set()
+        self._forming: set[str] = set()
+        """Gangs whose pods are being created."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -85,9 +87,11 @@ class Load:
                 await self._write_map()
 
     async def _create_gang(self, name: str, size: int) -> None:
+        self._forming.add(name)
         if await self.create("podgroups", manifests.pod_group(name, size=size)):
             for number in range(size):
                 await self.create("pods", manifests.pod(f"{name}-{number}", gang=name, rng=self._rng))
+        self._forming.discard(name)
 
     async def _write_map(self) -> None:
         maps = self._own("configmaps")
@@ -131,7 +135,9 @@ class Load:
                         self._spawn_delete("pods", member)
         members_left = {each["metadata"].get("labels", {}).get("gang") for each in pods}
         for document in self._own("podgroups"):
-            if document["metadata"]["name"] not in members_left and (self.is_paused or self._rng.random() < 0.01):
+            name = document["metadata"]["name"]
+            is_over = name not in members_left and name not in self._forming
+            if is_over and (self.is_paused or self._rng.random() < 0.01):
                 self._spawn_delete("podgroups", document)
 
     def _spawn_delete(self, kind: str, document: Document) -> None:

@@ -10,6 +10,7 @@ import random
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
+from drachma import errors
 from drachma.client import Client
 from drachma.runtime import clock
 
@@ -19,10 +20,14 @@ _WRITES = frozenset({"create", "create_document", "update", "update_document", "
 class LateClient:
     """Delays every batch of a watch by up to ``seconds``, and every write by a few turns of the event loop.
 
-    Batches of one watch keep their order; watches of different kinds are late by different times.
+    Batches of one watch keep their order; watches of different kinds are late by different times. Of the writes, the
+    share ``lost`` gets no answer: half of them are stored all the same.
     """
 
-    def __init__(self, client: Client, rng: random.Random, *, clock: clock.Clock, seconds: float) -> None:
+    def __init__(
+        self, client: Client, rng: random.Random, *, clock: clock.Clock, seconds: float, lost: float = 0.0
+    ) -> None:
+        self._lost = lost
         self._client = client
         self._rng = rng
         self._clock = clock
@@ -42,8 +47,13 @@ class LateClient:
 
         async def write(*arguments: Any, **options: Any) -> Any:
             await self._yield_turns()
+            is_lost = self._rng.random() < self._lost
+            if is_lost and self._rng.random() < 0.5:
+                raise errors.UnreachableError("the request is lost")
             answer = await call(*arguments, **options)
             await self._yield_turns()
+            if is_lost:
+                raise errors.UnreachableError("the answer is lost")
             return answer
 
         return write
@@ -59,9 +69,9 @@ class LateClient:
             await asyncio.sleep(0)
 
 
-def late(client: Client, *, seed: int, clock: clock.Clock, seconds: float) -> Client:
+def late(client: Client, *, seed: int, clock: clock.Clock, seconds: float, lost: float = 0.0) -> Client:
     """Make a late client, in the form that control planes of tests wrap theirs with."""
-    return LateClient(client, random.Random(seed), clock=clock, seconds=seconds).client
+    return LateClient(client, random.Random(seed), clock=clock, seconds=seconds, lost=lost).client
 
 
 class _LateWatch:

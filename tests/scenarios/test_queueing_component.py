@@ -290,7 +290,8 @@ async def test_a_decision_that_cannot_be_written_is_tried_again_after_growing_pa
         for _ in range(100):
             await cluster.advance(0.1)
         pauses = [later - earlier for earlier, later in itertools.pairwise(tries)]
-        assert pauses == sorted(pauses)
+        step = 0.15
+        assert all(later >= earlier - step for earlier, later in itertools.pairwise(pauses)), "to a step of the clock"
         assert 4 <= len(tries) <= 9, "in ten seconds"
 
         monkeypatch.undo()

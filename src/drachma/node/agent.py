@@ -6,7 +6,6 @@ They share the informer of pods.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
@@ -32,6 +31,9 @@ from drachma.runtime import Surroundings, controller, informer
 _log = logging.getLogger(__name__)
 
 _COMPONENT: Final = "kubelet"
+_OFFER_SECONDS: Final = 1.0
+"""Pause before a device class is offered again that could not be created."""
+
 _USER_PREFIX: Final = "system:node:"
 """As whom each node acts, where components are somebody."""
 
@@ -191,11 +193,18 @@ class Agents:
         return next((str(each["address"]) for each in addresses if each["type"] == "InternalIP"), "")
 
     async def _offer(self) -> None:
-        """Makes device classes; those that are there stay as they are."""
+        """Create device classes, as soon as the API server answers; classes that exist stay as they are."""
         admin = self._around.acting_as(_ADMIN).client
         for document in self._machines.classes:
-            with contextlib.suppress(errors.ObjectExistsError):
-                await admin.create_document(deviceclass.DeviceClass, document)
+            while True:
+                try:
+                    await admin.create_document(deviceclass.DeviceClass, document)
+                    break
+                except errors.ObjectExistsError:
+                    break
+                except errors.UnreachableError as error:
+                    _log.warning("device class %s: is not created yet: %s", document["metadata"]["name"], error)
+                await self._around.clock.sleep(_OFFER_SECONDS)
 
     async def _publish_fabric(self, publishers: slicepublishing.SlicePublishers) -> None:
         """Publishes devices that belong to no node alone, which no driver of a node does."""

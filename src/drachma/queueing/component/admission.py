@@ -84,6 +84,7 @@ class Admission:
             surroundings.client,
             caches.workloads,
             observe=functools.partial(surroundings.informers.observe, resources.WORKLOADS),
+            sleep=surroundings.clock.sleep,
             spawn=self._spawn,
             written=self._on_written,
             refused=self._on_refused,
@@ -372,8 +373,13 @@ class Admission:
         self.look_again(key)
 
     def _on_refused(self, key: str, pause: float) -> None:
-        """Takes back what was decided about a workload, and has it looked at after a pause."""
-        self._release(key)
+        """Take back a decision about a workload, and reconcile it after a pause. What is stored counts again."""
+        namespace, _, name = key.partition("/")
+        stored = self._caches.workloads.cache.get(name, namespace=namespace)
+        if stored is not None and workloadstate.has_reservation(stored) and not workloadstate.is_finished(stored):
+            self.admitter.hold(stored)
+        else:
+            self._release(key)
         self.admitter.forget(key)
         if self.admitter.ledger is not None:
             self.admitter.ledger.drop(key)

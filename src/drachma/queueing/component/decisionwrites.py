@@ -2,14 +2,15 @@
 
 Writes go out side by side; those of one workload one after the other, and of several decisions about it only the last.
 A decision that cannot be written is refused: at once if the workload is not any more what it was decided about, and
-else with a pause that grows every time, so that nobody is pestered who does not answer.
+else with a pause that grows every time, after the workload was read back. Until then the decision counts: a write
+without an answer may have been stored.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, Final, Protocol
 
 from drachma import errors
@@ -54,6 +55,7 @@ class DecisionWrites:
         workloads: Source[workload.Workload],
         *,
         observe: Callable[[workload.Workload], None],
+        sleep: Callable[[float], Awaitable[None]],
         spawn: Spawn,
         written: Written,
         refused: Refused,
@@ -62,6 +64,7 @@ class DecisionWrites:
         self._client: Final = client
         self._workloads: Final = workloads
         self._observe: Final = observe
+        self._sleep: Final = sleep
         self._spawn: Final = spawn
         self._written: Final = written
         self._refused: Final = refused
@@ -114,12 +117,29 @@ class DecisionWrites:
             self._refused(key, 0.0)
         except errors.DrachmaError as error:
             _log.warning("workload %s: what was decided is not written: %s", key, error)
+            await self._read_back(key, write)
             self._end(key)
             self._refused(key, self._pause(key))
         else:
             self._end(key)
             self._refusals.pop(key, None)
             self._written(key)
+
+    async def _read_back(self, key: str, write: _Write) -> None:
+        """Observe what is stored after a write without an answer, which may have been stored all the same.
+
+        The decision counts until a server has answered, so that no quota is given away twice.
+        """
+        place = write.before.metadata
+        while True:
+            try:
+                self._observe(await self._client.get(resources.WORKLOADS, place.name, namespace=place.namespace))
+                return
+            except errors.ObjectNotFoundError:
+                return
+            except errors.DrachmaError as error:
+                _log.debug("workload %s: is not read back: %s", key, error)
+            await self._sleep(self._pause(key))
 
     def _end(self, key: str) -> None:
         del self._writes[key]

@@ -61,6 +61,7 @@ async def test_who_decides_waits_while_more_is_decided_than_can_be_written_at_on
         cast(Client, None),
         cast(Source[workload.Workload], workloads),
         observe=workloads.observe,
+        sleep=asyncio.sleep,
         spawn=spawn,
         written=lambda _: None,
         refused=lambda _key, _pause: None,
