@@ -20,7 +20,7 @@ from drachma.server.calls.call import Target
 from drachma.server.pipeline import observation, services
 from drachma.server.surface import apisurface, routes
 from drachma.server.surface.strategy import Environment
-from drachma.server.wire import app, health, metrics, nonresource, responses
+from drachma.server.wire import app, health, nonresource, responses
 from drachma.server.wire.requests import Message, Request
 from drachma.store import memory
 
@@ -37,7 +37,7 @@ class ExtensionApi:
         self._observers: Final[services.Observers] = additions.observers
         self._access: Final = access
         checks = health.Health({"ping": lambda: ""}, {})
-        self._nonresource: Final = nonresource.NonResource(checks, metrics.Metrics())
+        self._nonresource: Final = nonresource.NonResource(checks)
 
     async def handle(self, asked: web.Request) -> web.Response:
         """The answer to a request, whoever makes it."""

@@ -90,8 +90,9 @@ def check_status(content: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
             yield from choices.not_negative(status[field], STATUS.child(field))
     yield from _ending(status, before)
     yield from _end(status, before, spec=spec)
-    if _changes(status, before, "ready", "active") and (status.get("ready") or 0) > status.get("active", 0):
-        yield fielderror.invalid(STATUS.child("ready"), status["ready"], "cannot set more ready pods than active")
+    ready = status.get("ready")
+    if ready is not None and _changes(status, before, "ready", "active") and ready > status.get("active", 0):
+        yield fielderror.invalid(STATUS.child("ready"), ready, "cannot set more ready pods than active")
     if _is(status, "SuccessCriteriaMet"):
         for other in ("Failed", "FailureTarget"):
             if _is(status, other):

@@ -145,6 +145,12 @@ def _condition(kind: str) -> dict[str, str]:
             ],
             id="more-ready-than-active",
         ),
+        pytest.param(
+            {},
+            {"active": -1},
+            ["status.active: Invalid value: -1: must be greater than or equal to 0"],
+            id="fewer-active-than-none",
+        ),
     ],
 )
 def test_status(old: dict[str, Any], status: dict[str, Any], want: list[str]) -> None:

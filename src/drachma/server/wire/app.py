@@ -63,6 +63,8 @@ from drachma.store import protocol
 _log = logging.getLogger(__name__)
 
 _LIFESPAN: Final = "lifespan"
+_METRICS_PATH: Final = "/metrics"
+_METRICS_HEADERS: Final = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
 _LONGEST_WAIT_SECONDS: Final = 60.0
 _NAMESPACES: Final = "namespaces"
 _READS: Final = frozenset({verbs.GET, verbs.LIST, verbs.WATCH})
@@ -180,7 +182,7 @@ class Application:
         checks = {"ping": lambda: "", "store": lambda: ""}
         ready = {"store": lambda: store.fault, "shutdown": lambda: "shutting down" if self._is_draining else ""}
         checker = health.Health(checks, ready)
-        self._nonresource = nonresource.NonResource(checker, self.metrics, access.issuer)
+        self._nonresource = nonresource.NonResource(checker, access.issuer)
 
     def drain(self) -> None:
         """Ends watches and says not to be ready; requests that come or are under way are still served."""
@@ -320,7 +322,7 @@ class Application:
                     call = msgspec.structs.replace(call, body=content)
                 seat = self._flows.start(flow) or await self._flows.wait(flow)
                 if call is None:
-                    return self._beside_resources(request)
+                    return await self._beside_resources(request)
                 answer = await self.dispatcher.dispatch(call, self._desks)
             if answers.is_long(answer, call, output):
                 return await self._presented(answer, call, output, self._lanes.reading)
@@ -359,9 +361,13 @@ class Application:
             self._note(request, status.timeout(dispatching.TIMEOUT))
             raise
 
-    def _beside_resources(self, request: Request) -> responses.Response:
+    async def _beside_resources(self, request: Request) -> responses.Response:
         try:
-            answer = self._nonresource.serve(request, self.dispatcher.surface)
+            if request.path.rstrip("/") == _METRICS_PATH:
+                write = functools.partial(metrics.write, self.metrics.families())
+                answer = responses.Response(200, await self._lanes.reading.run(write), _METRICS_HEADERS)
+            else:
+                answer = self._nonresource.serve(request, self.dispatcher.surface)
         except status.StatusError as error:
             self._note(request, error)
             raise

@@ -4,7 +4,7 @@ Everything is counted in plain numbers and put into Prometheus' form when somebo
 as much as a read does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import prometheus_client
@@ -123,9 +123,9 @@ class Metrics(collecting.Collector):
         place = (labels.group, labels.version, labels.resource)
         self._watch_bytes[place] = self._watch_bytes.get(place, 0) + size
 
-    def exposition(self) -> bytes:
-        """All metrics in Prometheus' text format."""
-        return exposition.generate_latest(self.registry)
+    def families(self) -> tuple[core.Metric, ...]:
+        """Return all metrics as they are now. What they count changes on the event loop, so this is called there."""
+        return tuple(self.registry.collect())
 
     def collect(self) -> Iterator[core.Metric]:
         """What the registry asks for: everything counted here, in its form."""
@@ -178,6 +178,23 @@ class Metrics(collecting.Collector):
         sizes = self._sizes.setdefault(_without_dry_run(labels), Histogram(_SIZES))
         made = self._kinds[labels] = _Kind(sizes)
         return made
+
+
+class _Families(collecting.Collector):
+    """Metrics that were collected before."""
+
+    def __init__(self, families: Sequence[core.Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Sequence[core.Metric]:
+        return self._families
+
+
+def write(families: Sequence[core.Metric]) -> bytes:
+    """Return metrics in Prometheus' text format. With thousands of labels that takes a second: call it in a thread."""
+    registry = prometheus_client.CollectorRegistry(auto_describe=False)
+    registry.register(_Families(families))
+    return exposition.generate_latest(registry)
 
 
 _WITHOUT_DRY_RUN: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")

@@ -8,7 +8,7 @@ from drachma.server import mediatypes, status
 from drachma.server.access import accounttokens, openid
 from drachma.server.presentation import negotiation
 from drachma.server.surface import apisurface, discovery, openapi, resources, routes
-from drachma.server.wire import health, metrics, responses
+from drachma.server.wire import health, responses
 from drachma.server.wire.requests import Request
 
 KUBERNETES_VERSION: Final = ("1", str(resources.MINOR_VERSION))
@@ -38,12 +38,9 @@ _PATHS: Final = (
 class NonResource:
     """Everything that is only read and is not a resource."""
 
-    def __init__(
-        self, checks: health.Health, numbers: metrics.Metrics, tokens: accounttokens.AccountTokens | None = None
-    ) -> None:
+    def __init__(self, checks: health.Health, tokens: accounttokens.AccountTokens | None = None) -> None:
         """``tokens`` are those that the server issues, where it issues any."""
         self._health = checks
-        self._metrics = numbers
         self._tokens = tokens
 
     def serve(self, request: Request, surface: apisurface.ApiSurface) -> responses.Response:
@@ -59,9 +56,6 @@ class NonResource:
         checked = self._health.serve(request.path, request.query)
         if checked is not None:
             return checked
-        if path == "/metrics":
-            kind = b"text/plain; version=0.0.4; charset=utf-8"
-            return responses.Response(200, self._metrics.exposition(), ((b"content-type", kind),))
         tokens = self._tokens
         if tokens is not None and path in (openid.CONFIGURATION_PATH, openid.KEYS_PATH) and openid.is_served(tokens):
             return _openid(path, request, tokens)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from drachma.cel.runtime import instants, values
-from drachma.validation.structural import celnames, durations, formats
+from drachma.validation.structural import celnames, durations, formats, numbers
 from drachma.validation.structural.declaredtypes import with_metadata
 from drachma.validation.structural.schema import Schema
 
@@ -29,7 +29,7 @@ def convert(value: Any, schema: Schema | None, below: Convert | None = None) -> 
     if kind is list:
         return _list(value, schema, below or convert)
     if kind is int and schema.type == "number":
-        return float(value)
+        return float(numbers.native(value))
     if kind is float and schema.type == "integer":
         return int(value)
     if kind is str and schema.format and schema.type == "string" and not schema.is_int_or_string:

@@ -10,9 +10,12 @@ _TINY: Final = 5e-324
 
 
 def native(value: Any) -> Any:
-    """A decoded number: what does not fit into 64 bits is a float."""
+    """Return a decoded number: an integer beyond 64 bits as a float, which is infinite if it is beyond that, too."""
     if value.__class__ is int and not -_INT64 <= value < _INT64:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
     return value
 
 

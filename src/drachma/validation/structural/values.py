@@ -7,6 +7,7 @@ On updates errors are only reported about what has changed (upstream's ratchetin
 is not looked at again, as far as the old one can be found.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -146,7 +147,12 @@ def _check(schema: Schema, value: Any, path: _Path, findings: _Findings, *, old:
             _text(schema, value, path, findings, is_format=plan.is_format)
     elif kind is int or kind is float:
         findings.passed += 2
-        _number(schema, value, path, findings)
+        if kind is float and not math.isfinite(value):
+            # Go refuses such a number when it decodes the body.
+            spelled = _spell(path)
+            findings.refuse(spelled, numbers.text(value), f"{spelled} in body must be a number of 64 bits")
+        else:
+            _number(schema, value, path, findings)
     elif kind is list:
         findings.passed += 2
         _items(schema, value, path, findings, old=old)

@@ -12,7 +12,7 @@ WATCH = GET._replace(verb="WATCH", scope="namespace")
 
 def samples(counted: metrics.Metrics, name: str, **labels: str) -> list[float]:
     """The values of all samples of this name that have these labels."""
-    families = parser.text_string_to_metric_families(counted.exposition().decode())
+    families = parser.text_string_to_metric_families(metrics.write(counted.families()).decode())
     return [
         sample.value
         for family in families

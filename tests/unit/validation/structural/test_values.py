@@ -64,6 +64,12 @@ _ONE = _object(a={"type": "integer"}, b={"type": "integer"}) | {"oneOf": [{"requ
             id="maximum-of-floats",
         ),
         pytest.param(
+            {"type": "number"},
+            10**400,
+            'Invalid value: "+Inf": x in body must be a number of 64 bits',
+            id="beyond-floats",
+        ),
+        pytest.param(
             {"type": "string", "enum": ["a", "b"]},
             "c",
             'Unsupported value: "c": supported values: "a", "b"',
