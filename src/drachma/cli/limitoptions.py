@@ -2,6 +2,7 @@
 
 from typing import Annotated, Final, TypeAlias
 
+import msgspec
 import typer
 
 from drachma.cli import options
@@ -45,36 +46,38 @@ DEFAULT_BODY_TIMEOUT: Final = f"{_PORTS.body_seconds:g}s"
 DEFAULT_UNREAD_TIMEOUT: Final = f"{_PORTS.unread_seconds:g}s"
 
 
-def build(
-    *,
-    request_timeout: str,
-    max_requests_inflight: int,
-    max_mutating_requests_inflight: int,
-    max_watches: int,
-    max_watches_per_user: int,
-    max_connections: int,
-    peer_connections_percent: int,
-    loopback_connections_percent: int,
-    body_timeout: str,
-    unread_timeout: str,
-) -> hosting.Limits:
-    """Return the limits that options ask for; InvalidValueError for one that makes no sense."""
-    body_seconds = options.seconds(body_timeout, name="--body-timeout")
-    unread_seconds = options.seconds(unread_timeout, name="--unread-timeout")
-    return hosting.Limits(
-        requests=app.Limits(
-            request_seconds=options.seconds(request_timeout, name="--request-timeout"),
-            seats=max_requests_inflight + max_mutating_requests_inflight,
-            bodies=bodies.BodyLimits(seconds=body_seconds),
-            watches=max_watches,
-            user_watches=max_watches_per_user,
-            unread_seconds=unread_seconds,
-        ),
-        ports=ports.Limits(
-            connections=max_connections,
-            peer_percent=peer_connections_percent,
-            loopback_percent=loopback_connections_percent,
-            body_seconds=body_seconds,
-            unread_seconds=unread_seconds,
-        ),
-    )
+class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits on requests and connections, as options."""
+
+    request_timeout: RequestTimeout = DEFAULT_REQUEST_TIMEOUT
+    max_requests_inflight: MaxRequestsInflight = DEFAULT_REQUESTS
+    max_mutating_requests_inflight: MaxMutatingRequestsInflight = DEFAULT_MUTATING_REQUESTS
+    max_watches: MaxWatches = DEFAULT_WATCHES
+    max_watches_per_user: MaxWatchesPerUser = DEFAULT_USER_WATCHES
+    max_connections: MaxConnections = DEFAULT_CONNECTIONS
+    peer_connections_percent: PeerConnectionsPercent = DEFAULT_PEER_PERCENT
+    loopback_connections_percent: LoopbackConnectionsPercent = DEFAULT_LOOPBACK_PERCENT
+    body_timeout: BodyTimeout = DEFAULT_BODY_TIMEOUT
+    unread_timeout: UnreadTimeout = DEFAULT_UNREAD_TIMEOUT
+
+    def build(self) -> hosting.Limits:
+        """Return the limits. Raises errors.InvalidValueError for an option that makes no sense."""
+        body_seconds = options.seconds(self.body_timeout, name="--body-timeout")
+        unread_seconds = options.seconds(self.unread_timeout, name="--unread-timeout")
+        return hosting.Limits(
+            requests=app.Limits(
+                request_seconds=options.seconds(self.request_timeout, name="--request-timeout"),
+                seats=self.max_requests_inflight + self.max_mutating_requests_inflight,
+                bodies=bodies.BodyLimits(seconds=body_seconds),
+                watches=self.max_watches,
+                user_watches=self.max_watches_per_user,
+                unread_seconds=unread_seconds,
+            ),
+            ports=ports.Limits(
+                connections=self.max_connections,
+                peer_percent=self.peer_connections_percent,
+                loopback_percent=self.loopback_connections_percent,
+                body_seconds=body_seconds,
+                unread_seconds=unread_seconds,
+            ),
+        )

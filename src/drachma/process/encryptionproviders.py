@@ -4,6 +4,7 @@ Stored bytes are what upstream's providers of the same names write: a prefix wit
 and the ciphertext.
 """
 
+import abc
 import os
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -60,7 +61,7 @@ class Identity:
         return
 
 
-class _Keyed:
+class _Keyed(abc.ABC):
     """A provider with several keys: the first one encrypts, and each decrypts what bears its name."""
 
     kind = ""
@@ -90,11 +91,13 @@ class _Keyed:
     def refresh(self) -> None:
         return
 
+    @abc.abstractmethod
     def _encrypt(self, secret: bytes, data: bytes, path: bytes) -> bytes:
-        raise NotImplementedError
+        """Return data encrypted with a key."""
 
+    @abc.abstractmethod
     def _decrypt(self, secret: bytes, sealed: bytes, path: bytes) -> bytes:
-        raise NotImplementedError
+        """Return data decrypted with a key. Raises InvalidTag or ValueError if it is not of that key."""
 
 
 class AesGcm(_Keyed):
