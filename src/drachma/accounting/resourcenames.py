@@ -31,20 +31,20 @@ Amounts = tuple[tuple[str, int], ...]
 
 @memory.remember(entries=4096, longest=400)
 def is_extended(name: str) -> bool:
-    """Whether the resource is an extended one: from a domain that is not Kubernetes' own."""
+    """Return True if the resource is an extended one, of a domain that is not Kubernetes' own."""
     if names.is_native_resource(name) or name.startswith("requests."):
         return False
     return not tuple(names.qualified_name(f"requests.{name}"))
 
 
 def may_be_devices(name: str) -> bool:
-    """Whether a device class can stand behind the resource: an extended one, or one named after a class."""
+    """Return True if a device class can back the resource: an extended resource, or one named after a class."""
     return name.startswith(DEVICE_CLASS_PREFIX) or is_extended(name)
 
 
 @memory.remember(entries=4096, longest=400)
 def is_counted(name: str) -> bool:
-    """Whether a node's ledger has the resource."""
+    """Return True if a node's ledger counts the resource."""
     return (
         name in _NATIVE
         or names.is_huge_page_resource(name)
@@ -66,5 +66,5 @@ def amounts(exact: Nanos) -> Amounts:
 
 
 def allocatable(quantities: Mapping[str, quantity.Quantity]) -> dict[str, int]:
-    """What a node offers, as the ledger counts it."""
+    """Return the resources that a node offers, as the ledger counts them."""
     return {name: counted(name, amount.nanos) for name, amount in quantities.items() if is_counted(name)}

@@ -24,7 +24,7 @@ _LOOK_EFFORT: Final = 200
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one allocation may use up; ``deadline`` is a time of ``clock``, which is monotonic and in seconds."""
+    """Limits of one allocation; ``deadline`` is a time of ``clock``, which is monotonic and in seconds."""
 
     steps: int = DEFAULT_STEPS
     deadline: float | None = None
@@ -36,7 +36,7 @@ class ExhaustedError(Exception):
 
 
 class Budget:
-    """What is left of the limits of one allocation."""
+    """Remainder of the limits of one allocation."""
 
     __slots__ = ("_clock", "_deadline", "_limit", "_look_at", "steps")
 

@@ -48,7 +48,7 @@ class _BlockScreen(NamedTuple):
 
 
 class RequestShape:
-    """How devices are screened for a request. Made by :class:`Screener`, one for all requests that are alike."""
+    """Screening of devices for a request. :class:`Screener` makes one for all requests that are alike."""
 
     __slots__ = ("_amounts", "_features", "capacity", "class_judges", "class_name", "request_judges", "tolerations")
 
@@ -82,7 +82,7 @@ class RequestShape:
         return found
 
     def amounts(self, device: resourceslice.Device) -> dict[str, quantity.Quantity] | None:
-        """What the request takes of the device's capacities, None if it cannot; raises CapacityError."""
+        """Return the capacity that the request consumes of a device, None if it does not fit. Raises CapacityError."""
         if self.capacity is None and not any(entry.request_policy for entry in device.capacity.values()):
             key: Hashable = None
         else:
@@ -97,7 +97,7 @@ class RequestShape:
         return found
 
     def fits_empty(self, device: resourceslice.Device) -> bool:
-        """Whether the device has what the request takes if nobody else takes anything; raises CapacityError."""
+        """Return True if an unused device has the capacity that the request consumes. Raises CapacityError."""
         if self.capacity is None and all(_is_plain(entry) for entry in device.capacity.values()):
             # The request takes all there is.
             return True
@@ -157,7 +157,7 @@ class RequestShape:
         return _BlockScreen(selected, failed, fitting, unfit, allowed)
 
     def _capacity_masks(self, block: pool.Block, selected: int) -> tuple[int, int]:
-        """Of the devices selected, those with enough capacity and those with which one cannot compute."""
+        """Return the selected devices with enough capacity, and those whose capacity cannot be computed."""
         if not self._features.consumable_capacity:
             return selected, 0
         fitting = unfit = 0
