@@ -6,29 +6,29 @@
     ├── InvalidValueError        a text is not a value of its kind (quantity, version, name, selector)
     ├── DecodeError              bytes are not a well-formed object of a known kind
     ├── CelError                 an expression does not compile, or failed when it was evaluated
-    ├── AllocationError          a claim, class or slice is such that allocating makes no sense on any node
-    │   └── InvalidPoolError     the pools of one node are invalid; other nodes may still do
+    ├── AllocationError          a claim, class or slice cannot be allocated on any node
+    │   └── InvalidPoolError     the pools of one node are invalid; other nodes may still fit
     ├── RequestError             an API server refuses a request; carries the Status that says why
-    │   └── RefusedError         as a client hears it; its branches are the reasons that callers tell apart
+    │   └── RefusedError         the same at a client; its subclasses are reasons that callers distinguish
     │       ├── BadRequestError      400: the request cannot be understood
     │       ├── UnauthorizedError    401: no credentials, or none that are known
-    │       ├── ForbiddenError       403: not allowed to this user, or to nobody now
+    │       ├── ForbiddenError       403: this user may not do this, or no user may at the moment
     │       ├── ObjectNotFoundError  404: no such object, or no such resource
     │       ├── ObjectExistsError    409: the name is taken
     │       ├── ObjectConflictError  409: another write came first, or a precondition does not hold
     │       ├── HistoryGoneError     410: the resourceVersion or list position is no longer kept
     │       ├── InvalidObjectError   422: the object breaks rules
-    │       ├── ThrottledError       429: asked for too much at once, or an eviction is not allowed yet
+    │       ├── ThrottledError       429: too many requests at once, or an eviction is not allowed yet
     │       └── ServerFaultError     5xx: the server failed, or could not answer in time
-    ├── CommitRefusedError       of several changes that belong together one is refused, and so none happens
+    ├── CommitRefusedError       one change of a commit is refused, so no change happens
     ├── UnreachableError         no answer from an API server: no connection, broken off, or not an API server
-    ├── ReconcileError           a controller cannot bring an object to where it should be; it tries again later
-    ├── NodeError                a node agent cannot do what a pod needs; it tries again later
-    ├── DriverError              a driver cannot do what is asked of it, or what it wants to publish makes no sense
+    ├── ReconcileError           a controller cannot reconcile an object; it retries later
+    ├── NodeError                a node agent cannot run a pod; it retries later
+    ├── DriverError              a driver cannot do its work, or publishes invalid devices
     │   └── DroppedFieldsError   an API server did not store all of a slice: features are off
-    ├── AccessError              a kubeconfig or a service account does not say how to reach an API server
+    ├── AccessError              a kubeconfig or a service account gives no access to an API server
     └── StoreError               the store refuses a read, a write or a whole data directory
-        ├── PreconditionError    what a write counts on does not hold; carries the key of that write
+        ├── PreconditionError    a precondition of a write does not hold; carries the key of that write
         │   ├── AlreadyExistsError   a create found the key taken
         │   ├── NotFoundError        an update or delete found nothing under the key
         │   └── ConflictError        a precondition on revision or uid does not hold
@@ -104,7 +104,7 @@ class UnauthorizedError(RefusedError):
 
 
 class ForbiddenError(RefusedError):
-    """This user may not do this, or nobody may do it now."""
+    """The user may not do this, or no user may do it at the moment."""
 
 
 class ObjectNotFoundError(RefusedError):
@@ -136,7 +136,7 @@ class ServerFaultError(RefusedError):
 
 
 class CommitRefusedError(DrachmaError):
-    """Of changes that belong together the one at ``position`` is refused, because of ``refusal``; none happens."""
+    """A commit is refused because of its change at ``position``, for the reason ``refusal``; no change happens."""
 
     def __init__(self, refusal: RefusedError, position: int) -> None:
         super().__init__(str(refusal))
@@ -185,7 +185,7 @@ class StoreError(DrachmaError):
 
 
 class PreconditionError(StoreError):
-    """What a write counts on does not hold; ``key`` (resource, namespace, name) says which write of its commit."""
+    """A precondition of a write does not hold; ``key`` (resource, namespace, name) is the write of the commit."""
 
     def __init__(self, key: tuple[str, str, str], cause: str) -> None:
         super().__init__(f"{key}: {cause}")

@@ -13,12 +13,12 @@ _ADDRESS: Final = "Kubernetes refuses IPv4 written as IPv6"
 _DEDUCED: Final = "of two types that fit each other Go's checker, which Kubernetes runs, takes the later one"
 _BACKSLASH: Final = "the case expects a backslash that is not there; Go agrees"
 
-_TOPOLOGY: Final = "topology aware scheduling is not carried out"
-_SLICES: Final = "what the workload has that is to be replaced is not in the line"
+_TOPOLOGY: Final = "admission does not use topology-aware scheduling"
+_SLICES: Final = "the line lacks the flavors of the replaced workload"
 
-_AWAITED: Final = "which pods the controller has deleted and still sees is not in the line"
+_AWAITED: Final = "the line lacks the pods that the controller has deleted and still finds in its cache"
 
-_UNSAID: Final = "what breaks the queue's selector is not in the line"
+_UNSAID: Final = "the line lacks the invalid selector of the queue"
 
 LINES: Final[dict[str, dict[str, str]]] = {
     "kueue-flavors": {
@@ -32,7 +32,7 @@ LINES: Final[dict[str, dict[str, str]]] = {
     "kueue-workload-reconcile": {
         "inadmissible workload due to broken ClusterQueue namespace selector (observability enabled)": _UNSAID,
         "reconcile bypassed workload when SchedulingEquivalenceHashing is enabled (stale status -> bypassed status)": (
-            "what was tried before is not in the line"
+            "the line lacks the earlier attempts"
         ),
     },
     "kueue-jobs": {
@@ -88,7 +88,7 @@ LINES: Final[dict[str, dict[str, str]]] = {
     },
     "policy": {
         "authn-certificate-server-only": "a certificate that is no good ends the TLS handshake",
-        "managedfields-pod-apply-list-maps": "what differs in a pod is not printed",
+        "managedfields-pod-apply-list-maps": "drachma does not print the difference of two pods",
         "node-node-labels-and-taints": "whether a controller annotated a new node in time is chance",
     },
 }

@@ -14,16 +14,8 @@ from drachma import errors
 from drachma.api import codec, resourceclaim
 from drachma.api import gates as feature
 from drachma.api import pod as pods
-from drachma.node import (
-    checkpoint,
-    containerdevices,
-    drivers,
-    health,
-    healthwatch,
-    nodemetrics,
-    preparation,
-    sliceremoval,
-)
+from drachma.node.claims import checkpoint, devicehealth, drametrics, nodeclaims, preparation
+from drachma.node.drivers import instances, plugins
 from drachma.nodewire.rpc import services
 from drachma.testing import manualclock
 
@@ -73,21 +65,21 @@ class Driver:
             claims = [f"{claim.namespace}/{claim.name}/{claim.uid}" for claim in request.claims]
             claims = claims if act == "prepare" else sorted(claims)
             self._calls.append({"driver": self._title, "method": service.path(method.name), "claims": claims})
-            told = self.behaviour
-            if told.get("hangs"):
+            behaviour = self.behaviour
+            if behaviour.get("hangs"):
                 await asyncio.Event().wait()
-            if fails := told.get(f"{act}Fails"):
+            if fails := behaviour.get(f"{act}Fails"):
                 await context.abort(grpc.StatusCode[fails["code"]], fails["message"])
             response = method.response()
             for claim in request.claims:
-                if claim.name in told.get(f"{act}Omits", ()):
+                if claim.name in behaviour.get(f"{act}Omits", ()):
                     continue
                 response.claims[claim.uid].Clear()
-                response.claims[claim.uid].error = told.get(f"{act}Errors", {}).get(claim.name, "")
+                response.claims[claim.uid].error = behaviour.get(f"{act}Errors", {}).get(claim.name, "")
                 if act == "prepare" and not response.claims[claim.uid].error:
-                    for device in told.get("devices", {}).get(claim.name, ()):
+                    for device in behaviour.get("devices", {}).get(claim.name, ()):
                         response.claims[claim.uid].devices.add(**_fields(device, service))
-            for uid in told.get(f"{act}Extra", ()):
+            for uid in behaviour.get(f"{act}Extra", ()):
                 response.claims[uid].error = ""
             return response
 
@@ -141,25 +133,25 @@ class Agent:
 
     async def start(self) -> None:
         self.registry = prometheus_client.CollectorRegistry()
-        metrics = nodemetrics.NodeMetrics(self.registry)
-        self.health = health.DeviceHealth(self.clock)
-        self._heard: asyncio.Queue[tuple[str, set[health.DeviceID]]] = asyncio.Queue()
-        self._watch = healthwatch.HealthWatch(
-            self.health, heard=lambda *heard: self._heard.put_nowait(heard), time=self.clock
+        metrics = drametrics.DRAMetrics(self.registry)
+        self.health = devicehealth.DeviceHealth(self.clock)
+        self._heard: asyncio.Queue[tuple[str, set[devicehealth.DeviceID]]] = asyncio.Queue()
+        self._watch = plugins.HealthWatch(
+            self.health, on_health=lambda *heard: self._heard.put_nowait(heard), clock=self.clock
         )
-        self.drivers = drivers.Drivers(
+        self.drivers = instances.DriverInstances(
             metrics=metrics,
-            time=self.clock,
-            gone=self._remove_slices,
-            joined=self._watch.join,
-            left=self._watch.leave,
+            clock=self.clock,
+            on_gone=self._remove_slices,
+            on_join=self._watch.join,
+            on_leave=self._watch.leave,
         )
         self.preparation = preparation.Preparation(
-            get=self._get,
-            registered=self.drivers,
-            file=checkpoint.Checkpoint(self.directory),
+            get_claim=self._get,
+            find_driver=self.drivers.get,
+            store=checkpoint.Checkpoint(self.directory),
             metrics=metrics,
-            time=self.clock,
+            clock=self.clock,
             gates=self._gates,
         )
         await self._remove_slices()
@@ -185,7 +177,7 @@ class Agent:
         async def delete(selector: str) -> None:
             self.slice_calls.append({"verb": "delete-collection", "fieldSelector": selector})
 
-        await sliceremoval.remove(delete, node=NODE, driver=driver, time=self.clock)
+        await plugins.remove_slices(delete, node_name=NODE, driver=driver, clock=self.clock)
 
     def process(self, step: Line) -> Driver:
         name, instance = step["driver"], step.get("instance", "")
@@ -198,7 +190,7 @@ class Agent:
     # Steps
 
     async def do(self, step: Line) -> Line | None:
-        """What a step brings; None where it only sets the stage."""
+        """Return the result of a step, or None for a step that only prepares others."""
         done: Line | None = await getattr(self, f"_{step['do']}")(step)
         return done
 
@@ -216,7 +208,7 @@ class Agent:
                 process.name,
                 str(process.endpoint),
                 advertised,
-                call_seconds=seconds.get("timeout", drivers.CALL_SECONDS),
+                call_seconds=seconds.get("timeout", instances.CALL_SECONDS),
             )
         except errors.NodeError as error:
             return {"validateError": None, "error": str(error)}
@@ -256,7 +248,7 @@ class Agent:
         return await self._called(self.preparation.unprepare(_pod(step)))
 
     async def _reconcile(self, step: Line) -> Line:
-        outcome = await self._called(self.preparation.unprepare_gone(step.get("activePods") or ()))
+        outcome = await self._called(self.preparation.unprepare_leftovers(step.get("activePods") or ()))
         return {"calls": outcome["calls"]}
 
     async def _called(self, work: Any) -> Line:
@@ -269,27 +261,27 @@ class Agent:
         return {"calls": sorted(self.calls, key=lambda call: call["driver"]), "error": problem}
 
     async def _containers(self, step: Line) -> Line:
-        of = _pod(step)
-        return {"containers": {each.name: self._devices(of, each) for each in _containers(of)}}
+        pod = _pod(step)
+        return {"containers": {each.name: self._devices(pod, each) for each in _containers(pod)}}
 
     async def _sortedContainers(self, step: Line) -> Line:  # noqa: N802 - the recordings' name
-        of = _pod(step)
-        devices = {each.name: self._devices(of, each) for each in _containers(of)}
+        pod = _pod(step)
+        devices = {each.name: self._devices(pod, each) for each in _containers(pod)}
         return {"containers": {name: {"cdiDevices": sorted(each["cdiDevices"])} for name, each in devices.items()}}
 
-    def _devices(self, of: pods.Pod, container: pods.Container) -> Line:
+    def _devices(self, pod: pods.Pod, container: pods.Container) -> Line:
         try:
-            return {"cdiDevices": containerdevices.cdi_devices(self.preparation.claims, of, container)}
+            return {"cdiDevices": nodeclaims.cdi_devices(self.preparation.claims, pod, container)}
         except errors.NodeError as error:
             return {"error": str(error)}
 
     async def _podResources(self, step: Line) -> Line:  # noqa: N802 - the recordings' name
-        of = _pod(step)
-        return {"containers": {each.name: self._claims_of(of, each) for each in of.spec.containers}}
+        pod = _pod(step)
+        return {"containers": {each.name: self._claims_of(pod, each) for each in pod.spec.containers}}
 
-    def _claims_of(self, of: pods.Pod, container: pods.Container) -> Line:
+    def _claims_of(self, pod: pods.Pod, container: pods.Container) -> Line:
         try:
-            records = containerdevices.container_claims(self.preparation.claims, of, container)
+            records = nodeclaims.container_claims(self.preparation.claims, pod, container)
         except errors.NodeError as error:
             return {"error": str(error)}
         return {
@@ -304,7 +296,7 @@ class Agent:
         }
 
     async def _mightNeedUnprepare(self, step: Line) -> Line:  # noqa: N802 - the recordings' name
-        return {"result": self.preparation.might_need_unprepare(step["uid"])}
+        return {"result": bool(self.preparation.claims.used_by(step["uid"]))}
 
     async def _restart(self, step: Line) -> Line:
         await self.stop()
@@ -327,14 +319,15 @@ class Agent:
         process.reports.put_nowait(step["health"])
         async with asyncio.timeout(REAL_SECONDS):
             driver, changed = await self._heard.get()
-        return {"podsUpdated": sorted(health.concerned_pods(self.preparation.claims, driver, changed))}
+        return {"podsUpdated": sorted(devicehealth.affected_pods(self.preparation.claims, driver, changed))}
 
     async def _podStatus(self, step: Line) -> Line:  # noqa: N802 - the recordings' name
-        of = _pod(step)
-        shown = {
-            each.name: health.statuses(self.preparation.claims, self.health, of, each) for each in of.spec.containers
+        pod = _pod(step)
+        statuses = {
+            each.name: devicehealth.statuses(self.preparation.claims, self.health, pod, each)
+            for each in pod.spec.containers
         }
-        ordered = {name: sorted(each, key=lambda entry: str(entry["name"])) for name, each in shown.items() if each}
+        ordered = {name: sorted(each, key=lambda entry: str(entry["name"])) for name, each in statuses.items() if each}
         return {"allocatedResourcesStatus": ordered}
 
     async def _metrics(self, step: Line) -> Line:
@@ -352,7 +345,7 @@ class Agent:
     async def _wait(self, step: Line) -> None:
         # Recordings shortened the 30 s after which a driver is gone to 0.2 s; here nothing is waited for anyway.
         is_fast = _seconds(step["wait"]) < 1
-        await self.clock.advance(drivers.GONE_SECONDS + 1 if is_fast else _seconds(step["wait"]))
+        await self.clock.advance(instances.GONE_SECONDS + 1 if is_fast else _seconds(step["wait"]))
 
 
 def _pod(step: Line) -> pods.Pod:
@@ -361,8 +354,8 @@ def _pod(step: Line) -> pods.Pod:
     return decoded
 
 
-def _containers(of: pods.Pod) -> tuple[pods.Container, ...]:
-    return (*of.spec.init_containers, *of.spec.containers)
+def _containers(pod: pods.Pod) -> tuple[pods.Container, ...]:
+    return (*pod.spec.init_containers, *pod.spec.containers)
 
 
 def _seconds(text: str) -> float:

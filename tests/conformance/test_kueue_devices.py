@@ -8,15 +8,13 @@ import pytest
 
 from drachma.api import codec, deviceclass, hooks, meta, resourceclaim, resourceslice
 from drachma.queueing.configuration import configuration
-from drachma.queueing.devices import (
-    devicecharges,
-    devicecounting,
-    devicemappings,
-    deviceobjects,
-    devicerequests,
-    deviceselectors,
-    extendedresources,
-)
+from drachma.queueing.devices import charges as devicecharges
+from drachma.queueing.devices import counting as devicecounting
+from drachma.queueing.devices import extendedresources
+from drachma.queueing.devices import mappings as devicemappings
+from drachma.queueing.devices import objects as deviceobjects
+from drachma.queueing.devices import requests as devicerequests
+from drachma.queueing.devices import selectors as deviceselectors
 from drachma.queueing.workloads import requests
 from drachma.validation.path import Path
 from drachma.values import quantity

@@ -1,17 +1,20 @@
 """Kueue's recorded job controllers: what one look at a Job or at pods makes of them and of their workloads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from drachma.queueing.configuration import durations
-from drachma.queueing.jobs import jobreconcile, jobsettings, podgroup, podreconcile
+from drachma.queueing.configuration.gates import Gate
+from drachma.queueing.jobs import pods, reconciler
 from drachma.queueing.jobs.batchjob import BatchJob
-from drachma.queueing.jobs.jobowners import Management
-from drachma.queueing.jobs.jobworkload import Priorities, WorkloadRecord
-from drachma.queueing.kinds import decoding, resourceflavor
+from drachma.queueing.jobs.podgroup import PodGroup
+from drachma.queueing.jobs.reconciler import ReconcileResult
+from drachma.queueing.jobs.settings import Environment, JobSettings, Management, Priorities
+from drachma.queueing.kinds import decoding, resourceflavor, workload
+from drachma.queueing.workloads import workloadstate
 from drachma.queueing.workloads.workloadevents import Event
 from drachma.values import label_syntax
 from tests.conformance import kueueforms, vectors
@@ -27,19 +30,19 @@ def test_kueue_jobs(case: vectors.Line) -> None:
     job = recorded.get("job")
     key = recorded.get("reconcileKey") or job["metadata"]
 
-    outcome = jobreconcile.reconcile(
-        key["name"],
-        None if job is None else BatchJob(job),
-        _surroundings(recorded, key["namespace"]),
+    subject = BatchJob.missing(key["namespace"], key["name"]) if job is None else BatchJob(job)
+    result = reconciler.reconcile(
+        subject,
+        _environment(recorded, key["namespace"]),
         msgspec.convert(recorded["now"], datetime),
         settings=_settings(case),
     )
 
-    assert outcome.error == answer.get("error", "")
-    assert _events(outcome.events) == _recorded_events(answer)
-    assert kueueforms.compact(kueueforms.untimed(outcome.job)) == kueueforms.compact(answer.get("job"))
-    documents = [outcome.workloads[name].document for name in sorted(outcome.workloads)]
-    assert [_untimed(each) for each in documents] == _by_name(answer.get("workloads", []))
+    assert result.error == answer.get("error", "")
+    assert _events(result.events) == _recorded_events(answer)
+    document = None if subject.is_gone else subject.document
+    assert kueueforms.compact(kueueforms.untimed(document)) == kueueforms.compact(answer.get("job"))
+    assert _workload_documents(result, recorded) == _by_name(answer.get("workloads", []))
 
 
 def _is_pod(line: vectors.Line) -> bool:
@@ -49,23 +52,50 @@ def _is_pod(line: vectors.Line) -> bool:
 @vectors.each("kueue-jobs", where=_is_pod)
 def test_kueue_jobs_of_pods(case: vectors.Line) -> None:
     recorded, answer = case["input"], case["answer"]
-    pods = sorted(recorded.get("pods", []), key=lambda each: each["metadata"]["name"])
+    documents = sorted(recorded.get("pods", []), key=lambda each: each["metadata"]["name"])
     settings = _settings(case)
-    around = _surroundings(recorded, "ns")
     now = msgspec.convert(recorded["now"], datetime)
-    group = podgroup.group_name(pods[0], settings.gates) if pods else ""
+    group = _group_name(documents[0], settings) if documents else ""
     key = recorded.get("reconcileKey") or {"name": "", "namespace": ""}
-    if group or key["namespace"].startswith("group/"):
-        outcome = podreconcile.reconcile_group("ns", group or key["name"], pods, around, now, settings=settings)
-    else:
-        name = key["name"] or pods[0]["metadata"]["name"]
-        outcome = podreconcile.reconcile_pod(name, pods[0] if pods else None, around, now, settings=settings)
+    is_group = bool(group) or key["namespace"].startswith("group/")
+    subject = PodGroup(
+        "ns",
+        group or key["name"] or documents[0]["metadata"]["name"],
+        documents if is_group else documents[:1],
+        is_group=is_group,
+        now=now,
+        releases_early=settings.gates.on(Gate.FAST_QUOTA_RELEASE),
+    )
+    result = reconciler.reconcile(subject, _environment(recorded, "ns"), now, settings=settings)
 
-    assert outcome.error == answer.get("error", "")
-    assert _events(outcome.events) == _recorded_events(answer)
-    assert [_untimed(outcome.pods[name]) for name in sorted(outcome.pods)] == _by_name(answer.get("pods", []))
-    documents = [outcome.workloads[name].document for name in sorted(outcome.workloads)]
-    assert [_untimed(each) for each in documents] == _by_name(answer.get("workloads", []))
+    assert result.error == answer.get("error", "")
+    assert _events(result.events) == _recorded_events(answer)
+    assert [_untimed(subject.pods[name]) for name in sorted(subject.pods)] == _by_name(answer.get("pods", []))
+    assert _workload_documents(result, recorded) == _by_name(answer.get("workloads", []))
+
+
+def _group_name(pod: dict[str, Any], settings: JobSettings) -> str:
+    metadata = pod["metadata"]
+    return pods.group_name(metadata.get("labels") or {}, metadata.get("annotations") or {}, settings.gates)
+
+
+def _workload_documents(result: ReconcileResult, recorded: dict[str, Any]) -> list[Any]:
+    """Return the workloads as the component would write them, with the pod sets that they keep or get."""
+    pod_sets = {**_recorded_pod_sets(recorded), **result.new_pod_sets}
+    head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
+    documents = []
+    for key, subject in sorted(result.workloads.items()):
+        document = {**head, **decoding.document(subject)}
+        document["spec"] = {**document["spec"], "podSets": pod_sets[key]}
+        documents.append(_untimed(document))
+    return documents
+
+
+def _recorded_pod_sets(recorded: dict[str, Any]) -> dict[str, Sequence[Any]]:
+    return {
+        f"{each['metadata'].get('namespace', '')}/{each['metadata']['name']}": each["spec"].get("podSets") or ()
+        for each in recorded.get("workloads", [])
+    }
 
 
 def _events(events: tuple[Event, ...]) -> list[tuple[str, ...]]:
@@ -80,10 +110,10 @@ def _by_name(documents: Any) -> list[Any]:
     return [_untimed(each) for each in sorted(documents, key=lambda each: each["metadata"]["name"])]
 
 
-def _settings(case: vectors.Line) -> jobsettings.JobSettings:
+def _settings(case: vectors.Line) -> JobSettings:
     options = case["input"]["options"]
     retention = options.get("workloadRetentionPolicy", {}).get("afterDeactivatedByKueue")
-    return jobsettings.JobSettings(
+    return JobSettings(
         management=Management(without_queue_name=options.get("manageJobsWithoutQueueName", False)),
         namespaces=label_syntax.parse(options.get("managedJobsNamespaceSelector", "")),
         waits_for_pods=options.get("waitForPodsReady", False),
@@ -94,16 +124,18 @@ def _settings(case: vectors.Line) -> jobsettings.JobSettings:
     )
 
 
-def _surroundings(recorded: dict[str, Any], namespace: str) -> jobsettings.Surroundings:
+def _environment(recorded: dict[str, Any], namespace: str) -> Environment:
     objects = recorded.get("objects", [])
     by_kind = {
         kind: {each["metadata"]["name"]: each for each in objects if each["kind"] == kind}
         for kind in ("Namespace", "ResourceFlavor", "PriorityClass", "WorkloadPriorityClass")
     }
     jobs = [*recorded.get("otherJobs", []), *([recorded["job"]] if "job" in recorded else [])]
-    pods = by_kind["PriorityClass"]
-    return jobsettings.Surroundings(
+    pod_classes = by_kind["PriorityClass"]
+    pod_sets = _recorded_pod_sets(recorded)
+    return Environment(
         namespace_labels=by_kind["Namespace"].get(namespace, {"metadata": {}})["metadata"].get("labels", {}),
+        pod_sets=lambda subject: pod_sets[workloadstate.key(subject)],
         workloads=list(_workloads(recorded)),
         owners={(each["apiVersion"], each["kind"], each["metadata"]["name"]): each for each in jobs},
         flavors={
@@ -112,20 +144,21 @@ def _surroundings(recorded: dict[str, Any], namespace: str) -> jobsettings.Surro
         },
         priorities=Priorities(
             of_workloads={name: each["value"] for name, each in by_kind["WorkloadPriorityClass"].items()},
-            of_pods={name: each["value"] for name, each in pods.items()},
-            defaults=[name for name, each in pods.items() if each.get("globalDefault")],
+            of_pods={name: each["value"] for name, each in pod_classes.items()},
+            defaults=[name for name, each in pod_classes.items() if each.get("globalDefault")],
         ),
     )
 
 
-def _workloads(recorded: dict[str, Any]) -> Iterator[WorkloadRecord]:
-    """The workloads; where they are deleted first, those that somebody still holds."""
+def _workloads(recorded: dict[str, Any]) -> Iterator[workload.Workload]:
+    """Return the workloads; if the case deletes them first, those that a finalizer keeps."""
     for document in recorded.get("workloads", []):
-        record = WorkloadRecord.of(document)
+        metadata = document["metadata"]
         if not recorded.get("deleteWorkloads"):
-            yield record
-        elif record.view.metadata.finalizers:
-            yield record.with_metadata(deletionTimestamp=recorded["now"])
+            yield decoding.decode(document, workload.Workload)
+        elif metadata.get("finalizers"):
+            deleted = {**document, "metadata": {**metadata, "deletionTimestamp": recorded["now"]}}
+            yield decoding.decode(deleted, workload.Workload)
 
 
 def _untimed(document: Any) -> Any:

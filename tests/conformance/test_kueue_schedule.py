@@ -10,8 +10,8 @@ import msgspec
 from drachma.api import limitrange, namespace
 from drachma.queueing import conditions
 from drachma.queueing.admission.admitter import Admitter, CycleReport
-from drachma.queueing.devices.devicemappings import DeviceMappings
-from drachma.queueing.devices.devicerequests import DeviceRequests
+from drachma.queueing.devices.mappings import DeviceMappings
+from drachma.queueing.devices.requests import DeviceRequests
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
 from drachma.queueing.workloads import admissibility, podadjustment, transitions, workloadstate
 from drachma.queueing.workloads.requests import Counting

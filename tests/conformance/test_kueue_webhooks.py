@@ -1,6 +1,6 @@
 """Kueue's recorded webhooks: what they refuse beside what schemas do."""
 
-from drachma.queueing.rules import queuewebhooks
+from drachma.queueing.rules import webhooks
 from drachma.values import fieldtext
 from tests.conformance import kueueforms, vectors
 
@@ -17,7 +17,7 @@ def test_kueue_webhooks(case: vectors.Line) -> None:
     recorded, answer = case["input"], case["answer"]
 
     kind = {"kind": _KINDS[case["kind"]]}
-    errors = queuewebhooks.problems(recorded["object"] | kind, recorded.get("oldObject"), kueueforms.switched(case))
+    errors = webhooks.queue_problems(recorded["object"] | kind, recorded.get("oldObject"), kueueforms.switched(case))
 
     assert kueueforms.errors(errors) == kueueforms.recorded_errors(answer.get("errors"))
     if "error" in answer and "immutable" not in answer["error"]:

@@ -10,7 +10,9 @@ from msgspec import structs
 from drachma.queueing import conditions
 from drachma.queueing.admission import queuestatus
 from drachma.queueing.configuration import durations
-from drachma.queueing.devices import devicemappings, deviceobjects, devicerequests
+from drachma.queueing.devices import mappings as devicemappings
+from drachma.queueing.devices import objects as deviceobjects
+from drachma.queueing.devices import requests as devicerequests
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, workload
 from drachma.queueing.lifecycle import workloadreconcile, workloadstep
 from drachma.queueing.workloads import admissibility, requests, workloadstate
@@ -41,9 +43,7 @@ def test_kueue_workload_reconcile(case: vectors.Line) -> None:
     if after is not None:
         assert _state(after) == _recorded_state(answer["workload"])
     assert outcome.error == answer.get("error", "")
-    assert outcome.look_again_after == timedelta(
-        microseconds=durations.nanoseconds(answer.get("requeueAfter", "")) / 1000
-    )
+    assert outcome.requeue_after == timedelta(microseconds=durations.nanoseconds(answer.get("requeueAfter", "")) / 1000)
     events = sorted((each.key, each.type, each.reason, _duration(each.message)) for each in outcome.events)
     assert events == sorted(
         (each["object"], each["type"], each["reason"], each["message"]) for each in answer.get("events", [])

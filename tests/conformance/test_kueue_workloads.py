@@ -7,8 +7,8 @@ import msgspec
 
 from drachma.api import hooks, limitrange
 from drachma.queueing.configuration import configuration, durations
-from drachma.queueing.devices import devicerequests
-from drachma.queueing.kinds import decoding, runtimeclass, workload
+from drachma.queueing.devices import requests as devicerequests
+from drachma.queueing.kinds import classes, decoding, workload
 from drachma.queueing.workloads import podadjustment, requests, workloadstate
 from drachma.values import quantity
 from tests.conformance import kueueforms, vectors
@@ -48,9 +48,9 @@ def _limits(documents: list[Any]) -> podadjustment.Summary:
     return podadjustment.summarize(decoding.decode(each, limitrange.LimitRange) for each in documents)
 
 
-def _runtime_classes(documents: list[Any]) -> dict[str, runtimeclass.RuntimeClass]:
-    classes = [decoding.decode(each, runtimeclass.RuntimeClass) for each in documents]
-    return {each.metadata.name: each for each in classes}
+def _runtime_classes(documents: list[Any]) -> dict[str, classes.RuntimeClass]:
+    runtime_classes = [decoding.decode(each, classes.RuntimeClass) for each in documents]
+    return {each.metadata.name: each for each in runtime_classes}
 
 
 def _counting(case: vectors.Line, *, prefixes: list[str], rules: list[Any]) -> requests.Counting:

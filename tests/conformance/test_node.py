@@ -1,11 +1,11 @@
-"""What a kubelet did about claims, its drivers and its checkpoint, step by step."""
+"""Recorded steps of a kubelet with claims, drivers and its checkpoint."""
 
 import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from drachma.node import checkpoint
+from drachma.node.claims import checkpoint
 from tests.conformance import nodeagent, vectors
 from tests.conformance.vectors import Line
 

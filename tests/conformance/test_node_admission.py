@@ -1,9 +1,9 @@
-"""What a kubelet makes of pods with claims that are cpu, memory or huge pages (KEP-5517)."""
+"""Recorded admission, cgroups and OOM scores of pods with claims for node resources (KEP-5517)."""
 
 from typing import Any
 
 from drachma.api import codec, node, pod
-from drachma.node import admission, cgroups, podresources
+from drachma.node.pods import admission, cgroups, podresources
 from drachma.values import quantity
 from tests.conformance import vectors
 from tests.conformance.vectors import Line
@@ -14,8 +14,8 @@ def test_node_admission(case: Line) -> None:
     of, where = _pod(case["pod"]), _decode(case["node"], "Node")
     assert isinstance(where, node.Node)
     with_claims = (case.get("gates") or {}).get("DRANodeAllocatableResources", True)
-    cgroup = cgroups.of_pod(of, with_claims=with_claims)
-    verdict = admission.judge(of, where, map(_pod, case.get("otherPods") or ()), with_claims=with_claims)
+    cgroup = cgroups.pod_cgroup(of, with_claims=with_claims)
+    verdict = admission.admit(of, where, map(_pod, case.get("otherPods") or ()), with_claims=with_claims)
     memory = case["memoryCapacity"]
     outcome = {
         "requests": _texts(podresources.requested(of, with_claims=with_claims)),
@@ -31,7 +31,7 @@ def test_node_admission(case: Line) -> None:
         "containers": {
             each.name: {
                 "oomScoreAdj": cgroups.oom_score(of, each, memory=memory, with_claims=with_claims),
-                "draAllocations": _texts(podresources.of_container(of, each.name)),
+                "draAllocations": _texts(podresources.claimed_by_container(of, each.name)),
             }
             for each in podresources.all_containers(of)
         },

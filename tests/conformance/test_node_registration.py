@@ -11,8 +11,9 @@ import grpc.aio
 from prometheus_client import CollectorRegistry
 
 from drachma import errors
-from drachma.node import nodemetrics, registration
-from drachma.node.drivers import Drivers
+from drachma.node.claims import drametrics
+from drachma.node.drivers import pluginwatcher
+from drachma.node.drivers.instances import DriverInstances
 from drachma.nodewire.rpc import services
 from drachma.testing import manualclock
 from tests.conformance import vectors
@@ -44,9 +45,9 @@ class _Stage:
         self._events: list[str] = []
         self._servers: dict[str, tuple[grpc.aio.Server, Line]] = {}
         self._drivers_of: dict[str, str] = {}
-        metrics = nodemetrics.NodeMetrics(CollectorRegistry())
-        self._drivers = Drivers(metrics=metrics, time=self._clock, gone=_nothing)
-        self._registration = registration.Registration(self._directory, self, time=self._clock)
+        metrics = drametrics.DRAMetrics(CollectorRegistry())
+        self._drivers = DriverInstances(metrics=metrics, clock=self._clock, on_gone=_nothing)
+        self._registration = pluginwatcher.PluginWatcher(self._directory, self, clock=self._clock)
         self._is_started = False
 
     async def close(self) -> None:
@@ -96,7 +97,7 @@ class _Stage:
         """Time passes, and what then begins to happen on real sockets comes to its end."""
         for _ in range(round(seconds)):
             if self._is_started:
-                await self._registration.look()
+                await self._registration.scan()
                 await asyncio.gather(*self._registration.attempts)
             await self._clock.advance(1)
 

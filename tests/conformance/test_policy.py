@@ -43,7 +43,13 @@ def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return found
 
 
-@vectors.each("policy")
+def _body_files(case: Line) -> list[pathlib.Path]:
+    """Return the files that a scenario sends as bodies; Kueue's definitions are not part of the repository."""
+    files = vectors.folder().parent / "policy"
+    return [files / step["bodyFile"] for step in case["steps"] if step.get("bodyFile")]
+
+
+@vectors.each("policy", needs=_body_files)
 def test_policy(case: Line, outcomes: dict[str, str | None]) -> None:
     difference = outcomes[case["name"]]
     assert difference is None, difference

@@ -123,7 +123,7 @@ class _Stage:
     async def _start(self) -> None:
         if self._publisher is not None:
             return
-        around = Surroundings(self._server.client, time=self._clock, chance=random.Random(1))
+        around = Surroundings(self._server.client, clock=self._clock, rng=random.Random(1))
         owner = self._case.get("owner")
         self._publisher = publisher.Publisher(
             around,
@@ -134,7 +134,7 @@ class _Stage:
                 api_version=owner["APIVersion"], kind=owner["Kind"], name=owner["Name"], uid=owner["UID"]
             ),
             only_pool=self._case.get("reconcilePoolWithName", ""),
-            told=self._tell,
+            report=self._tell,
         )
         started = self._publisher
 

@@ -1,6 +1,7 @@
-"""How recordings are read: nothing is left out in silence, and what is absent is said in one line."""
+"""Reading recordings: no line is left out silently, and an absent recording is reported in one line."""
 
 import json
+import lzma
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from tests.conformance import exclusions, managedfields, vectors
 
 DIFFERENCES = Path(__file__).resolve().parents[2] / "docs" / "differences.md"
+RECORDINGS = DIFFERENCES.with_name("recordings.md")
 
 
 def parameters() -> list[Any]:
@@ -49,6 +51,51 @@ def test_absent_lines_fail_in_ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         parameters()
     with pytest.raises(pytest.fail.Exception, match="required because CI is set"):
         vectors.openapi("nothing.json")
+
+
+def test_a_recording_of_the_repository_is_read_where_no_other_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRACHMA_VECTORS", str(tmp_path))
+    monkeypatch.setattr(vectors, "OWN", tmp_path / "own")
+    (tmp_path / "own").mkdir()
+    vectors.own("some-lines").write_bytes(lzma.compress(b'{"name": "kept"}\n'))
+    assert [parameter.id for parameter in parameters()] == ["kept"]
+    (tmp_path / "some-lines.jsonl").write_text('{"name": "newer"}\n')
+    assert [parameter.id for parameter in parameters()] == ["newer"]
+
+
+def test_a_line_without_its_files_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some-lines.jsonl").write_text('{"name": "a"}\n')
+    monkeypatch.setenv("DRACHMA_VECTORS", str(tmp_path))
+    monkeypatch.delenv("CI", raising=False)
+
+    def replay_some_lines(case: vectors.Line) -> None:
+        """Stands for a test."""
+
+    marked: Any = vectors.each("some-lines", needs=lambda _: [tmp_path / "body.json"])(replay_some_lines)
+    (parameter,) = marked.pytestmark[0].args[1]
+    (mark,) = parameter.marks
+    assert mark.kwargs["reason"].startswith(f"recording absent: {tmp_path}/body.json")
+
+
+OWN_NAMES = sorted(path.name.removesuffix(".jsonl.xz") for path in vectors.OWN.iterdir())
+
+
+@pytest.mark.parametrize("name", OWN_NAMES)
+def test_a_recording_of_the_repository_is_replayed_and_described(name: str) -> None:
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    assert f'@vectors.each("{name}"' in tests
+    assert f"| {name} |" in RECORDINGS.read_text(encoding="utf-8")
+
+
+def test_recordings_of_the_repository_are_those_outside() -> None:
+    outside = {name: vectors.folder() / f"{name}.jsonl" for name in OWN_NAMES}
+    there = {name: path for name, path in outside.items() if path.is_file()}
+    if not there:
+        pytest.skip(f"{vectors.folder()}: has no recordings to compare with those of the repository")
+    copies = {name: lzma.decompress(vectors.own(name).read_bytes()) for name in there}
+    assert [name for name, path in there.items() if copies[name] != path.read_bytes()] == []
 
 
 def test_a_name_must_tell_the_file() -> None:

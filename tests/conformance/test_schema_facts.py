@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from drachma.server import schema
+from drachma.api import types
 from tests.conformance import vectors
 from tests.unit.server import served
 
@@ -53,39 +53,39 @@ def test_types_are_those_of_the_real_server(api_version: str, kind: str) -> None
             todo.extend(_parts(found.fields[name].type))
 
 
-def _assert_field(field: schema.Field, want: dict[str, Any], required: list[str]) -> None:
+def _assert_field(field: types.Field, want: dict[str, Any], required: list[str]) -> None:
     assert field.required == (field.name in required), field.name
-    if isinstance(field.type, schema.Object):
+    if isinstance(field.type, types.Object):
         assert field.filled == (want.get("default") == {}), field.name
     strategies = want.get("x-kubernetes-patch-strategy", "").split(",")
     assert field.merges == ("merge" in strategies), field.name
     assert field.retains_keys == ("retainKeys" in strategies), field.name
     assert field.merge_key == want.get("x-kubernetes-patch-merge-key", ""), field.name
-    if isinstance(field.type, schema.ListOf):
+    if isinstance(field.type, types.ListOf):
         assert want["type"] == "array", field.name
         keys: dict[str, list[str] | None] = {"atomic": None, "set": [], "map": want.get("x-kubernetes-list-map-keys")}
         found = field.type.keys if field.type.keys is None else list(field.type.keys)
         assert found == keys[want["x-kubernetes-list-type"]], field.name
-    elif isinstance(field.type, schema.MapOf):
+    elif isinstance(field.type, types.MapOf):
         assert "additionalProperties" in want, field.name
         assert field.type.atomic == (want.get("x-kubernetes-map-type") == "atomic"), field.name
-    elif isinstance(field.type, schema.Scalar) and field.type.json:
+    elif isinstance(field.type, types.Scalar) and field.type.json:
         assert want["type"] == field.type.json, field.name
         assert want.get("format", "") == field.type.format, field.name
 
 
-def _assert_key_defaults(kind: schema.Type, definitions: dict[str, Any]) -> None:
-    if isinstance(kind, schema.ListOf) and isinstance(kind.element, schema.Object):
+def _assert_key_defaults(kind: types.Type, definitions: dict[str, Any]) -> None:
+    if isinstance(kind, types.ListOf) and isinstance(kind.element, types.Object):
         want = definitions[kind.element.definition]["properties"]
         for key in kind.keys or ():
             assert kind.element.fields[key].default == want[key].get("default"), (kind.element.name, key)
 
 
-def _parts(kind: schema.Type) -> list[schema.Object]:
+def _parts(kind: types.Type) -> list[types.Object]:
     match kind:
-        case schema.Object():
+        case types.Object():
             return [kind]
-        case schema.MapOf() | schema.ListOf():
+        case types.MapOf() | types.ListOf():
             return _parts(kind.element)
         case _:
             return []

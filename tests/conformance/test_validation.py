@@ -7,14 +7,7 @@ from typing import Any
 
 from drachma import validation
 from drachma.api import codec, gates, scheme
-from drachma.validation import (
-    deviceclass,
-    devicetaintrule,
-    metadata,
-    resourceclaim,
-    resourceclaimtemplate,
-    resourceslice,
-)
+from drachma.validation import deviceclass, metadata, resourceclaim, resourceslice, taints
 from drachma.validation.fielderror import FieldError
 from tests.conformance import vectors
 from tests.conformance.vectors import Line
@@ -23,11 +16,11 @@ NOW = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 RULES: dict[tuple[str, str], Callable[[Any, Any, validation.Context], Iterator[FieldError]]] = {
     ("DeviceClass", "update"): deviceclass.check_update,
-    ("DeviceTaintRule", "update"): lambda new, old, _: devicetaintrule.check_update(new, old),
-    ("DeviceTaintRule", "statusUpdate"): lambda new, old, _: devicetaintrule.check_status(new, old),
-    ("ResourceClaim", "update"): lambda new, old, _: resourceclaim.check_update(new, old),
+    ("DeviceTaintRule", "update"): taints.check_rule_update,
+    ("DeviceTaintRule", "statusUpdate"): taints.check_rule_status,
+    ("ResourceClaim", "update"): resourceclaim.check_update,
     ("ResourceClaim", "statusUpdate"): resourceclaim.check_status,
-    ("ResourceClaimTemplate", "update"): resourceclaimtemplate.check_update,
+    ("ResourceClaimTemplate", "update"): resourceclaim.check_template_update,
     ("ResourceSlice", "update"): resourceslice.check_update,
 }
 

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from drachma.api import meta, pod
-from drachma.node.cgroups import Cgroup
 from drachma.node.logs import selection
+from drachma.node.podview.security import Profile
 from drachma.node.runtimes import podman, protocol
+from drachma.node.runtimes.protocol import Cgroup
 from drachma.node.runtimes.security import Security
-from drachma.node.securitycontext import Profile
 from drachma.nodewire.cdi import registry
 from drachma.runtime import clock
 from tests import patience
@@ -79,14 +79,14 @@ async def _written(container: protocol.Container) -> str:
 @pytest.fixture
 async def runtime(tmp_path: pathlib.Path) -> AsyncIterator[podman.PodmanRuntime]:
     """A runtime of which nothing is left in the end."""
-    yield podman.PodmanRuntime(tmp_path, time=clock.SystemClock())
-    await podman.PodmanRuntime(tmp_path, time=clock.SystemClock()).retain(frozenset())
+    yield podman.PodmanRuntime(tmp_path, clock=clock.SystemClock())
+    await podman.PodmanRuntime(tmp_path, clock=clock.SystemClock()).retain(frozenset())
 
 
 async def test_a_container_sees_the_device_of_a_spec(
     image: str, device: str, cdi: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
-    runtime = podman.PodmanRuntime(tmp_path, time=clock.SystemClock(), cdi=(cdi,))
+    runtime = podman.PodmanRuntime(tmp_path, clock=clock.SystemClock(), cdi=(cdi,))
     work = _work(image, "sh", "-c", "echo $GPU; cat /usr/lib/gpu; ls -l /dev/gpu7; exit 3", devices=(device,))
     container = await runtime.start(work)
     assert await container.wait() == protocol.Exit(3)
@@ -148,7 +148,7 @@ async def test_what_an_agent_left_is_taken_over_by_the_next(
     lasting, ended, orphan = [await runtime.start(work) for work in works]
     assert (await ended.wait()).code == 5
 
-    following = podman.PodmanRuntime(tmp_path, time=clock.SystemClock())
+    following = podman.PodmanRuntime(tmp_path, clock=clock.SystemClock())
     await following.retain({work.pod.metadata.uid for work in works[:2]})
     assert (await orphan.wait()).code != 0
     # An agent that knows of a container recalls it; one whose last word on it was not written starts it again.

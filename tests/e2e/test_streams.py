@@ -231,7 +231,7 @@ def test_probes_say_when_a_container_is_ready_and_when_it_is_not(kubectl: Kubect
     eventually(kubectl, "get", "events", "--field-selector=reason=Killing", want=message)
 
 
-@pytest.mark.skipif(not process.can_mount(), reason="this machine lets nobody mount anything here")
+@pytest.mark.skipif(not process.can_mount(), reason="this user cannot mount volumes for processes")
 def test_a_container_is_greeted_and_leaves_a_message(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
     greeting = {"postStart": {"exec": {"command": ["touch", str(tmp_path / "greeted")]}}}
     script = f"while [ ! -e {tmp_path}/greeted ]; do sleep 0.05; done; echo out of luck > /dev/termination-log; exit 3"

@@ -2,6 +2,8 @@
 
 import importlib
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
@@ -19,6 +21,18 @@ def test_front_door(name: str) -> None:
     exported = getattr(package, "__all__", [])
     assert list(exported) == sorted(exported)
     assert all(hasattr(package, entry) for entry in exported)
+
+
+def test_the_public_api_loads_when_it_is_used() -> None:
+    script = (
+        "import sys, drachma\n"
+        "print([name for name in sys.modules if name.startswith('drachma.')])\n"
+        "print([getattr(drachma, name) is not None for name in drachma.__all__])"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    before, after = answer.stdout.splitlines()
+    assert before == "[]"
+    assert after == str([True] * len(drachma.__all__))
 
 
 @pytest.mark.parametrize("module", [m.name for m in pkgutil.walk_packages(drachma.__path__, prefix="drachma.")])

@@ -1,96 +1,62 @@
-"""Names of modules are made of words that a stranger knows, or that the glossary explains.
+"""Words that drachma does not use: in names of modules, in docstrings and in documents."""
 
-A name is read as a sequence of words: those of ``vocabulary.txt`` beside this file (plain English, Python's and
-Kubernetes' nouns) and those that the tables of ``docs/glossary.md`` begin with. Everything else is a coined word.
-"""
-
-import functools
+import ast
 import pathlib
 import re
+from collections.abc import Iterator
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
-GLOSSARY = ROOT / "docs" / "glossary.md"
-VOCABULARY = pathlib.Path(__file__).with_name("vocabulary.txt")
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = sorted((PROJECT / "src" / "drachma").rglob("*.py"))
+DOCUMENTS = [*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJECT / "docs" / "reference").glob("*.md")]
+HISTORY = PROJECT / "CHANGELOG.md"
 
-_VERSION = re.compile(r"v\d+((alpha|beta)\d+)?")
+MODULE_NAMES = frozenset({"common", "helper", "helpers", "manager", "misc", "util", "utils"})
+"""Names of modules that say nothing about their contents."""
 
+PROSE = {
+    "anew": "again",
+    "anybody": "a client, a user",
+    "everybody": "all users, all components",
+    "for want of": "without",
+    "hitherto": "so far",
+    "in the stead": "instead of",
+    "in thought": "simulate",
+    "somebody": "a client, a user",
+    "thereof": "of it",
+    "whoever": "the caller, the client",
+    "whomever": "the caller, the client",
+}
+"""Words that hide the actor or are out of use, and what to write instead."""
 
-def entries(text: str) -> list[str]:
-    """What the rows of tables begin with, but for their headers."""
-    return [entry for entry in re.findall(r"^\| ([a-zA-Z][^|]*?) \|", text, re.MULTILINE) if entry != "word"]
-
-
-def glossary_words() -> frozenset[str]:
-    """The words that the glossary explains; an entry may hold several."""
-    rows = entries(GLOSSARY.read_text("utf-8"))
-    return frozenset(word for row in rows for word in re.findall(r"[a-z]+", row.lower()))
-
-
-def vocabulary() -> list[str]:
-    lines = VOCABULARY.read_text("utf-8").splitlines()
-    return [word for line in lines if not line.startswith("#") for word in line.split()]
-
-
-def singulars(word: str) -> set[str]:
-    """A word, and what it may be the plural of."""
-    forms = {word, word.removesuffix("s"), word.removesuffix("es")}
-    return forms | ({word[:-3] + "y"} if word.endswith("ies") else set())
+_PROSE = re.compile(rf"\b({'|'.join(PROSE)})\b", re.IGNORECASE)
 
 
-def is_readable(name: str, words: frozenset[str]) -> bool:
-    """Whether a name is a sequence of words."""
-
-    @functools.cache
-    def from_here(begin: int) -> bool:
-        return begin == len(name) or any(
-            not words.isdisjoint(singulars(name[begin:end])) and from_here(end)
-            for end in range(begin + 2, len(name) + 1)
-        )
-
-    return from_here(0)
+def docstrings(path: pathlib.Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node, clean=False) or ""
 
 
-def module_names() -> list[str]:
-    """All modules and packages by their dotted names."""
-    source = ROOT / "src"
-    paths = sorted((source / "drachma").rglob("*.py"))
-    dotted = [".".join(path.relative_to(source).with_suffix("").parts) for path in paths]
-    return [name.removesuffix(".__init__") for name in dotted]
+def unused_words(text: str) -> list[str]:
+    """Return the words of a text that drachma does not use, each with its replacement."""
+    return [f"{word}: write {PROSE[word.lower()]}" for word in _PROSE.findall(text)]
 
 
-def test_module_names_are_plain_or_explained() -> None:
-    words = glossary_words() | frozenset(vocabulary()) | {"drachma"}
-    coined = [
-        module
-        for module in module_names()
-        for part in module.rpartition(".")[2].split("_")
-        if part and not _VERSION.fullmatch(part) and not is_readable(part, words)
-    ]
-    assert not coined, (
-        f"{', '.join(coined)}: a word is neither in tests/meta/{VOCABULARY.name} nor in docs/{GLOSSARY.name}: "
-        "use Kubernetes' word or a plain one; if none fits, explain the word in the glossary, among drachma's own; "
-        "if everybody knows it in this meaning, add it to the vocabulary"
-    )
+def test_modules_are_named_by_their_contents() -> None:
+    assert [str(path) for path in SOURCES if path.stem in MODULE_NAMES] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "want"),
-    [
-        pytest.param("podstatus", True, id="two-words"),
-        pytest.param("policies", True, id="a-plural"),
-        pytest.param("classes", True, id="a-plural-with-e"),
-        pytest.param("frobnication", False, id="coined"),
-        pytest.param("podfrobnication", False, id="partly-coined"),
-    ],
-)
-def test_reading_names(name: str, want: bool) -> None:
-    assert is_readable(name, frozenset({"pod", "status", "policy", "class"})) is want
+def test_docstrings_name_the_actor() -> None:
+    words = {str(path.relative_to(PROJECT)): unused_words("\n".join(docstrings(path))) for path in SOURCES}
+    assert {path: found for path, found in words.items() if found} == {}
 
 
-def test_no_word_is_both_plain_and_drachmas_own() -> None:
-    """The glossary says what a word means here; one in the vocabulary means what it means everywhere."""
-    own = GLOSSARY.read_text("utf-8").partition("## drachma's own words")[2]
-    assert entries(own), "the glossary has a section for drachma's own words"
-    assert {entry for entry in entries(own) if entry.isalpha()} & set(vocabulary()) == set()
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if path != HISTORY], ids=lambda path: path.name)
+def test_documents_name_the_actor(path: pathlib.Path) -> None:
+    assert unused_words(path.read_text("utf-8")) == []
+
+
+def test_words_are_found_with_their_replacement() -> None:
+    assert unused_words("Whoever asks is told anew.") == ["Whoever: write the caller, the client", "anew: write again"]

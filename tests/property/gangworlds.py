@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from drachma.api import resourceclaim
-from drachma.scheduler.decision import Placed
+from drachma.scheduler.cycle.decision import Placed
 from drachma.scheduler.snapshot import Snapshot, podinfo
 from drachma.testing import claim, device, node, resource_slice
 from drachma.testing import pod as a_pod
@@ -66,7 +66,7 @@ def fits_some_way(world: World, members: list[podinfo.PodInfo], needed: int, sna
     snapshot = snapshot or world.snapshot
     first, *others = members
     for info in snapshot.nodes:
-        decided = world.cycle.decide(first, snapshot, besides=snapshot.nodes.everyone & ~info.bit)
+        decided = world.cycle.decide(first, snapshot, excluded=snapshot.nodes.all_nodes & ~info.bit)
         if isinstance(decided, Placed):
             fork = snapshot.fork()
             fork.commit(decided.assignment)

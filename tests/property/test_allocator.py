@@ -103,7 +103,7 @@ def _shared(world: World) -> set[str]:
 
 def _seen(state: allocator.AllocatedState, block: pool.Block) -> Any:
     counters = state.counters_left(block), state.groups_left(block)
-    return state.taken(block), state.in_part(block), counters
+    return state.taken(block), state.partly_used(block), counters
 
 
 def _shuffled(published: resourceslice.ResourceSlice, chance: Random) -> resourceslice.ResourceSlice:

@@ -50,6 +50,7 @@ async def serve(several: list[tuple[str, bytes, str, str, bytes]], path: pathlib
     log = audit.Log.open(str(path))
     policy = audit.read(POLICY, title="policy")
     server = await client.start(audit=lambda clock: audit.Auditor(policy, log, clock=clock))
+    await log.flush()
     path.write_bytes(b"")
     codes = []
     for method, body, media_type, name, header in several:

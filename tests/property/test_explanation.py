@@ -97,9 +97,9 @@ def test_proposed_counts_fit_and_more_does_not(world: World) -> None:
     for change in found.changes:
         if change.kind is report.ChangeKind.LOWER_COUNT:
             spot = _spot(claims, change)
-            assert _fits(world, wish.with_count(claims, spot, int(change.after)))
+            assert _fits(world, wish.change_count(claims, spot, int(change.after)))
             if int(change.after) + 1 < int(change.before):
-                assert not _fits(world, wish.with_count(claims, spot, int(change.after) + 1))
+                assert not _fits(world, wish.change_count(claims, spot, int(change.after) + 1))
 
 
 def _spot(claims: wish.Claims, change: report.Change) -> wish.Spot:

@@ -11,7 +11,7 @@ from tests.unit.server import served
 
 _ELEMENTS = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"y"', "v:1"])
 _PATHS = st.lists(st.lists(_ELEMENTS, min_size=1, max_size=3).map(tuple), max_size=6)
-_SETS = _PATHS.map(fieldset.of_paths)
+_SETS = _PATHS.map(fieldset.make_set)
 
 
 def _paths(fields: fieldset.FieldSet) -> set[tuple[str, ...]]:
@@ -20,7 +20,7 @@ def _paths(fields: fieldset.FieldSet) -> set[tuple[str, ...]]:
 
 @given(_PATHS)
 def test_a_set_has_the_paths_it_was_made_of(paths: list[tuple[str, ...]]) -> None:
-    fields = fieldset.of_paths(paths)
+    fields = fieldset.make_set(paths)
     assert _paths(fields) == set(paths)
     assert fieldset.decode(fieldset.encode(fields)) == fields
 
@@ -70,9 +70,9 @@ def test_what_is_applied_is_there_and_owned(steps: list[tuple[str, dict[str, Any
     live = None
     for manager, applied in steps:
         live = _apply(live, applied, manager)
-        assert merging.merge(
-            managedfields.without_owners(live), applied, schema=_SCHEMA
-        ) == managedfields.without_owners(live), "everything that was applied is there"
+        assert merging.merge(managedfields.strip_owners(live), applied, schema=_SCHEMA) == managedfields.strip_owners(
+            live
+        ), "everything that was applied is there"
         owners = {each["manager"]: each["fieldsV1"] for each in live["metadata"]["managedFields"]}
         wanted = managers.stripped(comparison.fields_of(applied, schema=_SCHEMA))
         assert owners[manager] == fieldset.encode(wanted)
@@ -83,7 +83,7 @@ def test_what_is_applied_is_there_and_owned(steps: list[tuple[str, dict[str, Any
 @given(_CONFIGURATIONS, _CONFIGURATIONS)
 def test_a_manager_alone_replaces_its_configuration(first: dict[str, Any], second: dict[str, Any]) -> None:
     live = _apply(_apply(None, first, "one"), second, "one")
-    compared = comparison.compare(managedfields.without_owners(live), second, schema=_SCHEMA)
+    compared = comparison.compare(managedfields.strip_owners(live), second, schema=_SCHEMA)
     leftovers = [path for path in fieldset.paths(compared.removed) if path[0] != "f:status"]
     assert (compared.modified, compared.added) == ({}, {})
     assert not [

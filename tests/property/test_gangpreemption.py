@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drachma.api import meta, pod, poddisruptionbudget, podgroup
-from drachma.scheduler import gangpreemption, gangsearch
-from drachma.scheduler.decision import Placed
+from drachma.scheduler.cycle import gangpreemption, gangsearch
+from drachma.scheduler.cycle.decision import Placed
+from drachma.scheduler.framework import eviction
 from drachma.scheduler.snapshot import Snapshot, gangs
 from drachma.testing import pod as a_pod
 from tests.property.gangworlds import NODES, PODS, a_world, fits_some_way, gang_of, seen
@@ -48,7 +49,7 @@ def goes_to(world: World, snapshot: Snapshot, placements: tuple[Placed, ...]) ->
     for placed in placements:
         node = fork.nodes.find(placed.node)
         assert node is not None
-        decided = world.cycle.decide(placed.info, fork, besides=fork.nodes.everyone & ~node.bit)
+        decided = world.cycle.decide(placed.info, fork, excluded=fork.nodes.all_nodes & ~node.bit)
         if not isinstance(decided, Placed):
             return False
         fork.commit(decided.assignment)
@@ -82,8 +83,9 @@ def test_all_of_a_gang_or_nobody(
         snapshot,
         members,
         gang=gang,
+        preemptor=eviction.Preemptor("gang", "g"),
         search=lambda fork: gangsearch.search(world.cycle, fork, members, needed=needed, steps=100_000),
-        tell=lambda short: str(short.placed),
+        describe=lambda short: str(short.placed),
     )
     assert seen(world) == before
     lesser = {uid for uid, each in there.items() if (each.spec.priority or 0) < _PRIORITY}

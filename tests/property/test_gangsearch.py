@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drachma.scheduler import gangsearch
+from drachma.scheduler.cycle import gangsearch
 from tests.property.gangworlds import NODES, PODS, a_world, fits_some_way, gang_of, seen
 
 
@@ -22,7 +22,7 @@ def test_the_search_is_as_good_as_trying_everything(
     assert isinstance(outcome, gangsearch.Together) == fits_some_way(world, members, needed)
     if isinstance(outcome, gangsearch.Together):
         assert len(outcome.placements) >= needed
-        assert len(outcome.placements) + len(outcome.left) == len(members)
+        assert len(outcome.placements) + len(outcome.surplus) == len(members)
         fork = world.snapshot.fork()
         for placed in outcome.placements:
             fork.commit(placed.assignment)

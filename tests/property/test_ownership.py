@@ -171,8 +171,8 @@ _NAMES: list[dict[str, str]] = [
 def test_like_writes_end_as_each_would_by_itself(writes: tuple[str, list[Step]]) -> None:
     name, steps = writes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transitions, "of_new", _unknown)
-        patch.setattr(transitions, "of_changes", _unknown)
+        patch.setattr(transitions, "compute_create_shares", _unknown)
+        patch.setattr(transitions, "compute_change_shares", _unknown)
         plain = [_written(name, steps, names=names, interner=parts.forgetful()) for names in _NAMES]
     interner = parts.Interner()
     for _ in range(2):

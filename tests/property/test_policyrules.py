@@ -42,7 +42,7 @@ def _allows(rule: Rule, question: tuple[str, str, str, str, str]) -> bool:
 def test_several_rules_allow_what_one_of_them_does(given_rules: list[Rule], question: tuple[str, ...]) -> None:
     verb, group, resource, subresource, name = question
     permissions = Permissions([("all", given_rules)])
-    source = permissions.allowing(verb, group, resource=resource, subresource=subresource, name=name)
+    source = permissions.find_resource_source(verb, group, resource=resource, subresource=subresource, name=name)
     assert (source == "all") is any(_allows(rule, (verb, group, resource, subresource, name)) for rule in given_rules)
 
 
@@ -50,5 +50,5 @@ def test_several_rules_allow_what_one_of_them_does(given_rules: list[Rule], ques
 def test_what_is_not_missing_is_allowed(
     owned: list[Rule], granted: list[Rule], question: tuple[str, str, str, str, str]
 ) -> None:
-    if not policyrules.missing(owned, granted) and any(_allows(rule, question) for rule in granted):
+    if not policyrules.find_missing(owned, granted) and any(_allows(rule, question) for rule in granted):
         assert any(_allows(rule, question) for rule in owned)

@@ -106,8 +106,8 @@ async def _watch(client: Client, seen: Seen) -> None:
 async def _live(history: Sequence[tuple[States, int]], seen: Seen) -> set[str]:
     """Lets a driver have one state after the other; the pools that have slices in the end."""
     time = manualclock.ManualClock()
-    async with embedded.server(memory.MemoryStore(), time=time, chance=random.Random(1)) as server:
-        around = Surroundings(server.client, time=time, chance=random.Random(1))
+    async with embedded.server(memory.MemoryStore(), time=time, rng=random.Random(1)) as server:
+        around = Surroundings(server.client, clock=time, rng=random.Random(1))
         made = Changing(history[0][0])
         instance = ControllerInstance(made, around)
         async with around.informers, asyncio.TaskGroup() as group:

@@ -27,9 +27,11 @@ from drachma.queueing.configuration.queueingpolicy import (
     Sidecars,
     Templates,
 )
-from drachma.queueing.devices import deviceobjects, devicerequests, templatechange
-from drachma.queueing.devices.devicemappings import DeviceMappings
-from drachma.queueing.devices.devicemeasure import Measure
+from drachma.queueing.devices import account as deviceaccount
+from drachma.queueing.devices import objects as deviceobjects
+from drachma.queueing.devices import requests as devicerequests
+from drachma.queueing.devices.mappings import DeviceMappings
+from drachma.queueing.devices.measure import Measure
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
 from drachma.queueing.workloads import admissibility, settlement, transitions
 from drachma.queueing.workloads.podsetinfo import POD_SET_LABEL
@@ -307,7 +309,7 @@ class _World:
         use = settlement.use(
             structs.replace(made, spec=self.stored[key].spec.pod_sets[0].template.spec),
             _Claims(allocated),
-            deviceobjects.by_id(self.objects),
+            deviceobjects.devices_by_id(self.objects),
             measure=Measure(_MAPPINGS, DEFAULT, self.setting.policy),
         )
         assert use is not None
@@ -320,7 +322,7 @@ class _World:
         self.recreations += 1
         self.objects = _objects(self.edition, str(self.recreations))
         for key in sorted(self.pods):
-            problem = templatechange.problem(
+            problem = deviceaccount.template_problem(
                 self.stored[key], self.objects, _MAPPINGS, gates=DEFAULT, policy=self.setting.policy
             )
             if problem is not None:

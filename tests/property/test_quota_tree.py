@@ -273,7 +273,9 @@ class _Life:
         for each in self.holders.values():
             admission = each.status.admission
             assert admission is not None
-            used[admission.cluster_queue] += amounts.of_list(admission.pod_set_assignments[0].resource_usage)["memory"]
+            used[admission.cluster_queue] += amounts.request_amounts(admission.pod_set_assignments[0].resource_usage)[
+                "memory"
+            ]
         assert {name: node.usage.get(_KEY, 0) for name, node in nodes.items()} == used
         assert all(_holds(node) for node in nodes.values())
 

@@ -141,12 +141,12 @@ class Asked(NamedTuple):
 
 def ask(plugin: Any, waiting: pod.Pod, snapshot: Snapshot) -> Asked:
     cycle = cyclestate.CycleState(podinfo.PodInfo(waiting), snapshot)
-    everyone = snapshot.nodes.everyone
+    all_nodes = snapshot.nodes.all_nodes
     skips = plugin.pre_filter(cycle).is_skipped
-    filtered: Filtered = (everyone, ()) if skips else plugin.filter(cycle, everyone)
+    filtered: Filtered = (all_nodes, ()) if skips else plugin.filter(cycle, all_nodes)
     passing, rejections = filtered
     rejected = {each: reason.reasons[0] for reason, members in rejections for each in named(snapshot, members)}
-    assert set(rejected) == set(named(snapshot, everyone & ~passing))
+    assert set(rejected) == set(named(snapshot, all_nodes & ~passing))
     scores: Scores = plugin.score(cycle, passing) if passing else {}
     by_name = {each: score for score, members in scores.items() for each in named(snapshot, members & passing)}
     return Asked(rejected, by_name)

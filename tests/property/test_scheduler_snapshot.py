@@ -12,7 +12,6 @@ import random
 import weakref
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
@@ -92,7 +91,7 @@ CHANGES = st.one_of(
 STEPS = st.lists(
     st.tuples(
         st.integers(0, 3),  # which of the snapshots there are by then
-        st.one_of(CHANGES, CHANGES, st.sampled_from(["fork", "start", "revert"])),
+        st.one_of(CHANGES, CHANGES, st.just("fork")),
         st.integers(0, 3),  # who is asked afterwards, if there are so many
     ),
     max_size=25,
@@ -143,7 +142,7 @@ def assigned(number: int, name: str, devices: list[tuple[int, str]]) -> assignme
     return assignment.Assignment(made, name, ledger.demand(made), allocations)
 
 
-PROFILE = profiles.default(Settings(), time=clock.SystemClock(), chance=random.Random(1))
+PROFILE = profiles.default(Settings(), clock=clock.SystemClock(), rng=random.Random(1))
 
 
 def asked(snapshot: Snapshot) -> list[Any]:
@@ -160,7 +159,7 @@ def _filtered(snapshot: Snapshot, info: podinfo.PodInfo) -> Any:
         selected = PROFILE.pre_filter(cycle)
         if isinstance(selected, verdict.Rejection):
             return selected
-        passing, rejections = PROFILE.filter_with_nominated_pods(cycle, snapshot.nodes.everyone)
+        passing, rejections = PROFILE.filter_with_nominated_pods(cycle, snapshot.nodes.all_nodes)
         reasons: dict[Any, list[str]] = {}
         for rejection, rejected in rejections:
             reasons.setdefault(rejection, []).extend(names(rejected))
@@ -217,21 +216,12 @@ def fresh() -> Snapshot:
 def test_each_fork_is_as_if_only_its_own_history_happened(steps: list[tuple[int, Any, int]]) -> None:
     snapshots = [fresh()]
     histories: list[list[Any]] = [[]]
-    started_at: list[list[list[Any]]] = [[]]
     for which, step, listener in steps:
         which %= len(snapshots)
         match step:
             case "fork":
                 snapshots.append(snapshots[which].fork())
                 histories.append(list(histories[which]))
-                started_at.append([])
-            case "start":
-                snapshots[which].start()
-                started_at[which].append(list(histories[which]))
-            case "revert":
-                if started_at[which]:
-                    snapshots[which].revert()
-                    histories[which] = started_at[which].pop()
             case _:
                 apply(snapshots[which], step)
                 histories[which].append(step)
@@ -245,14 +235,6 @@ def test_each_fork_is_as_if_only_its_own_history_happened(steps: list[tuple[int,
         assert asked(snapshot) == asked(want)
 
 
-def test_nothing_is_reverted_that_was_not_started() -> None:
-    snapshot = fresh()
-    snapshot.start()
-    snapshot.revert()
-    with pytest.raises(ValueError, match="nothing was started"):
-        snapshot.revert()
-
-
 def test_forks_go_at_once_when_nobody_has_them() -> None:
     snapshot = fresh()
     asked(snapshot)
@@ -260,10 +242,8 @@ def test_forks_go_at_once_when_nobody_has_them() -> None:
     gc.disable()
     try:
         fork = snapshot.fork()
-        fork.start()
         fork.remove_node("n1")
         asked(fork)
-        fork.revert()
         gone = weakref.ref(fork.nodes)
         del fork
         assert gone() is None

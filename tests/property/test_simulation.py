@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,25 +111,3 @@ def test_forks_and_what_they_were_forked_from_do_not_change_each_other(
         apply(cluster, change)
     assert shown(fork) == of_fork
     assert shown(idle) == want
-
-
-@settings(max_examples=60)
-@given(st.lists(CHANGES, max_size=6), st.lists(CHANGES, max_size=6), st.lists(CHANGES, max_size=6))
-def test_what_was_started_is_reverted_step_by_step(before: list[Any], first: list[Any], second: list[Any]) -> None:
-    cluster = fresh()
-    for change in before:
-        apply(cluster, change)
-    moments = []
-    for changes in (first, second):
-        moments.append(shown(cluster))
-        cluster.start()
-        for change in changes:
-            apply(cluster, change)
-    for want in reversed(moments):
-        cluster.revert()
-        assert shown(cluster) == want
-
-
-def test_nothing_is_reverted_that_was_not_started() -> None:
-    with pytest.raises(ValueError, match="nothing was started"):
-        fresh().revert()

@@ -275,7 +275,7 @@ def test_states_of_claims(states: Sequence[Act], is_kept: bool, deleted: int | N
                 break
             before = typed.store.revision
             want = await outcome(_finalizers_and_status(plain, act, known))
-            state = transactions.ClaimState(act.on(ours), act.status, tuple(act.finalizers))
+            state = transactions.StatusChange(act.on(ours), act.status, tuple(act.finalizers))
             said = await outcome(typed.client.commit([state]))
             assert said.partition(": ")[2] == want.partition(": ")[2]
             assert typed.store.revision <= before + 1
@@ -369,10 +369,15 @@ def test_names_of_claims(named: list[str], names: list[str], claim_name: str, is
             known = msgspec.structs.replace(known, metadata=msgspec.structs.replace(known.metadata, uid="other"))
         patch = patches.strategic({"status": {"resourceClaimStatuses": statuses}}, patches.same(known))
         want = await outcome(plain.client.patch(pod.Pod, "p", patch=patch, namespace="default", subresource="status"))
-        said = await outcome(typed.client.commit([transactions.ClaimNames(known, statuses)]))
+        said = await outcome(typed.client.commit([naming(known, statuses)]))
         assert said.partition(": ")[2] == want.partition(": ")[2]
 
     held_alike(run)
+
+
+def naming(owner: pod.Pod, statuses: tuple[pod.PodResourceClaimStatus, ...]) -> transactions.StatusChange:
+    status = pod.PodStatus(resource_claim_statuses=statuses)
+    return transactions.StatusChange(owner, status, fields=("resourceClaimStatuses",))
 
 
 async def test_a_claim_and_its_name_in_the_status_of_its_pod() -> None:
@@ -385,7 +390,7 @@ async def test_a_claim_and_its_name_in_the_status_of_its_pod() -> None:
     names = (pod.PodResourceClaimStatus(name="gpu", resource_claim_name="p-gpu-x"),)
     owner = await typed.client.get(pod.Pod, "p", namespace="default")
     before = typed.store.revision
-    created, patched = await typed.client.commit([transactions.Create(made), transactions.ClaimNames(owner, names)])
+    created, patched = await typed.client.commit([transactions.Create(made), naming(owner, names)])
     assert [int(each.metadata.resource_version) for each in (created, patched)] == [before + 1, before + 2]
     await plain.client.create_document(Claim, codec.encode(made))
     patch = patches.strategic({"status": {"resourceClaimStatuses": names}})

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from drachma.queueing.admission.pendingqueue import RequeueReason
+from drachma.queueing.admission.pendingqueue import RequeueReason, UsageQueue
 from drachma.queueing.admission.usageledger import LocalQueueKey, UsageLedger
-from drachma.queueing.admission.usagequeue import UsageQueue
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, workload
 from drachma.queueing.workloads.pastusage import UsageRates
 from drachma.queueing.workloads.workloadinfo import WorkloadInfo

@@ -14,6 +14,7 @@ import uvicorn
 
 from drachma.api import manifest
 from drachma.client import Client, access, http, local
+from drachma.listening import addresses
 from drachma.process import apiserver
 from drachma.runtime import clock
 from drachma.server import inprocess
@@ -96,7 +97,7 @@ async def http_cluster() -> AsyncIterator[Cluster]:
     application, store = await _application()
     async with store, open_server(application) as address:
         reached = access.Access(server=address, source="test", token=TOKEN)
-        async with http.HttpClient(reached, time=clock.SystemClock(), manager="tester") as client:
+        async with http.HttpClient(reached, clock=clock.SystemClock(), manager="tester") as client:
             yield Cluster(client=client, application=application, store=store)
 
 
@@ -127,7 +128,7 @@ async def restarting_cluster() -> AsyncIterator[RestartingCluster]:
     application, store = await _application()
     with ports.reserved() as port:
         reached = access.Access(server=f"http://127.0.0.1:{port}", source="test", token=TOKEN)
-        async with store, http.HttpClient(reached, time=clock.SystemClock()) as client:
+        async with store, http.HttpClient(reached, clock=clock.SystemClock()) as client:
             inside = local.LocalClient(inprocess.InProcess(application.dispatcher))
             cluster = RestartingCluster(store, inside, port=port, client=client)
             try:
@@ -146,7 +147,7 @@ class _SecureServer(serving.Server):
 async def secure_cluster(folder: pathlib.Path) -> AsyncIterator[SecureCluster]:
     """The server as users run it, but for the process: TLS, certificates in a folder."""
     application, store = await _application()
-    opened, bound = serving.bind(serving.Address("127.0.0.1", 0))
+    opened, bound = addresses.bind(addresses.Address("127.0.0.1", 0))
     files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=datetime.now(UTC))
     async with store:
         with opened:

@@ -9,7 +9,7 @@ import functools
 import pathlib
 import random
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from drachma.api import event, resourceclaim
 from drachma.api import gates as features
@@ -74,7 +74,7 @@ class ControlPlane(clusterview.ClusterView):
         """Like launch(), with a client of the component's own."""
         chance = random.Random(self._chance.getrandbits(32))
         line = self._lines[label] = lifeline.Lifeline(client)
-        surroundings = Surroundings(line.client, time=self.clock, chance=chance, gates=self._gates)
+        surroundings = Surroundings(line.client, clock=self.clock, rng=chance, gates=self._gates)
         self._running[label] = asyncio.create_task(embedded.run(surroundings, parts=(component,)), name=label)
 
     async def kill(self, label: str = "scheduler") -> None:
@@ -138,8 +138,20 @@ class ControlPlane(clusterview.ClusterView):
         return sorted(each.message for each in await self.all_of(event.Event) if each.reason == reason)
 
 
+PlaneT = TypeVar("PlaneT", bound=ControlPlane, covariant=True)
+
+
+class MakePlane(Protocol[PlaneT]):
+    """Makes the control plane of a test."""
+
+    def __call__(
+        self, client: Client, components: Client, *, clock: manualclock.ManualClock, seed: int, gates: features.Gates
+    ) -> PlaneT: ...
+
+
 @contextlib.asynccontextmanager
-async def control_plane(
+async def plane_of(
+    make: MakePlane[PlaneT],
     *,
     schedulers: int = 1,
     seed: int = 1,
@@ -148,14 +160,12 @@ async def control_plane(
     additions: app.Additions | None = None,
     gates: features.Gates = features.ALL,
     **settings: Any,
-) -> AsyncIterator[ControlPlane]:
+) -> AsyncIterator[PlaneT]:
     """A control plane with all controllers and so many schedulers; ``wrap`` stands between components and server."""
     clock = clock or manualclock.ManualClock()
     store = memory.MemoryStore()
-    async with embedded.server(
-        store, time=clock, chance=random.Random(seed), gates=gates, additions=additions
-    ) as server:
-        plane = ControlPlane(server.client, wrap(server.client), clock=clock, seed=seed, gates=gates)
+    async with embedded.server(store, time=clock, rng=random.Random(seed), gates=gates, additions=additions) as server:
+        plane = make(server.client, wrap(server.client), clock=clock, seed=seed, gates=gates)
         try:
             await plane.start_controllers()
             for number in range(schedulers):
@@ -165,3 +175,8 @@ async def control_plane(
         finally:
             for label in plane.running:
                 await plane.kill(label)
+
+
+def control_plane(**options: Any) -> contextlib.AbstractAsyncContextManager[ControlPlane]:
+    """Like plane_of(), for tests that need nothing but the control plane."""
+    return plane_of(ControlPlane, **options)

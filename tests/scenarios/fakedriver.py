@@ -161,7 +161,7 @@ async def _serve(path: pathlib.Path, service: services.Service, handlers: dict[s
 async def _run(options: argparse.Namespace) -> None:
     access = http.find_access(pathlib.Path(os.environ["KUBECONFIG"]))
     told = Behaviour()
-    async with http.HttpClient(access, time=clock.SystemClock(), manager=options.driver) as client:
+    async with http.HttpClient(access, clock=clock.SystemClock(), manager=options.driver) as client:
         servers = []
         for node in options.node:
             servers += await FakeDriver(options, node, client=client, told=told).start()

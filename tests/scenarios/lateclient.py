@@ -14,7 +14,20 @@ from drachma import errors
 from drachma.client import Client
 from drachma.runtime import clock
 
-_WRITES = frozenset({"create", "create_document", "update", "update_document", "patch", "delete", "bind", "evict"})
+_WRITES = frozenset(
+    {
+        "create",
+        "create_document",
+        "update",
+        "update_document",
+        "patch",
+        "patch_document",
+        "patch_stored",
+        "delete",
+        "bind",
+        "evict",
+    }
+)
 
 
 class LateClient:

@@ -5,7 +5,24 @@ from typing import Any, cast
 from drachma import errors
 from drachma.client import Client
 
-_CALLS = ("create", "create_document", "update", "patch", "delete", "get", "list", "bind", "evict", "commit")
+_CALLS = frozenset(
+    {
+        "create",
+        "create_document",
+        "update",
+        "update_document",
+        "patch",
+        "patch_document",
+        "patch_stored",
+        "delete",
+        "get",
+        "get_document",
+        "list",
+        "bind",
+        "evict",
+        "commit",
+    }
+)
 
 
 class Lifeline:

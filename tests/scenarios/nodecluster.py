@@ -236,7 +236,7 @@ def control_plane(*options: str, nodes: Sequence[str] = ()) -> Iterator[processe
 async def connected(server: processes.Process) -> AsyncIterator[NodeCluster]:
     """What a test does with a control plane; the agents and drivers that it starts end with it."""
     access = http.find_access(server.kubeconfig)
-    async with http.HttpClient(access, time=clock.SystemClock(), manager="test") as client:
+    async with http.HttpClient(access, clock=clock.SystemClock(), manager="test") as client:
         cluster = NodeCluster(client, server, server.folder.parent)
         try:
             yield cluster

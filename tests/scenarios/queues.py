@@ -10,7 +10,7 @@ from msgspec import structs
 
 from drachma.api import job, meta, pod
 from drachma.client import Client, patches
-from drachma.node import hardware
+from drachma.node.simulation import hardware
 from drachma.process import nodeagents, queueing
 from drachma.queueing import conditions
 from drachma.queueing.component import ActiveConfiguration, PendingView, resources
@@ -39,10 +39,14 @@ spec: {{spec: {{devices: {{requests: [{{name: gpu, exactly: {{deviceClassName: {
 
 
 class Queues(controlplane.ControlPlane):
-    """What is particular to queues."""
+    """A control plane on which queueing runs."""
 
-    configured: ActiveConfiguration
-    view: PendingView
+    def __init__(
+        self, client: Client, components: Client, *, configured: ActiveConfiguration, view: PendingView, **options: Any
+    ) -> None:
+        super().__init__(client, components, **options)
+        self.configured = configured
+        self.view = view
 
     async def create_queue(
         self, name: str = "team", *, flavor: str = "default", cohort: str = "", **quota: int
@@ -88,8 +92,13 @@ class Queues(controlplane.ControlPlane):
             await asyncio.sleep(0)
 
     def launch_queueing(self) -> None:
-        """Runs the component from now on."""
-        self.launch("queueing", functools.partial(queueing.component, configured=self.configured, view=self.view))
+        """Run the component from now on."""
+        self.launch_queueing_on(self._components)
+
+    def launch_queueing_on(self, client: Client) -> None:
+        """Like launch_queueing(), with a client of the component's own."""
+        component = functools.partial(queueing.component, configured=self.configured, view=self.view)
+        self.launch_on("queueing", component, client)
 
     async def is_suspended(self, name: str) -> bool:
         document = await self.client.get_document(job.Job, name, namespace="default")
@@ -188,11 +197,8 @@ async def queues(
     additions = queueing.additions(configured, view)
     if not has_webhooks:
         additions = structs.replace(additions, functions=())
-    async with controlplane.control_plane(additions=additions, wrap=wrap, clock=clock) as plane:
-        plane.__class__ = Queues
-        assert isinstance(plane, Queues)
-        plane.configured = configured
-        plane.view = view
+    make = functools.partial(Queues, configured=configured, view=view)
+    async with controlplane.plane_of(make, additions=additions, wrap=wrap, clock=clock) as plane:
         plane.launch(
             "agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build("gpu-server", nodes))
         )

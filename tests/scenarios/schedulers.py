@@ -14,8 +14,9 @@ from drachma.client import Client, target
 from drachma.controllers import garbagecollector
 from drachma.controllers import resourceclaim as claimcontroller
 from drachma.runtime import Informers, Surroundings
-from drachma.scheduler import Scheduler, Settings
+from drachma.scheduler import Settings
 from drachma.scheduler.framework.profile import Profile
+from drachma.scheduler.scheduler import Scheduler
 from tests import clusterview
 from tests.scenarios import lifeline
 from tests.unit.controllers import worlds
@@ -48,12 +49,12 @@ class SchedulerWorld(clusterview.ClusterView):
         line = self._lines[label] = lifeline.Lifeline(client or self.world.surroundings.client)
         surroundings = Surroundings(
             line.client,
-            shared=informers or self.world.surroundings.informers,
-            time=self.clock,
-            chance=random.Random(seed),
+            shared_informers=informers or self.world.surroundings.informers,
+            clock=self.clock,
+            rng=random.Random(seed),
             registry=registry,
         )
-        scheduler = Scheduler(surroundings, chosen=Settings(**settings), plugins=plugins)
+        scheduler = Scheduler(surroundings, settings=Settings(**settings), profile=plugins)
         self._running[label] = (scheduler, asyncio.create_task(scheduler.run()))
         await self.settle()
         return scheduler

@@ -11,14 +11,13 @@ from msgspec import structs
 from drachma import testing
 from drachma.api import configmap, lease, meta, pod, resourceslice
 from drachma.api import node as nodes
-from drachma.node import agent, hardware
-from drachma.node.runtimes import simulated
+from drachma.node.agents import Agents
+from drachma.node.simulation import hardware, runtime
 from drachma.runtime import Surroundings
 from drachma.simulate import NodeGroup
 from drachma.simulate.autoscaler import Autoscaler, Provider, ProviderError, Settings
-from drachma.simulate.autoscaler.commandprovider import CommandProvider
 from drachma.simulate.autoscaler.machineprovider import MachineProvider
-from drachma.simulate.autoscaler.simulatedprovider import SimulatedProvider
+from drachma.simulate.autoscaler.provider import CommandProvider, SimulatedProvider
 from tests.scenarios import schedulers
 
 DRIVER = "gpu.example.com"
@@ -89,7 +88,7 @@ async def world(
         template = testing.claim_template("gpu").request("r", device_class=DRIVER, count=1)
         await running.create(common, template)
         made = provider(running.client)
-        await running.world.start(lambda around: Autoscaler(around, groups, made, chosen=chosen))
+        await running.world.start(lambda around: Autoscaler(around, groups, made, settings=chosen))
         yield World(running, made)
 
 
@@ -211,9 +210,9 @@ async def test_a_command_that_hangs_is_ended() -> None:
 # Simulated machines
 
 
-def machines(around: Surroundings) -> agent.Agents:
+def machines(around: Surroundings) -> Agents:
     """Agents of machines of which there is none yet."""
-    return agent.Agents(around, hardware.Hardware((), ()), simulated.SimulatedRuntime(around.clock))
+    return Agents(around, hardware.Hardware((), ()), runtime.SimulatedRuntime(around.clock))
 
 
 async def test_machines_start_for_pods_run_them_and_go() -> None:
@@ -223,15 +222,15 @@ async def test_machines_start_for_pods_run_them_and_go() -> None:
             testing.device_class(DRIVER, f'device.driver == "{DRIVER}"'),
             testing.claim_template("gpu").request("r", device_class=DRIVER, count=1),
         )
-        started: list[agent.Agents] = []
+        started: list[Agents] = []
 
-        def with_agents(around: Surroundings) -> agent.Agents:
+        def with_agents(around: Surroundings) -> Agents:
             started.append(machines(around))
             return started[0]
 
         def scaling(around: Surroundings) -> Autoscaler:
             provider = MachineProvider(started[0], around.client)
-            return Autoscaler(around, [group()], provider, chosen=Settings(unneeded=60, cooldown=0))
+            return Autoscaler(around, [group()], provider, settings=Settings(unneeded=60, cooldown=0))
 
         await running.world.start(with_agents, scaling)
         await running.create(gpu_pod("a"), gpu_pod("b"), gpu_pod("c"))
@@ -244,15 +243,15 @@ async def test_machines_start_for_pods_run_them_and_go() -> None:
         await made.rounds(20)
         assert await made.nodes() == []
         assert not (await running.client.list(resourceslice.ResourceSlice)).items
-        assert await running.events("ScaleDown") == ["Normal ScaleDown: nobody needs the node: it goes"] * 2
+        assert await running.events("ScaleDown") == ["Normal ScaleDown: the node is not needed and is removed"] * 2
 
 
 async def test_machines_of_nodes_that_are_there_are_started_again() -> None:
     async with schedulers.cluster() as running:
         await SimulatedProvider(running.client).grow(group(), ["gpu-new-1"])
-        started: list[agent.Agents] = []
+        started: list[Agents] = []
 
-        def with_agents(around: Surroundings) -> agent.Agents:
+        def with_agents(around: Surroundings) -> Agents:
             started.append(machines(around))
             return started[0]
 

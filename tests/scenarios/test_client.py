@@ -10,6 +10,7 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import deviceclass, meta, namespace, pod, resourceclaim
+from drachma.api.struct import Struct
 from drachma.client import Change, Client, Event, Selection, patches, target
 from drachma.runtime import Informers, clock
 from drachma.runtime.informer import Handler
@@ -175,7 +176,7 @@ async def test_events_are_typed_and_complete(client: Client) -> None:
     async with client.watch(Claim, resource_version=listed.resource_version) as watch:
         made = await client.create(a_claim("c"))
         event = (await watch.batch())[0]
-    assert event == Event(Change.ADDED, made)
+    assert (event.change, event.object) == (Change.ADDED, made)
     assert event.resource_version == made.metadata.resource_version
 
 
@@ -336,6 +337,42 @@ async def test_unknown_fields_survive(client: Client) -> None:
     document["metadata"]["labels"]["c"] = "d"
     changed = await client.update_document(Pod, document)
     assert (changed["spec"]["hostname"], changed["metadata"]["labels"]) == ("h", {"a": "b", "c": "d"})
+
+
+async def test_patched_documents_have_all_fields(client: Client) -> None:
+    await client.create_document(Pod, pod_document("p", hostname="h"))
+    patch = patches.merge({"metadata": {"labels": {"a": "b"}}})
+    document = await client.patch_document(Pod, "p", patch=patch, namespace="default")
+    assert (document["kind"], document["spec"]["hostname"], document["metadata"]["labels"]) == ("Pod", "h", {"a": "b"})
+
+
+class HostnameSpec(Struct, frozen=True, kw_only=True):
+    hostname: str = ""
+
+
+class HostnameView(meta.Object, frozen=True, kw_only=True):
+    spec: HostnameSpec = HostnameSpec()
+
+
+async def test_cache_entries_have_the_whole_document(client: Client) -> None:
+    """Objects that were listed, watched and observed: each entry has the fields that the typed view lacks."""
+    await client.create_document(Pod, pod_document("listed", hostname="first"))
+    async with Informers(client) as informers:
+        pods = informers.of(Pod, with_documents=True)
+        await informers.wait_synced()
+        created = await client.create_document(Pod, pod_document("observed", hostname="second"))
+        informers.observe(Pod, created)
+        for name, hostname in (("listed", "first"), ("observed", "second")):
+            entry = pods.cache.entry(name, namespace="default")
+            assert entry is not None
+            assert entry.object is pods.cache.get(name, namespace="default")
+            assert entry.document() == await client.get_document(Pod, name, namespace="default")
+            assert entry.view(target.view_of(target.of(Pod), HostnameView)).spec.hostname == hostname
+        await client.create_document(Pod, pod_document("watched", hostname="third"))
+        while (entry := pods.cache.entry("watched", namespace="default")) is None:
+            await asyncio.sleep(0.001)
+        assert entry.document() == await client.get_document(Pod, "watched", namespace="default")
+        assert pods.cache.entry("absent", namespace="default") is None
 
 
 # Deleting
@@ -527,7 +564,7 @@ async def test_an_informer_survives_its_server(is_forgotten: bool) -> None:
             await cluster.inside.create(a_claim(name))
         await cluster.start()
         follower = Follower()
-        async with Informers(cluster.client, time=HastyClock()) as informers:
+        async with Informers(cluster.client, clock=HastyClock()) as informers:
             informers.of(Claim).add_handler(follower.handler)
             await informers.wait_synced()
             await cluster.stop()

@@ -28,7 +28,7 @@ async def knock(content: str, folder: pathlib.Path) -> str:
     """Reads something by a kubeconfig."""
     path = folder / "config"
     path.write_text(content)
-    async with http.HttpClient(http.find_access(path), time=clock.SystemClock()) as client:
+    async with http.HttpClient(http.find_access(path), clock=clock.SystemClock()) as client:
         return (await client.get(namespace.Namespace, "default")).metadata.name
 
 
@@ -46,7 +46,7 @@ async def test_the_environment_names_the_file(
     path = tmp_path / "elsewhere"
     path.write_text(cluster.kubeconfig())
     monkeypatch.setenv("KUBECONFIG", str(path))
-    async with http.HttpClient(http.find_access(), time=clock.SystemClock()) as client:
+    async with http.HttpClient(http.find_access(), clock=clock.SystemClock()) as client:
         assert len((await client.list(namespace.Namespace)).items) == 4
 
 

@@ -197,7 +197,7 @@ async def http_controllers() -> AsyncIterator[Client]:
         each._replace(make=_namespace_controller) if each.name == "namespace-controller" else each
         for each in descriptors.chosen(gates=gates.ALL)
     ]
-    component = functools.partial(components.controllers, chosen=tuple(makes))
+    component = functools.partial(components.controllers, selected=tuple(makes))
     async with (
         asyncio.timeout(patience.SECONDS),
         clusters.http_cluster() as cluster,

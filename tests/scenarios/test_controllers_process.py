@@ -37,7 +37,7 @@ async def test_controllers_lead_one_after_the_other(tmp_path: pathlib.Path) -> N
     with processes.running(tmp_path / "data") as server:
         access = http.find_access(server.kubeconfig)
         arguments = ("--kubeconfig", str(server.kubeconfig))
-        async with asyncio.timeout(2 * patience.SECONDS), http.HttpClient(access, time=clock.SystemClock()) as client:
+        async with asyncio.timeout(2 * patience.SECONDS), http.HttpClient(access, clock=clock.SystemClock()) as client:
             await client.create(builders.a_template())
             async with processes.command("controllers", *arguments) as first:
                 await make_pod(client, "p")
@@ -55,7 +55,7 @@ async def test_controllers_lead_one_after_the_other(tmp_path: pathlib.Path) -> N
     ("arguments", "code", "want"),
     [
         pytest.param(("--controllers", "nonsense"), 2, "nonsense is not known: there are", id="unknown-controller"),
-        pytest.param(("--controllers", "-job-controller"), 2, "that is none", id="no-controller"),
+        pytest.param(("--controllers", "-job-controller"), 2, "selects no controller", id="no-controller"),
         pytest.param(("--feature-gates", "Nonsense=true"), 2, "unrecognized feature gate: Nonsense", id="unknown-gate"),
         pytest.param(("--kubeconfig", "/nonexistent"), 1, "/nonexistent", id="no-kubeconfig"),
     ],

@@ -11,8 +11,8 @@ from drachma import driver, errors
 from drachma.api import resourceslice
 from drachma.client import Change, Selection
 from drachma.driver.instance import NodeInstance
-from drachma.node import nodemetrics
-from drachma.node.drivers import Drivers
+from drachma.node.claims import drametrics
+from drachma.node.drivers.instances import DriverInstances
 from drachma.nodewire.rpc import services
 from drachma.runtime import Surroundings, clock
 from tests.scenarios import drivers
@@ -62,8 +62,8 @@ class _Agent:
     """The part of a node agent that chooses which instance is asked."""
 
     def __init__(self) -> None:
-        metrics = nodemetrics.NodeMetrics(prometheus_client.CollectorRegistry())
-        self.drivers = Drivers(metrics=metrics, time=clock.SystemClock(), gone=self._gone)
+        metrics = drametrics.DRAMetrics(prometheus_client.CollectorRegistry())
+        self.drivers = DriverInstances(metrics=metrics, clock=clock.SystemClock(), on_gone=self._gone)
         self.prepared = 0
         self.failure: Exception | None = None
 

@@ -19,9 +19,9 @@ from drachma.driver.conformance.apifaults import ApiFaults
 from drachma.driver.conformance.report import Outcome
 from drachma.driver.conformance.rules import apifaults
 from drachma.driver.instance import NodeInstance, Place
+from drachma.listening import addresses
 from drachma.process import drivercheck, embedded
 from drachma.runtime import Surroundings
-from drachma.server.wire import serving
 from drachma.store import memory
 from tests.unit.driver.conformance import faultyclient
 
@@ -136,9 +136,9 @@ def test_a_driver_that_others_start_is_checked_through_the_api_server_that_it_is
         )
         made = drivercheck.check_listening(
             running,
-            drivercheck.Listening(address=serving.Address("127.0.0.1", 0), kubeconfig=kubeconfig),
+            drivercheck.Listening(address=addresses.Address("127.0.0.1", 0), kubeconfig=kubeconfig),
             checks.chosen(["claim-refused"]),
-            told=lambda: news.append(kubeconfig.exists()),
+            announce=lambda: news.append(kubeconfig.exists()),
         )
     assert news == [True]
     assert [(each.name, each.outcome, each.detail) for each in made.results] == [("claim-refused", Outcome.PASSED, "")]

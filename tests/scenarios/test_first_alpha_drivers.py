@@ -17,8 +17,9 @@ from drachma import errors
 from drachma.api import meta, resourceclaim
 from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.client import Client
-from drachma.node import drivers, firstalphacalls, nodemetrics
-from drachma.node.preparedclaims import PREPARE, UNPREPARE
+from drachma.node.claims import drametrics
+from drachma.node.claims.preparedclaims import PREPARE, UNPREPARE
+from drachma.node.drivers import firstalphacalls, instances
 from drachma.nodewire.rpc import messages, services
 from drachma.process import embedded
 from drachma.runtime import clock
@@ -90,21 +91,21 @@ async def _no_farewell(_driver: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def registered(early: EarlyDriver, client: Client) -> AsyncIterator[drivers.Instance]:
+async def registered(early: EarlyDriver, client: Client) -> AsyncIterator[instances.DriverInstance]:
     """The driver as an agent has registered it."""
     with tempfile.TemporaryDirectory(prefix="d") as folder:
         endpoint = pathlib.Path(folder) / "dra.sock"
         server = await early.serve(endpoint)
-        known = drivers.Drivers(
-            metrics=nodemetrics.NodeMetrics(prometheus_client.CollectorRegistry()),
-            time=clock.SystemClock(),
-            gone=_no_farewell,
+        registry = instances.DriverInstances(
+            metrics=drametrics.DRAMetrics(prometheus_client.CollectorRegistry()),
+            clock=clock.SystemClock(),
+            on_gone=_no_farewell,
             first_alpha=firstalphacalls.FirstAlphaClaims(client),
         )
         try:
-            yield known.register(DRIVER, str(endpoint), ["1.0.0"])
+            yield registry.register(DRIVER, str(endpoint), ["1.0.0"])
         finally:
-            await known.close()
+            await registry.close()
             await server.stop(grace=None)
 
 
@@ -127,18 +128,20 @@ async def client() -> AsyncIterator[Client]:
         await server.client.update(structs.replace(made, status=status), subresource="status")
         own = claim("c").request("r0", device_class="cards").annotation(counterpart.CLAIM, made.metadata.uid)
         allocated = own.allocated(("r0", DRIVER, POOL, "card-0")).build()
-        stored = await server.client.create(structs.replace(allocated, status=resourceclaim.ResourceClaimStatus()))
-        await server.client.update(structs.replace(stored, status=allocated.status), subresource="status")
+        stored_claim = await server.client.create(
+            structs.replace(allocated, status=resourceclaim.ResourceClaimStatus())
+        )
+        await server.client.update(structs.replace(stored_claim, status=allocated.status), subresource="status")
         yield server.client
 
 
-async def call(instance: drivers.Instance, client: Client, method: str) -> Any:
+async def call(instance: instances.DriverInstance, client: Client, method: str) -> Any:
     """The answer for the claim, as the agent reads it."""
-    stored = await client.get(resourceclaim.ResourceClaim, "c", namespace="default")
-    reference = {"namespace": "default", "name": "c", "uid": stored.metadata.uid}
+    stored_claim = await client.get(resourceclaim.ResourceClaim, "c", namespace="default")
+    reference = {"namespace": "default", "name": "c", "uid": stored_claim.metadata.uid}
     answers = (await instance.call(method, instance.request(method, claims=[reference]))).claims
-    assert list(answers) == [stored.metadata.uid]
-    return answers[stored.metadata.uid]
+    assert list(answers) == [stored_claim.metadata.uid]
+    return answers[stored_claim.metadata.uid]
 
 
 async def test_a_driver_of_1_30_is_told_what_was_allocated(client: Client) -> None:
@@ -176,8 +179,8 @@ async def test_a_driver_of_1_31_is_told_names(client: Client) -> None:
     async with registered(early, client) as instance:
         [device] = (await call(instance, client, PREPARE)).devices
         assert (device.device_name, list(device.cdi_device_ids)) == ("card-0", [CDI_ID])
-    stored = await client.get(resourceclaim.ResourceClaim, "c", namespace="default")
-    assert [each.uid for each in early.asked] == [stored.metadata.uid]
+    stored_claim = await client.get(resourceclaim.ResourceClaim, "c", namespace="default")
+    assert [each.uid for each in early.asked] == [stored_claim.metadata.uid]
 
 
 @pytest.mark.parametrize(
@@ -193,15 +196,15 @@ async def test_what_a_driver_refuses_is_told_of_the_claim(client: Client, servic
 
 
 async def test_a_v1_claim_is_told_in_the_words_of_its_time(client: Client) -> None:
-    stored = await client.get(resourceclaim.ResourceClaim, "c", namespace="default")
-    plain = structs.replace(stored, metadata=structs.replace(stored.metadata, annotations={}))
+    stored_claim = await client.get(resourceclaim.ResourceClaim, "c", namespace="default")
+    plain = structs.replace(stored_claim, metadata=structs.replace(stored_claim.metadata, annotations={}))
     await client.update(plain)
     early = EarlyDriver(services.NODE_1_30)
     async with registered(early, client) as instance:
         await call(instance, client, PREPARE)
-    [asked] = early.asked
-    assert asked.uid == stored.metadata.uid
-    [handle] = asked.structured_resource_handle
+    [claim_request] = early.asked
+    assert claim_request.uid == stored_claim.metadata.uid
+    [handle] = claim_request.structured_resource_handle
     assert [each.allocationResultModel.namedResources.name for each in handle.results] == ["card-0"]
 
 
@@ -231,8 +234,8 @@ def test_which_numbers_are_taken(advertised: str, want: bool) -> None:
 
 
 async def test_a_node_without_the_first_alpha_refuses_numbers() -> None:
-    metrics = nodemetrics.NodeMetrics(prometheus_client.CollectorRegistry())
-    known = drivers.Drivers(metrics=metrics, time=clock.SystemClock(), gone=_no_farewell)
+    metrics = drametrics.DRAMetrics(prometheus_client.CollectorRegistry())
+    registry = instances.DriverInstances(metrics=metrics, clock=clock.SystemClock(), on_gone=_no_farewell)
     with pytest.raises(errors.NodeError, match="none of services supported by the plugin"):
-        known.validate(DRIVER, "/dra.sock", ["1.0.0"])
-    await asyncio.wait_for(known.close(), timeout=60)
+        registry.validate(DRIVER, "/dra.sock", ["1.0.0"])
+    await asyncio.wait_for(registry.close(), timeout=60)

@@ -403,7 +403,7 @@ async def test_a_plan_for_gangs_comes_true(seed: int) -> None:
         async with schedulers.cluster(scheduler=False) as world:
             await world.create(*COMMON, *there, *pods)
             if plan is None:
-                simulation = Simulation(await livecluster.read(world.client), chosen=Settings(gates=GATES))
+                simulation = Simulation(await livecluster.read(world.client), settings=Settings(gates=GATES))
                 plan = Planner(simulation, [group]).plan()
                 whole = {name.partition("/")[2].partition("-")[0] for name in plan.placed}
                 assert len(plan.placed) == sum(sizes[gang] for gang in whole)

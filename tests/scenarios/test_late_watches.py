@@ -13,7 +13,7 @@ import pytest
 
 from drachma.api import job, meta, pod, resourceclaim
 from drachma.claims import ownership
-from drachma.node import hardware
+from drachma.node.simulation import hardware
 from drachma.process import nodeagents
 from drachma.queueing.component import resources
 from drachma.queueing.kinds import workload
@@ -55,7 +55,7 @@ class QuotaWatch:
 async def _quota_watch(plane: queues.Queues) -> AsyncIterator[QuotaWatch]:
     """Observe all workloads through the plane's own client, which hears of every write at once and in order."""
     watch = QuotaWatch()
-    async with Informers(plane.client, time=plane.clock) as informers:
+    async with Informers(plane.client, clock=plane.clock) as informers:
         informers.of(resources.WORKLOADS).add_handler(
             Handler(added=watch.put, updated=lambda _, new: watch.put(new), deleted=watch.drop)
         )
@@ -173,7 +173,7 @@ async def test_controllers_make_nothing_twice(seed: int) -> None:
     counts = PodCounts()
     async with (
         controlplane.control_plane(wrap=wrap, clock=clock) as plane,
-        Informers(plane.client, time=plane.clock) as informers,
+        Informers(plane.client, clock=plane.clock) as informers,
     ):
         informers.of(pod.Pod).add_handler(
             Handler(added=counts.put_pod, updated=lambda _, new: counts.put_pod(new), deleted=counts.drop_pod)

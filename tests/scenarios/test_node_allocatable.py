@@ -312,10 +312,10 @@ async def test_a_node_with_exactly_that_much(walkthrough: Walkthrough) -> None:
         await started(plane, walkthrough, cpu=walkthrough.cpu, memory=walkthrough.memory)
         assert await plane.node_of("p") == "n", await plane.why("p")
         statuses = (await plane.pod("p")).status.node_allocatable_resource_claim_statuses
-        said = {each.resource_claim_name: {k: str(v) for k, v in each.mapped().items()} for each in statuses}
+        mapped_amounts = {each.resource_claim_name: {k: str(v) for k, v in each.mapped().items()} for each in statuses}
         if "*" in walkthrough.of_claims:
-            said = dict.fromkeys("*", next(iter(said.values())))
-        assert said == walkthrough.of_claims
+            mapped_amounts = dict.fromkeys("*", next(iter(mapped_amounts.values())))
+        assert mapped_amounts == walkthrough.of_claims
 
 
 @pytest.mark.parametrize("walkthrough", WALKTHROUGHS)
@@ -344,9 +344,9 @@ async def test_a_scheduler_that_restarts_counts_the_same(walkthrough: Walkthroug
         await plane.start_scheduler()
         assert await plane.node_of("late") == ""
         assert "1 Insufficient cpu" in await plane.why("late")
-        found = await plane.client.get(node.Node, "n")
-        more = {"cpu": str(found.status.allocatable["cpu"] + quantity.Quantity.parse("1m"))}
-        await plane.patch_status(found, {"allocatable": more})
+        stored_node = await plane.client.get(node.Node, "n")
+        more = {"cpu": str(stored_node.status.allocatable["cpu"] + quantity.Quantity.parse("1m"))}
+        await plane.patch_status(stored_node, {"allocatable": more})
         await plane.advance(10)
         assert await plane.node_of("late") == "n"
 
@@ -363,9 +363,9 @@ spec:
 
 
 async def test_a_budget_that_claims_exceed_is_refused_everywhere() -> None:
-    cpus, wanted, pod = POD_LEVEL.manifests
+    cpus, claim, pod = POD_LEVEL.manifests
     pod = pod.replace('cpu: "11"', 'cpu: "9"')
     async with controlplane.control_plane() as plane:
-        await plane.apply(a_node("64", "64Gi"), CLASSES, cpus, wanted, pod)
+        await plane.apply(a_node("64", "64Gi"), CLASSES, cpus, claim, pod)
         assert await plane.node_of("p") == ""
         assert "1 pod level request for cpu is insufficient to cover" in await plane.why("p")

@@ -13,7 +13,8 @@ import pytest
 from drachma import errors
 from drachma.api import gates, lease, node, pod, resourceclaim, resourceslice
 from drachma.client import Client, patches
-from drachma.node import hardware, nodeagent
+from drachma.node.pods.noderesources import NodeResources
+from drachma.node.simulation import hardware
 from drachma.process import components, nodeagents
 from drachma.runtime import Surroundings
 from drachma.testing import manualclock
@@ -107,13 +108,13 @@ def _pod(name: str, **spec: Any) -> dict[str, Any]:
 
 
 async def _conditions(cluster: controlplane.ControlPlane, name: str) -> dict[str, str]:
-    known = await cluster.client.get(node.Node, name)
-    return {each.type: each.status for each in known.status.conditions}
+    stored_node = await cluster.client.get(node.Node, name)
+    return {each.type: each.status for each in stored_node.status.conditions}
 
 
 async def _pod_conditions(cluster: controlplane.ControlPlane, name: str) -> dict[str, str]:
-    known = await cluster.pod(name)
-    return {each.type: each.status for each in known.status.conditions}
+    stored_pod = await cluster.pod(name)
+    return {each.type: each.status for each in stored_pod.status.conditions}
 
 
 async def _make_node(cluster: controlplane.ControlPlane, name: str = "copied") -> None:
@@ -125,9 +126,9 @@ async def _make_node(cluster: controlplane.ControlPlane, name: str = "copied") -
 
 
 async def _is_ready(cluster: controlplane.ControlPlane, name: str) -> bool:
-    known = await cluster.client.get(node.Node, name)
-    ready = [each.status for each in known.status.conditions if each.type == "Ready"]
-    return ready == ["True"] and not known.spec.taints
+    stored_node = await cluster.client.get(node.Node, name)
+    ready = [each.status for each in stored_node.status.conditions if each.type == "Ready"]
+    return ready == ["True"] and not stored_node.spec.taints
 
 
 @contextlib.asynccontextmanager
@@ -197,7 +198,7 @@ async def test_a_node_stays_ready_when_the_time_of_day_jumps(hours: int) -> None
     own = JumpingClock()
 
     def agents(around: Surroundings) -> components.Run:
-        skewed = Surroundings(around.client, shared=around.informers, time=own, chance=around.chance)
+        skewed = Surroundings(around.client, shared_informers=around.informers, clock=own, rng=around.rng)
         return _second_machine()(skewed)
 
     async with controlplane.control_plane() as cluster:
@@ -219,29 +220,29 @@ async def test_a_node_reports_every_five_minutes_and_not_in_between() -> None:
         await cluster.advance(20)
 
         async def heartbeats() -> set[dt.datetime | None]:
-            known = await cluster.client.get(node.Node, "node-0")
-            return {each.last_heartbeat_time for each in known.status.conditions}
+            stored_node = await cluster.client.get(node.Node, "node-0")
+            return {each.last_heartbeat_time for each in stored_node.status.conditions}
 
         first, since = await heartbeats(), cluster.clock.utc()
         await cluster.advance(260)
         assert await heartbeats() == first
         await cluster.advance(40)
         assert min(filter(None, await heartbeats())) > since
-        known = await cluster.client.get(node.Node, "node-0")
-        assert {each.last_transition_time for each in known.status.conditions} == first, "nothing has changed"
+        stored_node = await cluster.client.get(node.Node, "node-0")
+        assert {each.last_transition_time for each in stored_node.status.conditions} == first, "nothing has changed"
 
 
 async def test_what_others_write_over_the_status_of_a_node_is_put_right() -> None:
     async with controlplane.control_plane() as cluster:
         cluster.launch(AGENTS, _machines(1))
         await cluster.advance(20)
-        known = await cluster.client.get(node.Node, "node-0")
+        stored_node = await cluster.client.get(node.Node, "node-0")
         wrong = [{"type": "Ready", "status": "False", "reason": "Test"}]
-        await cluster.patch_status(known, {"conditions": wrong, "capacity": {"cpu": "1"}})
+        await cluster.patch_status(stored_node, {"conditions": wrong, "capacity": {"cpu": "1"}})
         await cluster.advance(12)
-        known = await cluster.client.get(node.Node, "node-0")
+        stored_node = await cluster.client.get(node.Node, "node-0")
         assert await _is_ready(cluster, "node-0")
-        assert str(known.status.capacity["cpu"]) == "96"
+        assert str(stored_node.status.capacity["cpu"]) == "96"
 
 
 # Agents that are restarted
@@ -453,8 +454,8 @@ async def test_another_profile_publishes_its_own_devices() -> None:
             for each in slices:
                 pools[each.spec.driver, each.spec.pool.name].add(int(each.spec.pool.generation))
             assert all(len(generations) == 1 for generations in pools.values()), "pools are complete"
-            known = await cluster.client.get(node.Node, "node-0")
-            assert built.machines[0].node["metadata"]["labels"].items() <= known.metadata.labels.items()
+            stored_node = await cluster.client.get(node.Node, "node-0")
+            assert built.machines[0].node["metadata"]["labels"].items() <= stored_node.metadata.labels.items()
             await cluster.kill(AGENTS)
 
 
@@ -467,7 +468,7 @@ async def test_another_gate_publishes_what_was_dropped_before() -> None:
         await cluster.kill(AGENTS)
 
         def agents(around: Surroundings) -> components.Run:
-            own = Surroundings(around.client, shared=around.informers, time=around.clock, chance=around.chance)
+            own = Surroundings(around.client, shared_informers=around.informers, clock=around.clock, rng=around.rng)
             return _machines(1, "mig")(own)
 
         cluster.launch(AGENTS, agents)
@@ -493,14 +494,14 @@ async def test_what_people_do_to_published_devices_stays() -> None:
 
 async def test_a_pod_whose_worker_fails_is_looked_after_again(monkeypatch: pytest.MonkeyPatch) -> None:
     failures = iter([RuntimeError("unforeseen")])
-    judge = nodeagent.Agent.judge
+    admit = NodeResources.admit
 
-    def fail_once(self: nodeagent.Agent, of: pod.Pod) -> Any:
+    def fail_once(self: NodeResources, of: pod.Pod) -> Any:
         for failure in failures:
             raise failure
-        return judge(self, of)
+        return admit(self, of)
 
-    monkeypatch.setattr(nodeagent.Agent, "judge", fail_once)
+    monkeypatch.setattr(NodeResources, "admit", fail_once)
     async with controlplane.control_plane() as cluster:
         cluster.launch(AGENTS, _machines(1, "cpu"))
         await cluster.settle()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from drachma.api import namespace, pod, resourceclaim
-from drachma.node import checkpoint
+from drachma.node.claims import checkpoint
 from tests import listeners
 from tests.scenarios import nodecluster, processes
 from tests.scenarios.nodecluster import NodeCluster, devices, workload
@@ -225,7 +225,7 @@ async def test_a_damaged_checkpoint_is_put_aside_and_said(server: processes.Proc
         (root / checkpoint.NAME).write_text('{"Data": "half of it')
         await cluster.agent("worker-9")
         message = await cluster.event_says("DamagedCheckpoint", "worker-9")
-        assert message.startswith("Prepared claims are learnt anew from pods: ")
+        assert message.startswith("Prepared claims are restored from pods: ")
         assert message.endswith("put aside as dra_manager_state.damaged-1")
         assert not _checkpoint(cluster, "worker-9")
 

@@ -50,10 +50,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Proce
     (folder / "tokens").write_text("bobs-token,bob,1\n")
     # What an earlier version has left: a certificate of a master.
     files = certificates.ensure(folder / "data" / "pki", hosts=["127.0.0.1"], now=dt.datetime.now(dt.UTC))
-    left, key = certificates.make_client(
+    certificate, key = certificates.make_client(
         files, user=certificates.KUBELET_CLIENT, groups=["system:masters"], now=dt.datetime.now(dt.UTC)
     )
-    for name, content in (("crt", left), ("key", key)):
+    for name, content in (("crt", certificate), ("key", key)):
         (folder / f"old.{name}").write_bytes(content)
         (folder / "data" / "pki" / f"apiserver-kubelet-client.{name}").write_bytes(content)
     options = ("--nodes", "1", "--token-auth-file", str(folder / "tokens"))
@@ -79,8 +79,8 @@ def test_a_node_that_leads_to_the_api_server(server: processes.Process, address:
     assert admin.call("POST", "/api/v1/nodes", {"metadata": {"name": "evil"}, "status": reached})[0] == 201
     try:
         for path in ("api/v1/secrets", "healthz%20HTTP/1.1%0d%0ahost:%20x%0d%0a%0d%0aGET%20/api/v1/secrets"):
-            code, told = bob.call("GET", f"/api/v1/nodes/evil/proxy/{path}")
-            assert (code, "address not allowed: node evil" in told) == (400, True), told
+            code, answer = bob.call("GET", f"/api/v1/nodes/evil/proxy/{path}")
+            assert (code, "address not allowed: node evil" in answer) == (400, True), answer
     finally:
         assert admin.call("DELETE", "/api/v1/nodes/evil")[0] == 200
 
@@ -91,9 +91,9 @@ def test_a_node_of_the_same_process_is_reached(server: processes.Process) -> Non
 
 def test_another_port_of_its_machine_is_not(server: processes.Process) -> None:
     port = urllib.parse.urlsplit(server.url).port
-    code, told = Person(server, "bobs-token").call("GET", f"/api/v1/nodes/https:node-0:{port}/proxy/api/v1/secrets")
+    code, answer = Person(server, "bobs-token").call("GET", f"/api/v1/nodes/https:node-0:{port}/proxy/api/v1/secrets")
     assert code == 400
-    assert "address not allowed: node node-0" in told
+    assert "address not allowed: node node-0" in answer
 
 
 def test_the_certificate_for_nodes_is_of_no_group_and_no_user_of_the_api_server(server: processes.Process) -> None:
@@ -120,8 +120,8 @@ def test_the_certificate_for_nodes_is_of_no_group_and_no_user_of_the_api_server(
 def test_what_nodes_find_that_the_api_server_may(
     server: processes.Process, resource: str, subresource: str, verb: str, want: bool
 ) -> None:
-    wanted = {"resource": resource, "subresource": subresource, "verb": verb}
-    spec = {"user": certificates.KUBELET_CLIENT, "groups": ["system:authenticated"], "resourceAttributes": wanted}
+    attributes = {"resource": resource, "subresource": subresource, "verb": verb}
+    spec = {"user": certificates.KUBELET_CLIENT, "groups": ["system:authenticated"], "resourceAttributes": attributes}
     reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    code, told = Person(server, server.token).call("POST", reviews, {"spec": spec})
-    assert (code, json.loads(told)["status"]["allowed"]) == (201, want)
+    code, answer = Person(server, server.token).call("POST", reviews, {"spec": spec})
+    assert (code, json.loads(answer)["status"]["allowed"]) == (201, want)

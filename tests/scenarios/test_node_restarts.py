@@ -3,7 +3,7 @@
 import pathlib
 from typing import Any
 
-from drachma.node import hardware
+from drachma.node.simulation import hardware
 from tests import patience
 from tests.scenarios import processes, wire
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from drachma.api import persistentvolume, persistentvolumeclaim, pod
 from drachma.client import patches
-from drachma.node import localprovisioner
+from drachma.node.setup.volumes import localprovisioner
 from drachma.runtime import Surroundings, controller
 from tests import patience
 from tests.scenarios import controlplane

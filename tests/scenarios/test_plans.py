@@ -11,7 +11,7 @@ from drachma import testing
 from drachma.api import job, meta, pod
 from drachma.client import patches
 from drachma.offline import clusterfiles
-from drachma.simulate import ClusterState, NodeGroup, Simulation, livecluster, liveworkloads
+from drachma.simulate import ClusterState, NodeGroup, Simulation, livecluster
 from drachma.simulate.growth import Objective, Plan, Planner
 from tests.scenarios import schedulers
 
@@ -116,7 +116,7 @@ async def test_pods_that_would_come_on_a_server_count_as_in_files() -> None:
                 job.Job, {**document, "spec": {"suspend": suspend, "parallelism": 2, "template": template}}
             )
         state = await livecluster.read(world.client)
-        awaited = await liveworkloads.read(world.client)
+        awaited = await livecluster.read_workloads(world.client)
         assert "hidden" not in str(awaited)
         # It runs a server of its own, in thought.
         whole = await asyncio.to_thread(clusterfiles.expect, state, awaited)

@@ -6,7 +6,7 @@ from drachma.api import pod
 from drachma.testing import claim, device, device_class, node, resource_slice, subrequest
 from drachma.testing import pod as build_pod
 from drachma.testing.claims import ClaimBuilder
-from drachma.testing.slices import SliceBuilder
+from drachma.testing.policy import SliceBuilder
 from tests.scenarios import controlplane
 
 DRIVER = "gpu.example.com"

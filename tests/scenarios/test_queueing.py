@@ -1,5 +1,6 @@
 """Jobs that wait for quota, from creation to the end: the job's, the workload's and admission's part, put together."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,11 +8,13 @@ from drachma.api import codec
 from drachma.queueing import conditions
 from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.configuration.configuration import DeviceClassMapping
-from drachma.queueing.devices import devicemappings, deviceobjects
-from drachma.queueing.jobs import jobreconcile, jobsettings
+from drachma.queueing.devices import mappings as devicemappings
+from drachma.queueing.devices import objects as deviceobjects
+from drachma.queueing.jobs import reconciler
 from drachma.queueing.jobs.batchjob import BatchJob
-from drachma.queueing.jobs.jobworkload import Priorities, WorkloadRecord
-from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor
+from drachma.queueing.jobs.interface import controller_of
+from drachma.queueing.jobs.settings import Environment, JobSettings, Priorities
+from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
 from drachma.queueing.lifecycle import workloadreconcile, workloadstep
 from drachma.queueing.workloads import admissibility, workloadstate
 
@@ -42,7 +45,8 @@ class _Cluster:
         }
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         self.jobs: dict[str, dict[str, Any]] = {}
-        self.workloads: dict[str, WorkloadRecord] = {}
+        self.workloads: dict[str, workload.Workload] = {}
+        self._pod_sets: dict[str, Sequence[Mapping[str, Any]]] = {}
         self._queue = decoding.decode({"metadata": {"name": "cluster"}, "spec": spec}, clusterqueue.ClusterQueue)
         self._local = decoding.decode(_LOCAL_QUEUE, localqueue.LocalQueue)
         self._flavor = decoding.decode(_FLAVOR, resourceflavor.ResourceFlavor)
@@ -69,9 +73,9 @@ class _Cluster:
     def is_running(self, name: str) -> bool:
         return not self.jobs[name]["spec"]["suspend"]
 
-    def workload_of(self, name: str) -> WorkloadRecord:
-        (record,) = [each for each in self.workloads.values() if each.controller and each.controller.name == name]
-        return record
+    def workload_of(self, name: str) -> workload.Workload:
+        (subject,) = [each for each in self.workloads.values() if _owner_name(each) == name]
+        return subject
 
     def settle(self) -> None:
         """Looks at everything until nothing moves; times of conditions may."""
@@ -85,33 +89,28 @@ class _Cluster:
             self._admit()
 
     def _state(self) -> Any:
-        views = {key: each.view for key, each in self.workloads.items()}
         return self.jobs.copy(), {
-            key: (workloadstate.is_admitted(view), workloadstate.is_evicted(view), workloadstate.is_finished(view))
-            for key, view in views.items()
+            key: (workloadstate.is_admitted(each), workloadstate.is_evicted(each), workloadstate.is_finished(each))
+            for key, each in self.workloads.items()
         }
 
     def _look_at_jobs(self) -> None:
-        for name in sorted(
-            {*self.jobs, *(each.controller.name for each in self.workloads.values() if each.controller)}
-        ):
-            job = self.jobs.get(name)
-            outcome = jobreconcile.reconcile(
-                name,
-                None if job is None else BatchJob(job),
-                jobsettings.Surroundings(
-                    namespace_labels={},
-                    workloads=list(self.workloads.values()),
-                    flavors={"fast": self._flavor},
-                    priorities=Priorities(of_workloads={"urgent": 100}),
-                ),
-                self.now,
-                settings=jobsettings.JobSettings(),
+        for name in sorted({*self.jobs, *map(_owner_name, self.workloads.values())}):
+            document = self.jobs.get(name)
+            job = BatchJob.missing(_NAMESPACE, name) if document is None else BatchJob(document)
+            environment = Environment(
+                namespace_labels={},
+                pod_sets=lambda subject: self._pod_sets[workloadstate.key(subject)],
+                workloads=list(self.workloads.values()),
+                flavors={"fast": self._flavor},
+                priorities=Priorities(of_workloads={"urgent": 100}),
             )
-            assert outcome.error == ""
-            self.workloads = dict(outcome.workloads)
-            if outcome.job is not None:
-                self.jobs[name] = dict(outcome.job)
+            result = reconciler.reconcile(job, environment, self.now, settings=JobSettings())
+            assert result.error == ""
+            self.workloads = dict(result.workloads)
+            self._pod_sets |= result.new_pod_sets
+            if not job.is_gone:
+                self.jobs[name] = dict(job.document)
 
     def _look_at_workloads(self) -> None:
         mapping = DeviceClassMapping(name="gpus", device_class_names=(_GPU_CLASS,))
@@ -123,22 +122,26 @@ class _Cluster:
             objects=deviceobjects.DeviceObjects.of([codec.decode(_TEMPLATE)]),
             mappings=devicemappings.DeviceMappings.of([mapping]),
         )
-        for key, record in list(self.workloads.items()):
-            outcome = workloadreconcile.reconcile(record.view, around, self.now)
+        for key, subject in list(self.workloads.items()):
+            outcome = workloadreconcile.reconcile(subject, around, self.now)
             assert outcome.workload is not None
-            self.workloads[key] = record.with_status(outcome.workload)
-            view = self.workloads[key].view
-            if workloadreconcile.is_admissible(view, jobsettings.JobSettings().gates):
+            self.workloads[key] = after = outcome.workload
+            if workloadreconcile.is_admissible(after, JobSettings().gates):
                 self._admitter.release(key)
-                self._admitter.enqueue(view, self.now, devices=outcome.devices)
-            elif workloadstate.is_finished(view):
+                self._admitter.enqueue(after, self.now, devices=outcome.devices)
+            elif workloadstate.is_finished(after):
                 self._admitter.release(key)
 
     def _admit(self) -> None:
         self._admitter.retry(["cluster"], self.now)
         report = self._admitter.run_cycle(self.now)
-        for key, view in (report.workloads if report is not None else {}).items():
-            self.workloads[key] = self.workloads[key].with_status(view)
+        self.workloads |= report.workloads if report is not None else {}
+
+
+def _owner_name(subject: workload.Workload) -> str:
+    owner = controller_of(subject)
+    assert owner is not None
+    return owner.name
 
 
 def test_a_job_waits_until_the_devices_of_another_are_free() -> None:
@@ -150,7 +153,7 @@ def test_a_job_waits_until_the_devices_of_another_are_free() -> None:
 
     assert (cluster.is_running("first"), cluster.is_running("second")) == (True, False)
     assert cluster.jobs["first"]["spec"]["template"]["spec"]["nodeSelector"] == {"pool": "fast"}
-    waiting = conditions.find(cluster.workload_of("second").view.status.conditions, conditions.QUOTA_RESERVED)
+    waiting = conditions.find(cluster.workload_of("second").status.conditions, conditions.QUOTA_RESERVED)
     assert waiting is not None
     assert "insufficient unused quota for gpus in flavor fast, 1 more needed" in waiting.message
 

@@ -88,7 +88,7 @@ async def test_alternatives_are_charged_as_an_envelope_and_settled() -> None:
 
         assert await _usage(cluster, "first") == {"gpus": "4", "rare": "0"}
         told = await _told(cluster, "DevicesSettled")
-        assert any(each.startswith("Settled to what was allocated: main: rare 0 of ") for each in told)
+        assert any(each.startswith("Settled to the allocated devices: main: rare 0 of ") for each in told)
         assert await _queue_usage(cluster) == {"cpu": "2", "gpus": "4", "rare": "0"}
 
         await cluster.create_job("second", pods=1, template="preferring")
@@ -105,7 +105,7 @@ async def test_all_devices_are_charged_at_the_worst_and_settled() -> None:
         await cluster.create_job("greedy", template="every", seconds=600)
 
         assert await _usage(cluster, "greedy") == {"gpus": "8"}
-        assert await _told(cluster, "DevicesSettled") == ["Settled to what was allocated: main: gpus 8 of 12"]
+        assert await _told(cluster, "DevicesSettled") == ["Settled to the allocated devices: main: gpus 8 of 12"]
         await cluster.create_job("modest", template="one-gpu")
         assert await _usage(cluster, "modest") == {"gpus": "1"}
 
@@ -287,7 +287,7 @@ async def test_watching_is_free_and_nodes_and_sidecars_are_charged() -> None:
         usage = {name: str(amount) for name, amount in admission.pod_set_assignments[0].resource_usage.items()}
         # One for the container, and those of the cards: at most eight, and six when both are allocated.
         assert usage == {"cpu": "7", "cards": "2"}
-        assert await _told(cluster, "DevicesSettled") == ["Settled to what was allocated: main: cpu 7 of 9"]
+        assert await _told(cluster, "DevicesSettled") == ["Settled to the allocated devices: main: cpu 7 of 9"]
 
         await cluster.apply(_WITH_SIDECAR)
         assert await _usage(cluster, "beside") == {"cards": "3"}

@@ -3,7 +3,7 @@
 from drachma.api import job, pod
 from drachma.client import patches
 from drachma.queueing.component import resources
-from drachma.queueing.jobs import elasticpods
+from drachma.queueing.jobs import elastic
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import workloadstate
 from tests.scenarios import queues
@@ -42,7 +42,7 @@ async def _pods(cluster: queues.Queues) -> tuple[int, int]:
     """How many run, and how many are held back."""
     pods = [each for each in await cluster.all_of(pod.Pod) if each.metadata.labels.get("job-name") == "grows"]
     running = sum(each.status.phase == "Running" for each in pods)
-    return running, sum(elasticpods.is_gated(each) for each in pods)
+    return running, sum(elastic.is_gated(each) for each in pods)
 
 
 async def _slices(cluster: queues.Queues) -> dict[int, str]:

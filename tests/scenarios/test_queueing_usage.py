@@ -10,7 +10,7 @@ from drachma.api import job
 from drachma.client import patches
 from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.kinds import workload
-from drachma.simulate import livequeueing
+from drachma.simulate import livecluster
 from drachma.simulate.queueingstate import QueueingState
 from drachma.values import quantity
 from tests.scenarios import queues
@@ -65,7 +65,7 @@ async def _running(cluster: queues.Queues, *names: str) -> list[str]:
 async def _positions(cluster: queues.Queues, *names: str) -> list[int]:
     """The places that explanations give, which know nothing but what objects say."""
     state = QueueingState(
-        await livequeueing.read(cluster.client), datetime(2026, 1, 1, tzinfo=UTC), configured=cluster.configured
+        await livecluster.read_queueing(cluster.client), datetime(2026, 1, 1, tzinfo=UTC), configured=cluster.configured
     )
     return [answer.position for each in names for answer in state.explain("default", each)]
 
@@ -93,7 +93,7 @@ async def test_who_used_much_yields_until_it_is_forgotten() -> None:
         assert await _cores(cluster, "light") > 0
         await cluster.advance(80)
         light, heavy = await _cores(cluster, "light"), await _cores(cluster, "heavy")
-        assert light > heavy > 0, "one has grown, and the other faded"
+        assert light > heavy > 0, "one has grown, and the other decayed_fraction"
         assert _waiting(cluster) == ["h2", "l2"]
         assert await _positions(cluster, "h2", "l2") == [1, 2]
 
@@ -151,7 +151,7 @@ async def test_an_admission_that_is_not_written_does_not_count(monkeypatch: pyte
     written = workloadwrites.write_status
     refused: list[str] = []
 
-    async def refusing_once(client: Any, before: workload.Workload, after: workload.Workload) -> workload.Workload:
+    async def refusing_once(client: Any, before: workload.Workload, after: workload.Workload) -> Any:
         if after.status.admission is not None and not refused:
             refused.append(after.spec.queue_name)
             raise errors.ObjectNotFoundError({"message": "not now"})

@@ -8,13 +8,13 @@ from drachma.api import configmap, event
 from drachma.client import patches
 from drachma.queueing import explanation
 from drachma.queueing.component import resources
-from drachma.simulate import livequeueing
+from drachma.simulate import livecluster
 from drachma.simulate.queueingstate import QueueingState
 from tests.scenarios import queues
 
 
 async def _explained(cluster: queues.Queues, job: str) -> explanation.WorkloadExplanation:
-    state = QueueingState(await livequeueing.read(cluster.client), datetime(2026, 1, 1, tzinfo=UTC))
+    state = QueueingState(await livecluster.read_queueing(cluster.client), datetime(2026, 1, 1, tzinfo=UTC))
     (answer,) = state.explain("default", job)
     return answer
 
@@ -106,7 +106,7 @@ async def test_shares_are_told_while_a_config_map_has_queues_share_fairly_and_a_
 
         await configure(fairSharing=_FAIR, integrations={"frameworks": ["batch/job", "pod", "deployment"]})
         assert await shares() == [{"weightedShare": 400}] * 2
-        assert "jobs of these frameworks are not held back here: deployment" in "".join(
+        assert "jobs of these frameworks are not managed: deployment" in "".join(
             await cluster.events("ConfigurationChanged")
         )
         await cluster.delete(configmap.ConfigMap, _MAP, namespace="kueue-system")

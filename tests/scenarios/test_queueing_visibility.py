@@ -15,12 +15,13 @@ import pytest
 from drachma import errors
 from drachma.api import configmap, meta
 from drachma.client import Client
+from drachma.listening import addresses
 from drachma.process import visibilityendpoint
 from drachma.process.extensionaccess import Trust
 from drachma.runtime import Surroundings
 from drachma.server.access import certificates
 from drachma.server.kinds.kueue import visibilitykinds
-from drachma.server.wire import app, serving
+from drachma.server.wire import app
 
 GROUP = "/apis/visibility.kueue.x-k8s.io"
 PENDING = f"{GROUP}/v1beta2/clusterqueues/team/pendingworkloads"
@@ -99,7 +100,7 @@ async def _extension(folder: pathlib.Path, *, trusts: bool = True) -> AsyncItera
         }
     observers = {"visibility.kueue.x-k8s.io/clusterqueues/pendingworkloads": _waiting}
     additions = app.Additions(kinds=visibilitykinds.kinds(), observers=observers)
-    endpoint = visibilityendpoint.VisibilityEndpoint(serving.Address("127.0.0.1", 0), files("own"))
+    endpoint = visibilityendpoint.VisibilityEndpoint(addresses.Address("127.0.0.1", 0), files("own"))
     task = asyncio.create_task(endpoint.serve(additions, Surroundings(cast(Client, server))))
     made = _Extension(endpoint.address.url, server, folder, users, proxies)
     try:

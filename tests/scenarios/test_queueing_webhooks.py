@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import aiohttp
 import pytest
 
+from drachma.listening import addresses
 from drachma.process import webhookendpoint
 from drachma.queueing.component import QueueingComponent
 from drachma.runtime import Surroundings
 from drachma.server.access import certificates
-from drachma.server.wire import serving
 from tests import patience
 from tests.scenarios import queues
 
@@ -51,7 +51,7 @@ async def endpoint(tmp_path: pathlib.Path) -> AsyncIterator[_Endpoint]:
     async with queues.queues() as cluster:
         surroundings = Surroundings(cluster.client)
         component = QueueingComponent(surroundings)
-        made = webhookendpoint.WebhookEndpoint(serving.Address("127.0.0.1", 0), files)
+        made = webhookendpoint.WebhookEndpoint(addresses.Address("127.0.0.1", 0), files)
         connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=str(files.authority)))
         async with surroundings.informers as informers, aiohttp.ClientSession(connector=connector) as session:
             await informers.wait_synced()

@@ -134,7 +134,7 @@ def test_a_torn_recording_is_replayed_as_far_as_it_goes(recording: str, tmp_path
     whole = recording.splitlines(keepends=True)
     result = run(tmp_path, "".join(whole[:-1]) + whole[-1][:20])
     assert result.exit_code == 0
-    assert f"line {len(whole)}: has no end, and is left out" in result.stderr
+    assert f"line {len(whole)}: is incomplete and is left out" in result.stderr
 
 
 @pytest.mark.parametrize(

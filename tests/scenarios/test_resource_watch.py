@@ -13,7 +13,8 @@ import prometheus_client
 from drachma import errors
 from drachma.api import meta, node
 from drachma.api.v1alpha2.resourceslice import Attribute, NamedResource, NodeResourceSlice, NodeResourceSliceSpec
-from drachma.node import drivers, nodemetrics, plugins
+from drachma.node.claims import drametrics
+from drachma.node.drivers import instances, plugins
 from drachma.nodewire.rpc import messages, services
 from drachma.process import embedded
 from drachma.runtime import queuemetrics
@@ -90,11 +91,11 @@ class Machine:
             "worker",
             self._folder / "r",
             client=shaky or self.client,
-            metrics=nodemetrics.NodeMetrics(registry),
+            metrics=drametrics.DRAMetrics(registry),
             queues=queuemetrics.Metrics(registry),
-            time=self.clock,
-            joined=lambda: None,
-            heard=lambda _driver, _devices: None,
+            clock=self.clock,
+            on_driver=lambda: None,
+            on_health=lambda _driver, _devices: None,
             gates=firstalpha.GATES,
         )
         task = asyncio.create_task(own.run(await self.client.get(node.Node, "worker")))
@@ -126,12 +127,12 @@ class Machine:
 async def machine() -> AsyncIterator[Machine]:
     with tempfile.TemporaryDirectory(prefix="d") as folder:
         async with embedded.server(memory.MemoryStore(), gates=firstalpha.GATES) as server:
-            made = Machine(pathlib.Path(folder), server.client)
+            worker = Machine(pathlib.Path(folder), server.client)
             await server.client.create(node.Node(metadata=meta.ObjectMeta(name="worker")))
             try:
-                yield made
+                yield worker
             finally:
-                await made.driver.stop()
+                await worker.driver.stop()
 
 
 def model(*names: str) -> dict[str, Any]:
@@ -150,14 +151,14 @@ VALUES: dict[str, dict[str, Any]] = {
 
 
 async def test_what_a_driver_says_is_published_under_its_node() -> None:
-    async with machine() as made:
+    async with machine() as worker:
         attributes = [{"name": name, "attributeValue": value} for name, value in VALUES.items()]
-        made.driver.say([{"namedResources": {"instances": [{"name": "gpu-0", "attributes": attributes}]}}])
-        await made.driver.start()
-        async with made.running():
-            await made.until(lambda names: names == ["gpu-0"])
-            [published] = await made.slices()
-            owner = await made.client.get(node.Node, "worker")
+        worker.driver.say([{"namedResources": {"instances": [{"name": "gpu-0", "attributes": attributes}]}}])
+        await worker.driver.start()
+        async with worker.running():
+            await worker.until(lambda names: names == ["gpu-0"])
+            [published] = await worker.slices()
+            owner = await worker.client.get(node.Node, "worker")
             [reference] = published.metadata.owner_references
             assert (reference.kind, reference.uid) == ("Node", owner.metadata.uid)
             assert published.metadata.name.startswith("worker-cards.example.com-")
@@ -182,36 +183,36 @@ async def test_what_a_driver_says_is_published_under_its_node() -> None:
 
 
 async def test_slices_follow_what_a_driver_says_and_go_when_it_is_gone() -> None:
-    async with machine() as made:
-        made.driver.say([model("gpu-0"), model("gpu-1", "gpu-2")])
-        await made.driver.start()
-        async with made.running():
-            await made.until(lambda names: names == ["gpu-0", "gpu-1,gpu-2"])
-            before = {each.metadata.name for each in await made.slices()}
-            made.driver.say([model("gpu-0"), model("gpu-1")])
-            await made.until(lambda names: names == ["gpu-0", "gpu-1"])
-            assert {each.metadata.name for each in await made.slices()} == before
-            made.driver.say([model("gpu-0")])
-            await made.until(lambda names: names == ["gpu-0"])
-            [published] = await made.slices()
-            await made.client.delete(NodeResourceSlice, published.metadata.name)
-            await made.until(lambda names: names == ["gpu-0"], passing=LOOK_SECONDS)
-            await made.driver.stop()
-            await made.until(lambda names: not names, passing=drivers.GONE_SECONDS)
+    async with machine() as worker:
+        worker.driver.say([model("gpu-0"), model("gpu-1", "gpu-2")])
+        await worker.driver.start()
+        async with worker.running():
+            await worker.until(lambda names: names == ["gpu-0", "gpu-1,gpu-2"])
+            before = {each.metadata.name for each in await worker.slices()}
+            worker.driver.say([model("gpu-0"), model("gpu-1")])
+            await worker.until(lambda names: names == ["gpu-0", "gpu-1"])
+            assert {each.metadata.name for each in await worker.slices()} == before
+            worker.driver.say([model("gpu-0")])
+            await worker.until(lambda names: names == ["gpu-0"])
+            [published] = await worker.slices()
+            await worker.client.delete(NodeResourceSlice, published.metadata.name)
+            await worker.until(lambda names: names == ["gpu-0"], passing=LOOK_SECONDS)
+            await worker.driver.stop()
+            await worker.until(lambda names: not names, passing=instances.GONE_SECONDS)
 
 
 async def test_slices_belong_to_the_node_that_is_there_when_it_is_made_anew() -> None:
-    async with machine() as made:
-        made.driver.say([model("gpu-0")])
-        await made.driver.start()
-        async with made.running():
-            await made.until(lambda names: names == ["gpu-0"])
-            [before] = await made.slices()
-            await made.client.delete(node.Node, "worker")
-            anew = await made.client.create(node.Node(metadata=meta.ObjectMeta(name="worker")))
-            made.driver.say([model("gpu-1")])
-            await made.until(lambda names: names == ["gpu-1"])
-            [after] = await made.slices()
+    async with machine() as worker:
+        worker.driver.say([model("gpu-0")])
+        await worker.driver.start()
+        async with worker.running():
+            await worker.until(lambda names: names == ["gpu-0"])
+            [before] = await worker.slices()
+            await worker.client.delete(node.Node, "worker")
+            anew = await worker.client.create(node.Node(metadata=meta.ObjectMeta(name="worker")))
+            worker.driver.say([model("gpu-1")])
+            await worker.until(lambda names: names == ["gpu-1"])
+            [after] = await worker.slices()
             assert after.metadata.name == before.metadata.name
             assert [each.uid for each in after.metadata.owner_references] == [anew.metadata.uid]
 
@@ -234,21 +235,21 @@ class Shaky:
 
 
 async def test_what_was_left_by_drivers_of_before_is_removed() -> None:
-    async with machine() as made:
+    async with machine() as worker:
         for on in ("worker", "another"):
             spec = NodeResourceSliceSpec(
                 node_name=on, driver_name=DRIVER, named_resources_with_attributes=(NamedResource(name=on),)
             )
-            await made.client.create(NodeResourceSlice(metadata=meta.ObjectMeta(name=on), spec=spec))
-        async with made.running(shaky=Shaky(made.client)):
-            await made.until(lambda names: names == ["another"], passing=1.0)
+            await worker.client.create(NodeResourceSlice(metadata=meta.ObjectMeta(name=on), spec=spec))
+        async with worker.running(shaky=Shaky(worker.client)):
+            await worker.until(lambda names: names == ["another"], passing=1.0)
 
 
 async def test_what_makes_no_sense_is_not_published() -> None:
-    async with machine() as made:
+    async with machine() as worker:
         wrong = {"name": "memory", "attributeValue": {"quantity": {"string": "much"}}}
-        made.driver.say([{"namedResources": {"instances": [{"name": "gpu-0", "attributes": [wrong]}]}}])
-        made.driver.say([model("gpu-1")])
-        await made.driver.start()
-        async with made.running():
-            await made.until(lambda names: names == ["gpu-1"])
+        worker.driver.say([{"namedResources": {"instances": [{"name": "gpu-0", "attributes": [wrong]}]}}])
+        worker.driver.say([model("gpu-1")])
+        await worker.driver.start()
+        async with worker.running():
+            await worker.until(lambda names: names == ["gpu-1"])

@@ -5,7 +5,7 @@ import asyncio
 from drachma.api import pod, resourceclaim
 from drachma.client import protocol
 from drachma.runtime import Informers, Surroundings
-from drachma.scheduler import Scheduler
+from drachma.scheduler.scheduler import Scheduler
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
 from tests import patience
@@ -22,7 +22,7 @@ async def test_pods_are_bound_over_http() -> None:
             await client.create(made.build())
         await client.create(device_class("gpu", 'device.driver == "gpu.example.com"').build())
         async with Informers(client) as shared:
-            scheduler = Scheduler(Surroundings(client, shared=shared))
+            scheduler = Scheduler(Surroundings(client, shared_informers=shared))
             running = asyncio.create_task(scheduler.run())
             for number in range(6):
                 await client.create(claim(f"c{number}").request("gpu", device_class="gpu").build())

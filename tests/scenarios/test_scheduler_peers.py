@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from drachma import errors
+from drachma.accounting import ledger
 from drachma.api import gates, lease, pod, resourceclaim
 from drachma.client import Client, target
 from drachma.runtime import Informers, clock
-from drachma.scheduler.snapshot import gangs
+from drachma.scheduler import Settings, profiles
+from drachma.scheduler.framework.profile import Entry, Profile
+from drachma.scheduler.snapshot import assignment, gangs
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers
@@ -93,7 +96,7 @@ class Peer:
         self._seed = seed
         self.client = slow or Slow(world.client, random.Random(seed))
         client: Any = self.client
-        self._informers = Informers(client, time=world.clock, chance=random.Random(seed))
+        self._informers = Informers(client, clock=world.clock, rng=random.Random(seed))
 
     async def start(self, **settings: Any) -> "Peer":
         client: Any = self.client
@@ -197,6 +200,36 @@ async def test_nodes_are_not_overdrawn(seed: int) -> None:
         await stop_peers(peers)
         counts = Counter(each.spec.node_name for each in await world.all_of(pod.Pod))
         assert counts == {"n0": 4, "n1": 4, "n2": 4, "": 2}
+
+
+class SecondThoughts:
+    """Plugin that refuses every pod once, after it was announced and before anything is written for it."""
+
+    name = "SecondThoughts"
+
+    def __init__(self) -> None:
+        self.checks: Counter[str] = Counter()
+
+    def still_fits(self, planned: assignment.Assignment, account: ledger.Ledger) -> bool:
+        assert planned.pod.metadata.uid not in account.bookings
+        self.checks[planned.pod.metadata.name] += 1
+        return self.checks[planned.pod.metadata.name] > 1
+
+
+async def test_plugins_of_a_custom_profile_are_asked_again_between_peers() -> None:
+    async with schedulers.cluster(scheduler=False) as world:
+        await prepare(world, nodes=1, gpus=0)
+        default = profiles.default(Settings(), clock=world.clock, rng=random.Random(1))
+        plugin = SecondThoughts()
+        profile = Profile((*default.entries, Entry(plugin)))
+        peers = await start_peers(world, 2, seed=1, plugins=profile)
+        for number in range(3):
+            await world.put(a_pod(f"p{number}").container("c", requests={"cpu": "100m"}))
+        for _ in range(5):
+            await world.advance(2)
+        await stop_peers(peers)
+        assert len(await bound_pods(world)) == 3
+        assert min(plugin.checks.values()) >= 2
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -12,7 +12,7 @@ from typing import Any
 from drachma.api import node as nodes
 from drachma.api import pod
 from drachma.scheduler import Settings, profiles
-from drachma.scheduler.framework import bindingwork, cyclestate, hints, plugin, verdict
+from drachma.scheduler.framework import bindingwork, cyclestate, handle, hints, plugin, verdict
 from drachma.scheduler.framework.profile import Entry, Profile
 from drachma.scheduler.snapshot import Snapshot, assignment
 from drachma.testing import node
@@ -40,7 +40,7 @@ class Licences:
         return plugin.split(alive, licensed.get(True, 0), rejection=verdict.Rejection(self.name, ("no licence",)))
 
     def pre_bind(
-        self, _cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: bindingwork.Handle
+        self, _cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: handle.Handle
     ) -> bindingwork.BindingWork:
         return Licence(self, planned.pod.metadata.name)
 
@@ -70,7 +70,7 @@ class Licence(bindingwork.BindingWork):
 
 
 def with_licences(world: schedulers.SchedulerWorld, licences: Licences) -> Profile:
-    default = profiles.default(Settings(), time=world.clock, chance=random.Random(1))
+    default = profiles.default(Settings(), clock=world.clock, rng=random.Random(1))
     return Profile((*default.entries, Entry(licences)))
 
 

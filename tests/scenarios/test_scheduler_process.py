@@ -33,7 +33,7 @@ async def test_schedulers_lead_one_after_the_other(tmp_path: pathlib.Path) -> No
         arguments = ("--kubeconfig", str(server.kubeconfig))
         async with (
             asyncio.timeout(2 * patience.SECONDS),
-            http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
+            http.HttpClient(http.find_access(server.kubeconfig), clock=clock.SystemClock()) as client,
         ):
             await client.create(node("n1").build())
             async with processes.command("scheduler", *arguments) as first:
@@ -53,7 +53,7 @@ async def test_a_scheduler_takes_up_what_a_killed_one_left(tmp_path: pathlib.Pat
         arguments = ("--kubeconfig", str(server.kubeconfig), "--no-leader-elect")
         async with (
             asyncio.timeout(2 * patience.SECONDS),
-            http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
+            http.HttpClient(http.find_access(server.kubeconfig), clock=clock.SystemClock()) as client,
         ):
             await create_pods(client)
             async with processes.command("scheduler", *arguments) as first:
@@ -70,7 +70,7 @@ async def test_two_schedulers_share_the_work_and_one_dies(tmp_path: pathlib.Path
         arguments = ("--kubeconfig", str(server.kubeconfig), "--peers")
         async with (
             asyncio.timeout(2 * patience.SECONDS),
-            http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
+            http.HttpClient(http.find_access(server.kubeconfig), clock=clock.SystemClock()) as client,
             processes.command("scheduler", *arguments),
             processes.command("scheduler", *arguments) as second,
         ):

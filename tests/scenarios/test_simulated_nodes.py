@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from drachma.api import gates, node, pod, resourceclaim
-from drachma.node import hardware
+from drachma.node.simulation import hardware
 from drachma.process import components, nodeagents
 from drachma.runtime import Surroundings
 from tests.scenarios import controlplane
@@ -269,8 +269,8 @@ async def test_nodes_of_others_are_pretended() -> None:
         await cluster.advance(300)
         await cluster.client.create_document(pod.Pod, _pod("p"))
         await cluster.advance(5)
-        known = await cluster.client.get(node.Node, "copied")
-        assert not known.spec.taints
+        stored_node = await cluster.client.get(node.Node, "copied")
+        assert not stored_node.spec.taints
         assert (await _status(cluster, "p"))["phase"] == "Running"
 
 
@@ -278,7 +278,7 @@ async def test_claims_count_for_quality_of_service_behind_a_gate() -> None:
     enabled = gates.ALL.switched({"DrachmaNodeAllocatableQoS": True})
 
     def agents(around: Surroundings) -> components.Run:
-        own = Surroundings(around.client, shared=around.informers, time=around.clock, gates=enabled)
+        own = Surroundings(around.client, shared_informers=around.informers, clock=around.clock, gates=enabled)
         return nodeagents.simulated_machines(own, hardware.build("cpu", 1))
 
     async with controlplane.control_plane() as cluster:
@@ -294,16 +294,16 @@ spec: {devices: {requests: [{name: cores, exactly: {deviceClassName: cpu.example
         await cluster.client.create_document(
             pod.Pod, _pod("claimed", schedulerName="nobody", resourceClaims=[reference])
         )
-        known = await cluster.pod("claimed")
+        stored_pod = await cluster.pod("claimed")
         result = {"request": "cores", "driver": "cpu.example.com", "pool": "p", "device": "d"}
         allocation = {"devices": {"results": [{**result, "skipNodeOperations": ["*"]}]}}
-        user = {"resource": "pods", "name": "claimed", "uid": known.metadata.uid}
+        user = {"resource": "pods", "name": "claimed", "uid": stored_pod.metadata.uid}
         claim = await cluster.client.get(resourceclaim.ResourceClaim, "cores", namespace="default")
         await cluster.patch_status(claim, {"allocation": allocation, "reservedFor": [user]})
         mapping = [{"name": "cpu", "quantity": "2"}, {"name": "memory", "quantity": "2Gi"}]
         entry = {"resourceClaimName": "cores", "containers": ["c"], "mapping": mapping}
-        await cluster.patch_status(known, {"nodeAllocatableResourceClaimStatuses": [entry]})
-        await cluster.client.bind(known, node="node-0")
+        await cluster.patch_status(stored_pod, {"nodeAllocatableResourceClaimStatuses": [entry]})
+        await cluster.client.bind(stored_pod, node="node-0")
         await cluster.settle()
         assert await cluster.events("QualityOfService") == [
             "Quality of service with claims is Guaranteed: cpu shares 2048, OOM scores: c -997"

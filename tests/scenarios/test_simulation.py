@@ -43,7 +43,7 @@ class CalmChurn(churning.Churn):
 
 
 def without_shares(allocations: tuple[resourceclaim.AllocationResult, ...]) -> list[resourceclaim.AllocationResult]:
-    return [replay.without_chance("", each).result for each in allocations]
+    return [replay.strip_random_values("", each).result for each in allocations]
 
 
 NEW_PODS = 5

@@ -7,9 +7,11 @@ from typing import Any, Final
 import pytest
 
 from drachma.api import pod
-from drachma.node import agent, hardware, nodeagent
+from drachma.node import agent
+from drachma.node.agents import Agents
 from drachma.node.runtimes.security import Security
-from drachma.node.runtimes.simulated import SimulatedRuntime
+from drachma.node.simulation import hardware
+from drachma.node.simulation.runtime import SimulatedRuntime
 from drachma.runtime import Surroundings, controller
 from tests.scenarios import controlplane
 
@@ -38,10 +40,10 @@ def _document(name: str, context: Mapping[str, object]) -> dict[str, object]:
 
 @pytest.mark.parametrize("is_allowed", [False, True], ids=["refused", "allowed"])
 async def test_what_cannot_be_enforced(tmp_path: pathlib.Path, is_allowed: bool) -> None:
-    files = nodeagent.PodFiles(tmp_path, {}, allows_unenforced=is_allowed)
+    files = agent.PodFiles(tmp_path, {}, allows_unenforced=is_allowed)
 
     def agents(around: Surroundings) -> Any:
-        built = agent.Agents(around, hardware.build("cpu", 1), UnableRuntime(around.clock), files=files)
+        built = Agents(around, hardware.build("cpu", 1), UnableRuntime(around.clock), files=files)
         return lambda: controller.run_all(around, [built])
 
     async with controlplane.control_plane() as cluster:

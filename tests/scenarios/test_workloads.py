@@ -8,7 +8,7 @@ from typing import Any
 
 from drachma.api import deployment, pod, replicaset
 from drachma.client import patches
-from drachma.node import hardware
+from drachma.node.simulation import hardware
 from drachma.process import nodeagents
 from tests.scenarios import controlplane
 

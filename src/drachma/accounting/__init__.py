@@ -1,1 +1,1 @@
-"""What pods and devices ask of a node: requests, resource names, ports, accounting policies, budgets, the ledger."""
+"""Accounting of pods and devices on nodes: requests, resource names, ports, policies, budgets, ledgers and quotas."""

@@ -1,7 +1,7 @@
-"""The accountant: what claims mean for a pod's place on a node, as statuses for the pod and as a demand for the ledger.
+"""The accountant: turns the claims of a pod into statuses for the pod, and into a demand for the ledger.
 
-Asked when nodes are filtered, when a pod is assumed, and again for pods that are on nodes already: accounting policies
-(behind their gate) are not written anywhere, so after a restart they are looked up once more.
+It is asked when nodes are filtered, when a pod is assumed, and for pods that are on nodes. Accounting policies (behind
+their gate) are not stored anywhere, so after a restart they are looked up again.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from drachma.api import deviceclass, gates, pod, resourceclaim, resourceslice
 from drachma.claims import identity, podclaims
 from drachma.values import quantity
 
-Meanings = Mapping[str, tuple[str, footprint.Footprint]]
+ClaimFootprints = Mapping[str, tuple[str, footprint.Footprint]]
 """Footprints by claim name, each with the claim's name in the pod."""
 
 
 class Account(NamedTuple):
-    """What a pod's claims come to."""
+    """Result of accounting for a pod's claims."""
 
     statuses: requests.ClaimStatuses = ()
     settled: policies.Settlement | None = None
@@ -30,13 +30,13 @@ NOTHING: Final = Account()
 
 
 class Classes(Protocol):
-    """Where device classes are looked up."""
+    """Lookup of device classes."""
 
     def get(self, name: str) -> deviceclass.DeviceClass | None: ...
 
 
 class Devices(Protocol):
-    """All that has to be known about devices."""
+    """Lookup of devices and their classes."""
 
     @property
     def classes(self) -> Classes: ...
@@ -46,68 +46,68 @@ class Devices(Protocol):
 
 
 class Accountant:
-    """Settles claims with pods."""
+    """Accounts for the claims of pods."""
 
     def __init__(self, devices: Devices, enabled: gates.Gates) -> None:
         self._devices: Final = devices
         self._is_on: Final = enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES)
         self.has_policies: Final = self._is_on and enabled.on(gates.Gate.ACCOUNTING_POLICIES)
 
-    def meaning(
+    def claim_footprint(
         self,
         claim: resourceclaim.ResourceClaim,
         allocation: resourceclaim.AllocationResult,
         *,
         find: footprint.FindDevice | None = None,
     ) -> footprint.Footprint:
-        """What the devices of a claim mean; raises AllocationError where that cannot be told."""
+        """Return the footprint of a claim's devices. Raises AllocationError if it is not known."""
         policy_of = self._policies(claim) if self.has_policies else None
         label = identity.label(claim.metadata)
         return footprint.of(allocation, find or self._devices.find, claim=label, policy_of=policy_of)
 
-    def account(self, of: pod.Pod, meanings: Meanings) -> Account:
-        """What a pod's claims come to, or why they cannot be accounted for."""
+    def account(self, user: pod.Pod, footprints: ClaimFootprints) -> Account:
+        """Return the account of a pod's claims, or the problem."""
         if not self.has_policies:
-            return Account(footprint.statuses(of, meanings))
-        problems = [mark.problem for _, mark in meanings.values() if mark.problem]
+            return Account(footprint.statuses(user, footprints))
+        problems = [claim_footprint.problem for _, claim_footprint in footprints.values() if claim_footprint.problem]
         shares = [
-            policies.Share(claim, driver, resource, policy, amount.nanos, footprint.users(of, entry) if entry else ())
-            for claim, (entry, mark) in sorted(meanings.items())
-            for driver, resource, policy, amount in mark.shares
+            policies.Share(claim, driver, resource, policy, amount.nanos, footprint.users(user, entry) if entry else ())
+            for claim, (entry, claim_footprint) in sorted(footprints.items())
+            for driver, resource, policy, amount in claim_footprint.shares
         ]
         problem = problems[0] if problems else policies.problem(shares)
         if problem:
             return Account(problem=problem)
-        settled = policies.settle(of, shares)
-        marks = {
-            claim: (entry, mark._replace(mapped=_mapped(settled.added.get(claim, {}), mark)))
-            for claim, (entry, mark) in meanings.items()
+        settled = policies.settle(user, shares)
+        settled_footprints = {
+            claim: (entry, claim_footprint._replace(mapped=_mapped(settled.added.get(claim, {}), claim_footprint)))
+            for claim, (entry, claim_footprint) in footprints.items()
         }
-        namespace = of.metadata.namespace
+        namespace = user.metadata.namespace
         pools = tuple(use._replace(claim=f"{namespace}/{use.claim}") for use in settled.pools)
-        return Account(footprint.statuses(of, marks), settled._replace(pools=pools))
+        return Account(footprint.statuses(user, settled_footprints), settled._replace(pools=pools))
 
     def demand(self, bound: pod.Pod) -> ledger.Demand:
-        """What a pod on a node takes of it."""
+        """Return the demand of a pod on its node."""
         statuses = bound.status.node_allocatable_resource_claim_statuses if self._is_on else ()
         if not self.has_policies or not bound.spec.resource_claims:
             return ledger.demand(bound, claims=statuses)
-        return ledger.demand(bound, claims=statuses, settled=self.account(bound, self._meanings(bound)).settled)
+        return ledger.demand(bound, claims=statuses, settled=self.account(bound, self._footprints(bound)).settled)
 
     def may_be_shared(self, claim: resourceclaim.ResourceClaim, allocation: resourceclaim.AllocationResult) -> bool:
-        """Whether several pods may use a claim whose devices are a node's own resources: only out of pools."""
+        """Return True if several pods may share a claim whose devices are a node's own resources: only out of pools."""
         if not self.has_policies:
             return False
-        shares = self.meaning(claim, allocation).shares
+        shares = self.claim_footprint(claim, allocation).shares
         return bool(shares) and all(policy is policies.Policy.CONSUME_FROM for _, _, policy, _ in shares)
 
-    def _meanings(self, bound: pod.Pod) -> Meanings:
+    def _footprints(self, bound: pod.Pod) -> ClaimFootprints:
         try:
             entries = podclaims.resolve(bound, self._devices.claims)
         except podclaims.MissingError:
             return {}
         return {
-            entry.claim.metadata.name: (entry.name, self.meaning(entry.claim, entry.claim.status.allocation))
+            entry.claim.metadata.name: (entry.name, self.claim_footprint(entry.claim, entry.claim.status.allocation))
             for entry in entries
             if entry.claim.status.allocation is not None
         }
@@ -128,13 +128,15 @@ class Accountant:
         return policy_of
 
 
-def _mapped(added: Mapping[str, int], mark: footprint.Footprint) -> tuple[tuple[str, quantity.Quantity], ...]:
-    families = {name: amount.format for name, amount in mark.mapped}
-    return tuple((name, footprint.spelled(nanos, families[name])) for name, nanos in sorted(added.items()) if nanos)
+def _mapped(
+    added: Mapping[str, int], claim_footprint: footprint.Footprint
+) -> tuple[tuple[str, quantity.Quantity], ...]:
+    families = {name: amount.format for name, amount in claim_footprint.mapped}
+    return tuple((name, footprint.to_quantity(nanos, families[name])) for name, nanos in sorted(added.items()) if nanos)
 
 
 def class_name(claim: resourceclaim.ResourceClaim, request: str) -> str:
-    """The class of a request, or of one of its alternatives (``request/subrequest``); empty if there is none."""
+    """Return the class of a request, or of one of its alternatives (``request/subrequest``); empty if there is none."""
     name, _, sub = request.partition("/")
     for entry in claim.spec.devices.requests:
         if entry.name == name:

@@ -1,7 +1,7 @@
-"""What the containers of a pod come to together, whatever it is counted in.
+"""Totals over the containers of a pod, for any sort of amounts.
 
-Init containers run one after the other before the containers, so a pod needs the larger of what its containers need
-together and what any init container needs; sidecars, which are init containers that keep running, add to both.
+Init containers run one after the other before the containers. So a pod needs the larger of the total of its containers
+and the need of any init container. Sidecars, which are init containers that keep running, add to both.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from drachma.api import pod
 
 
 class Amount(Protocol):
-    """Numbers, or quantities that know how they are written."""
+    """Numbers, or quantities that keep their format."""
 
     def __add__(self, other: Self, /) -> Self: ...
 
@@ -24,12 +24,12 @@ AmountT = TypeVar("AmountT", bound=Amount)
 
 
 def is_sidecar(container: pod.Container) -> bool:
-    """Whether an init container keeps running beside the containers."""
+    """Return True if an init container keeps running next to the containers."""
     return container.restart_policy == "Always"
 
 
 def together(spec: pod.PodSpec, own: Callable[[pod.Container], dict[str, AmountT]]) -> dict[str, AmountT]:
-    """The amounts of all containers, where ``own`` has those of one, to be changed at will."""
+    """Return the total of all containers, where ``own`` returns a new dict with the amounts of one."""
     amounts: dict[str, AmountT] = {}
     for container in spec.containers:
         add(amounts, own(container))
@@ -51,13 +51,13 @@ def together(spec: pod.PodSpec, own: Callable[[pod.Container], dict[str, AmountT
 
 
 def add(to: dict[str, AmountT], more: dict[str, AmountT]) -> None:
-    """Adds amounts, in place."""
+    """Add amounts in place."""
     for name, amount in more.items():
         to[name] = to[name] + amount if name in to else amount
 
 
 def lift(to: dict[str, AmountT], least: dict[str, AmountT]) -> None:
-    """Makes amounts at least so large, in place."""
+    """Raise amounts to at least these, in place."""
     for name, amount in least.items():
         if name not in to or amount > to[name]:
             to[name] = amount

@@ -1,6 +1,6 @@
-"""Extended resources that device classes back: which class stands behind a resource name.
+"""Extended resources that device classes back.
 
-Every class has an implicit name, ``deviceclass.resource.kubernetes.io/<class>``, and may have one of its own. Of
+Every class has an implicit name, ``deviceclass.resource.kubernetes.io/<class>``, and may have an explicit one. Of
 several classes with the same name the newest counts, and of equally old ones the first in alphabetical order.
 """
 
@@ -17,7 +17,7 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class ExtendedResources:
-    """Device classes by the resource names that mean them."""
+    """Device classes by the names of resources."""
 
     def __init__(self, classes: Iterable[deviceclass.DeviceClass] = ()) -> None:
         self._classes: Final[dict[str, deviceclass.DeviceClass]] = {}
@@ -26,11 +26,11 @@ class ExtendedResources:
             self.put(entry)
 
     def fork(self) -> ExtendedResources:
-        """The same classes, to be changed apart."""
+        """Return a copy that can be changed separately."""
         return ExtendedResources(self._classes.values())
 
     def get(self, resource: str) -> deviceclass.DeviceClass | None:
-        """The class behind a resource."""
+        """Return the class that backs a resource, or None."""
         if resource.startswith(resourcenames.DEVICE_CLASS_PREFIX):
             return self._classes.get(resource.removeprefix(resourcenames.DEVICE_CLASS_PREFIX))
         candidates = self._by_name.get(resource, {}).values()
@@ -42,7 +42,7 @@ class ExtendedResources:
         )
 
     def put(self, entry: deviceclass.DeviceClass) -> None:
-        """Take in a class, new or changed."""
+        """Add or update a class."""
         name = str(entry.metadata.name)
         self.remove(name)
         self._classes[name] = entry
@@ -50,12 +50,12 @@ class ExtendedResources:
             self._by_name.setdefault(entry.spec.extended_resource_name, {})[name] = entry
 
     def remove(self, name: str) -> None:
-        """Forget a class."""
+        """Remove a class."""
         before = self._classes.pop(name, None)
         if before is not None and before.spec.extended_resource_name:
-            left = self._by_name[before.spec.extended_resource_name]
-            del left[name]
-            if not left:
+            classes = self._by_name[before.spec.extended_resource_name]
+            del classes[name]
+            if not classes:
                 del self._by_name[before.spec.extended_resource_name]
 
 

@@ -1,8 +1,8 @@
-"""Footprints: what allocated devices mean for a node's cpu, memory and huge pages (KEP-5517).
+"""Footprints: the effect of allocated devices on a node's cpu, memory and huge pages (KEP-5517).
 
-A device can *be* such a resource (a mapping: so much per device, or so much per unit of a consumed capacity) and can
-*need* some beside itself (overhead, per pod and per container that uses the claim). A claim counts once in a pod,
-however many containers use it, and also if none does.
+A device can *be* such a resource (a mapping: an amount per device, or per unit of a consumed capacity) and can *need*
+some in addition (overhead, per pod and per container that uses the claim). A claim counts once in a pod, however many
+containers use it, even if none does.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from drachma.api import nodeallocatable, pod, resourceclaim, resourceslice
 from drachma.values import quantity
 
 Overhead = tuple[quantity.Quantity | None, quantity.Quantity | None]
-"""Per pod, and per container."""
+"""Overhead per pod, and per container."""
 
 FindDevice = Callable[[resourceclaim.DeviceRequestAllocationResult], resourceslice.Device | None]
-"""How the device of a result is looked up."""
+"""Function that looks up the device of a result."""
 
 PolicyOf = Callable[[resourceclaim.DeviceRequestAllocationResult, str, str | None], policies.Policy | str]
-"""The accounting policy of a resource of an allocated device, which may state one; a text where there is none."""
+"""Function that returns the accounting policy of a device's resource, which may state one, or a problem."""
 
 
 class Footprint(NamedTuple):
-    """What one claim's devices mean, by resource name in order; empty if they mean nothing. Hashable."""
+    """Footprint of one claim's devices, by resource name in order; empty without an effect. Hashable."""
 
     mapped: tuple[tuple[str, quantity.Quantity], ...] = ()
     overhead: tuple[tuple[str, Overhead], ...] = ()
     shares: tuple[tuple[str, str, policies.Policy, quantity.Quantity], ...] = ()
-    """With accounting policies: driver, resource, policy and amount of what is mapped."""
+    """With accounting policies: driver, resource, policy and amount of each mapping."""
     problem: str = ""
     """With accounting policies: why this cannot be accounted for."""
 
@@ -39,7 +39,7 @@ class Footprint(NamedTuple):
         return bool(self.mapped or self.overhead)
 
     def status(self, claim: str, containers: tuple[str, ...]) -> nodeallocatable.NodeAllocatableResourceClaimStatus:
-        """How a pod's status says it."""
+        """Return the entry of a pod's status."""
         fields: dict[str, object] = {}
         if containers:
             fields["containers"] = containers
@@ -65,9 +65,9 @@ def of(
     claim: str,
     policy_of: PolicyOf | None = None,
 ) -> Footprint:
-    """What an allocation means; ``claim`` is the claim's label for messages. With policies they are looked up too.
+    """Return the footprint of an allocation. ``claim`` is the claim's label for messages.
 
-    Raises AllocationError where a device maps a capacity and the allocation does not say how much of it was consumed.
+    Raises AllocationError if a device maps a capacity and the allocation does not have the consumed amount.
     """
     mapped: dict[str, quantity.Quantity] = {}
     overhead: dict[str, Overhead] = {}
@@ -100,7 +100,7 @@ def of(
 
 
 def has_mapping(allocation: resourceclaim.AllocationResult, find: FindDevice) -> bool:
-    """Whether any allocated device is a node-allocatable resource, and not just in need of some."""
+    """Return True if an allocated device is a node-allocatable resource, and does not merely need some."""
     for result in allocation.devices.results:
         device = find(result)
         if device is not None and any(
@@ -111,7 +111,7 @@ def has_mapping(allocation: resourceclaim.AllocationResult, find: FindDevice) ->
 
 
 def users(of_pod: pod.Pod, entry: str) -> tuple[str, ...]:
-    """The containers, init containers first, that use one of the pod's claims by its name in the pod."""
+    """Return the containers, init containers first, that use a claim by its name in the pod."""
     containers: Iterable[pod.Container] = (*of_pod.spec.init_containers, *of_pod.spec.containers)
     return tuple(
         container.name for container in containers for used in container.resources.claims if used.name == entry
@@ -121,7 +121,7 @@ def users(of_pod: pod.Pod, entry: str) -> tuple[str, ...]:
 def statuses(
     of_pod: pod.Pod, footprints: Mapping[str, tuple[str, Footprint]]
 ) -> tuple[nodeallocatable.NodeAllocatableResourceClaimStatus, ...]:
-    """What a pod's status says about claims: footprints by claim name, each with the claim's name in the pod."""
+    """Return the entries of a pod's status for footprints by claim name, each with the claim's name in the pod."""
     return tuple(
         footprint.status(claim, users(of_pod, entry) if entry else ())
         for claim, (entry, footprint) in sorted(footprints.items())
@@ -150,15 +150,15 @@ def _mapped(
 
 
 def product(amount: quantity.Quantity, factor: quantity.Quantity) -> quantity.Quantity:
-    """Both multiplied, in the format of the first; what is below a billionth is rounded up."""
+    """Return the product in the format of the first factor, rounded up to billionths."""
     if factor.nanos == 10**9:
         return amount
     nanos = -(-amount.nanos * factor.nanos // 10**9)
-    return spelled(nanos, amount.format)
+    return to_quantity(nanos, amount.format)
 
 
-def spelled(nanos: int, family: quantity.Format) -> quantity.Quantity:
-    """An exact amount as a quantity."""
+def to_quantity(nanos: int, family: quantity.Format) -> quantity.Quantity:
+    """Return an exact amount as a quantity."""
     if nanos % 10**6:
         return quantity.Quantity.parse(f"{nanos}n")
     if nanos % 10**9:
@@ -173,7 +173,7 @@ def _add_overhead(to: dict[str, Overhead], name: str, more: nodeallocatable.Node
     to[name] = (_sum(per_pod, more.per_pod), _sum(per_container, more.per_container))
 
 
-def _sum(left: quantity.Quantity | None, right: quantity.Quantity | None) -> quantity.Quantity | None:
-    if left is None or right is None:
-        return right if left is None else left
-    return left + right
+def _sum(first: quantity.Quantity | None, right: quantity.Quantity | None) -> quantity.Quantity | None:
+    if first is None or right is None:
+        return right if first is None else first
+    return first + right

@@ -1,8 +1,9 @@
-"""The ledger of a node: what it has, and what its pods take, in one account for pod requests and devices alike.
+"""The ledger of a node: its resources, and the demands of its pods, for pod requests and devices alike.
 
-The cluster keeps one per node and books pods in and out; the fit check, scoring and preemption read it. What a pod
-takes is worked out once, as a :class:`Demand`, from its requests and from what the devices of its claims mean for
-node-allocatable resources (KEP-5517). Nothing is refused here: a node can be overdrawn, as in any cluster.
+The cluster keeps one per node, and books pods in and out. The fit check, scoring and preemption read it. The demand of
+a pod is computed once, as a :class:`Demand`, from its requests and from the footprints of its claims' devices
+(KEP-5517). Nothing is refused here: a node can be overdrawn, as in any cluster. Checks of requests and of mapped
+devices ask :func:`lacking_resources`.
 """
 
 from __future__ import annotations
@@ -16,64 +17,66 @@ from drachma.api import pod
 
 
 class Demand(NamedTuple):
-    """What one pod takes of a node."""
+    """Resources that one pod uses on its node."""
 
     amounts: resourcenames.Amounts
     scored_cpu: int
-    """With a default for containers that do not say; only nodes' scores are made of it. Likewise for memory."""
+    """Requested cpu with a default for containers without a request, for scoring only. Likewise for memory."""
     scored_memory: int
     ports: tuple[ports.HostPort, ...]
     pools: tuple[policies.PoolUse, ...] = ()
-    """Pools of claims that it draws requests from; those are not among its amounts."""
+    """Pools of claims from which it draws requests, which are not among its amounts."""
 
 
-def demand(of: pod.Pod, *, claims: requests.ClaimStatuses = (), settled: policies.Settlement | None = None) -> Demand:
-    """What a pod takes, with what its claims add; ``settled`` says what it draws from pools."""
-    scored = requests.for_scoring(of, claims=claims)
+def demand(
+    requesting: pod.Pod, *, claims: requests.ClaimStatuses = (), settled: policies.Settlement | None = None
+) -> Demand:
+    """Return the demand of a pod with its claims. ``settled`` has the amounts that it draws from pools."""
+    scored = requests.scoring_total(requesting, claims=claims)
     return Demand(
-        resourcenames.amounts(without(requests.total(of, claims=claims), settled)),
+        resourcenames.amounts(without(requests.total(requesting, claims=claims), settled)),
         resourcenames.counted(resourcenames.CPU, scored.get(resourcenames.CPU, 0)),
         resourcenames.counted(resourcenames.MEMORY, scored.get(resourcenames.MEMORY, 0)),
-        ports.wanted(of),
+        ports.host_ports(requesting),
         () if settled is None else settled.pools,
     )
 
 
-def without(asked: resourcenames.Nanos, settled: policies.Settlement | None) -> resourcenames.Nanos:
-    """What is left to ask of a node when something comes out of pools."""
+def without(requested: resourcenames.Nanos, settled: policies.Settlement | None) -> resourcenames.Nanos:
+    """Return the amounts that the node must provide after those from pools."""
     if settled is None or not settled.drawn:
-        return asked
-    return {name: max(amount - settled.drawn.get(name, 0), 0) for name, amount in asked.items()}
+        return requested
+    return {name: max(amount - settled.drawn.get(name, 0), 0) for name, amount in requested.items()}
 
 
 class Booking(NamedTuple):
-    """A pod on a node."""
+    """Pod on a node."""
 
     pod: pod.Pod
     demand: Demand
 
 
 class Pool:
-    """What a claim holds on a node for its pods to draw from."""
+    """Resources that a claim reserves on a node for its pods."""
 
     __slots__ = ("held", "users")
 
-    def __init__(self, held: resourcenames.Amounts) -> None:
-        self.held = held
+    def __init__(self, reserved: resourcenames.Amounts) -> None:
+        self.held = reserved
         self.users: dict[str, resourcenames.Amounts] = {}
-        """What each pod, by uid, takes of it."""
+        """Amounts of each pod, by uid."""
 
     def left(self) -> dict[str, int]:
-        """What nobody takes."""
-        found = dict(self.held)
-        for taken in self.users.values():
-            for name, amount in taken:
-                found[name] = found.get(name, 0) - amount
-        return found
+        """Return the amounts left."""
+        amounts = dict(self.held)
+        for drawn in self.users.values():
+            for name, amount in drawn:
+                amounts[name] = amounts.get(name, 0) - amount
+        return amounts
 
 
 class Ledger:
-    """The account of one node."""
+    """Account of one node."""
 
     __slots__ = (
         "allocatable", "allowed_pods", "bookings", "pools", "requested", "scored_cpu", "scored_memory", "used_ports",
@@ -86,7 +89,7 @@ class Ledger:
         self.scored_cpu = 0
         self.scored_memory = 0
         self.bookings: dict[str, Booking] = {}
-        """The pods of the node by uid."""
+        """Pods of the node by uid."""
         self.used_ports: list[ports.HostPort] = []
         self.pools: dict[str, Pool] = {}
         """Pools by their claim."""
@@ -94,13 +97,13 @@ class Ledger:
             self.book(booking)
 
     def measure(self, node: nodes.Node) -> None:
-        """Take over what the node has."""
+        """Take the node's capacity from its object."""
         self.allocatable = resourcenames.allocatable(node.status.allocatable)
         pods = node.status.allocatable.get(resourcenames.PODS)
         self.allowed_pods = 0 if pods is None else pods.as_int64()
 
     def book(self, booking: Booking) -> None:
-        """Count a pod in, in place of what was booked for it before."""
+        """Book a pod in, replacing its earlier booking."""
         uid = booking.pod.metadata.uid
         if uid in self.bookings:
             self.cancel(uid)
@@ -115,7 +118,7 @@ class Ledger:
             pool.users[uid] = use.taken
 
     def cancel(self, uid: str) -> Booking | None:
-        """Count a pod out; None if it was not in."""
+        """Book a pod out. Return None if it was not booked."""
         booking = self.bookings.pop(uid, None)
         if booking is not None:
             self._count(booking.demand, -1)
@@ -130,20 +133,20 @@ class Ledger:
         return booking
 
     def copy(self) -> Ledger:
-        """The same account, to be changed apart: for what-if questions."""
-        other = Ledger()
-        other.allocatable, other.allowed_pods = self.allocatable, self.allowed_pods
-        other.requested = dict(self.requested)
-        other.scored_cpu, other.scored_memory = self.scored_cpu, self.scored_memory
-        other.bookings = dict(self.bookings)
-        other.used_ports = list(self.used_ports)
+        """Return a copy that can be changed separately, for what-if questions."""
+        copy = Ledger()
+        copy.allocatable, copy.allowed_pods = self.allocatable, self.allowed_pods
+        copy.requested = dict(self.requested)
+        copy.scored_cpu, copy.scored_memory = self.scored_cpu, self.scored_memory
+        copy.bookings = dict(self.bookings)
+        copy.used_ports = list(self.used_ports)
         for claim, pool in self.pools.items():
-            other.pools[claim] = Pool(pool.held)
-            other.pools[claim].users = dict(pool.users)
-        return other
+            copy.pools[claim] = Pool(pool.held)
+            copy.pools[claim].users = dict(pool.users)
+        return copy
 
     def left(self, name: str) -> int:
-        """What is left of a resource; negative where the node is overdrawn."""
+        """Return the amount left of a resource; negative if the node is overdrawn."""
         return self.allocatable.get(name, 0) - self.requested.get(name, 0)
 
     def _count(self, demand: Demand, sign: int) -> None:
@@ -159,3 +162,22 @@ class Ledger:
                 requested[name] = total
             else:
                 requested.pop(name, None)
+
+
+def lacking_resources(
+    amounts: resourcenames.Amounts, account: Ledger, *, delegated: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
+    """Return the resources of which a node has too little left. It need not have ``delegated`` ones at all."""
+    allocatable, requested = account.allocatable, account.requested
+    short = []
+    for name, amount in amounts:
+        has = allocatable.get(name, 0)
+        if amount > has - requested.get(name, 0) and not (has == 0 and name in delegated):
+            short.append(name)
+    return tuple(short)
+
+
+def could_fit_empty(short: Iterable[str], requested: resourcenames.Amounts, *, account: Ledger) -> bool:
+    """Return True if the empty node would be large enough."""
+    amounts = dict(requested)
+    return all(amounts[name] <= account.allocatable.get(name, 0) for name in short)

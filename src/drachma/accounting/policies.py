@@ -1,16 +1,16 @@
-"""Accounting policies: how what devices are is settled with what containers request (KEP-5517, future enhancements).
+"""Accounting policies: how mapped devices combine with requests of containers (KEP-5517, future enhancements).
 
-Behind a gate of its own, off by default. Without it every mapped amount is added once per claim. With it, every mapped
-resource of a device has a policy, its own or that of its class, and:
+Behind a gate of their own, off by default. Without it every mapped amount is added once per claim. With it, every
+mapped resource of a device has a policy, its own or that of its class:
 
 - AddPerClaim adds the amount once, however many containers use the claim;
 - AddPerReference adds it for each container that uses the claim;
-- Max lets it stand for the container's own request where it is larger;
+- Max replaces the container's own request if it is larger;
 - ConsumeFrom reserves it on the node as a pool, once per claim, from which containers of one or several pods draw
   their requests.
 
-Refused, as a text: a mapping without a policy; Max or ConsumeFrom of several drivers, or both of them, for the same
-resource in one container; requests beyond what is left of a pool.
+Problems are returned as texts: a mapping without a policy; Max or ConsumeFrom of several drivers, or both of them, for
+the same resource in one container; requests beyond what is left of a pool.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from drachma.api import pod
 
 
 class Policy(enum.StrEnum):
-    """How a mapped amount counts."""
+    """Policy of a mapped amount."""
 
     ADD_PER_CLAIM = "AddPerClaim"
     ADD_PER_REFERENCE = "AddPerReference"
@@ -33,7 +33,7 @@ class Policy(enum.StrEnum):
 
 
 class Share(NamedTuple):
-    """What the devices of one claim are, of one driver and under one policy."""
+    """Mapped devices of one claim, of one driver and under one policy."""
 
     claim: str
     driver: str
@@ -41,11 +41,11 @@ class Share(NamedTuple):
     policy: Policy
     nanos: int
     containers: tuple[str, ...]
-    """The containers of the pod that use the claim."""
+    """Containers of the pod that use the claim."""
 
 
 class PoolUse(NamedTuple):
-    """A pool that a pod draws from: what it holds in all, and what the pod takes of it."""
+    """Pool that a pod draws from: its total, and the pod's part."""
 
     claim: str
     held: resourcenames.Amounts
@@ -53,7 +53,7 @@ class PoolUse(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """What comes out for a pod: what each claim adds to its requests, and the pools it draws from."""
+    """Result for a pod: additions of each claim to its requests, and the pools that it draws from."""
 
     added: dict[str, resourcenames.Nanos]
     pools: tuple[PoolUse, ...]
@@ -62,7 +62,7 @@ class Settlement(NamedTuple):
 
 
 def policy(stated: str | None, of_class: str | None, *, subject: str) -> Policy | str:
-    """The policy of a mapping: the device's own, or that of its class; a text where there is none to go by."""
+    """Return the policy of a mapping: the device's own, or that of its class, or a problem if there is none."""
     text = stated or of_class
     if not text:
         return f"{subject}: neither the device nor its class has an accounting policy"
@@ -73,8 +73,8 @@ def policy(stated: str | None, of_class: str | None, *, subject: str) -> Policy 
 
 
 def problem(shares: Sequence[Share]) -> str:
-    """Why policies do not go together in some container; empty if they do."""
-    for (container, resource), group in sorted(_by_container(shares).items()):
+    """Return why policies contradict each other in a container; empty if they do not."""
+    for (container, resource), group in sorted(_group_by_container(shares).items()):
         subject = f"container {container}, resource {resource}"
         exclusive = [share for share in group if share.policy in (Policy.MAX, Policy.CONSUME_FROM)]
         policies = {share.policy for share in exclusive}
@@ -89,18 +89,18 @@ def problem(shares: Sequence[Share]) -> str:
     return ""
 
 
-def settle(of: pod.Pod, shares: Sequence[Share]) -> Settlement:
-    """What a pod's claims come to beside what its containers request."""
+def settle(requesting: pod.Pod, shares: Sequence[Share]) -> Settlement:
+    """Return the settlement of a pod's claims with the requests of its containers."""
     added: dict[str, resourcenames.Nanos] = {}
-    own = _requests(of)
+    own = _requests(requesting)
     for share in shares:
         if share.policy is Policy.ADD_PER_CLAIM:
             _add(added, share.claim, share.resource, nanos=share.nanos)
         elif share.policy is Policy.ADD_PER_REFERENCE:
             _add(added, share.claim, share.resource, nanos=share.nanos * len(share.containers))
     drawn: resourcenames.Nanos = {}
-    taken: dict[str, resourcenames.Nanos] = {}
-    for (container, resource), group in _by_container(shares).items():
+    drawn_from: dict[str, resourcenames.Nanos] = {}
+    for (container, resource), group in _group_by_container(shares).items():
         requested = own.get((container, resource), 0)
         largest = [share for share in group if share.policy is Policy.MAX]
         more = sum(share.nanos for share in largest) - requested
@@ -108,28 +108,28 @@ def settle(of: pod.Pod, shares: Sequence[Share]) -> Settlement:
             _add(added, largest[0].claim, resource, nanos=more)
         pools = [share for share in group if share.policy is Policy.CONSUME_FROM]
         if pools and requested:
-            _add(taken, pools[0].claim, resource, nanos=requested)
+            _add(drawn_from, pools[0].claim, resource, nanos=requested)
             drawn[resource] = drawn.get(resource, 0) + requested
-    held: dict[str, resourcenames.Nanos] = {}
+    reserved: dict[str, resourcenames.Nanos] = {}
     for share in shares:
         if share.policy is Policy.CONSUME_FROM:
-            _add(held, share.claim, share.resource, nanos=share.nanos)
+            _add(reserved, share.claim, share.resource, nanos=share.nanos)
     pools_used = tuple(
-        PoolUse(claim, resourcenames.amounts(amounts), resourcenames.amounts(taken.get(claim, {})))
-        for claim, amounts in sorted(held.items())
+        PoolUse(claim, resourcenames.amounts(amounts), resourcenames.amounts(drawn_from.get(claim, {})))
+        for claim, amounts in sorted(reserved.items())
     )
     return Settlement(added, pools_used, drawn)
 
 
-def _requests(of: pod.Pod) -> dict[tuple[str, str], int]:
+def _requests(requesting: pod.Pod) -> dict[tuple[str, str], int]:
     return {
         (container.name, name): amount.nanos
-        for container in (*of.spec.init_containers, *of.spec.containers)
+        for container in (*requesting.spec.init_containers, *requesting.spec.containers)
         for name, amount in container.resources.requests.items()
     }
 
 
-def _by_container(shares: Iterable[Share]) -> dict[tuple[str, str], list[Share]]:
+def _group_by_container(shares: Iterable[Share]) -> dict[tuple[str, str], list[Share]]:
     groups: dict[tuple[str, str], list[Share]] = {}
     for share in shares:
         for container in share.containers:

@@ -1,4 +1,4 @@
-"""Host ports: which ones a pod wants of its node, and whether pods get into each other's way with them."""
+"""Host ports: the ports that a pod requests on its node, and their collisions."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _ALL_ADDRESSES: Final = "0.0.0.0"
 
 
 class HostPort(NamedTuple):
-    """A port of the node, on one of its addresses or on all."""
+    """Port of the node, on one of its addresses or on all."""
 
     address: str
     protocol: str
     port: int
 
-    def collides(self, other: HostPort) -> bool:
-        """Whether both cannot be open at once."""
-        if self.port != other.port or self.protocol != other.protocol:
+    def collides(self, port: HostPort) -> bool:
+        """Return True if both cannot be open at once."""
+        if self.port != port.port or self.protocol != port.protocol:
             return False
-        return self.address == other.address or _ALL_ADDRESSES in (self.address, other.address)
+        return self.address == port.address or _ALL_ADDRESSES in (self.address, port.address)
 
 
-def wanted(requesting: pod.Pod) -> tuple[HostPort, ...]:
-    """The host ports of a pod's containers and sidecars."""
+def host_ports(requesting: pod.Pod) -> tuple[HostPort, ...]:
+    """Return the host ports of a pod's containers and sidecars."""
     spec = requesting.spec
     host_ports = _ports(spec.containers)
     if spec.init_containers:
@@ -34,16 +34,16 @@ def wanted(requesting: pod.Pod) -> tuple[HostPort, ...]:
     return host_ports
 
 
-def are_free(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> bool:
-    """Whether none of the wanted ports collides with a used one."""
+def are_free(requested: Iterable[HostPort], used: Iterable[HostPort]) -> bool:
+    """Return True if none of the requested ports collides with a used one."""
     in_use = tuple(used)
-    return not any(port.collides(other) for port in wanted for other in in_use)
+    return not any(port.collides(used_port) for port in requested for used_port in in_use)
 
 
-def _ports(of: Iterable[pod.Container]) -> tuple[HostPort, ...]:
+def _ports(containers: Iterable[pod.Container]) -> tuple[HostPort, ...]:
     return tuple(
         HostPort(port.host_ip or _ALL_ADDRESSES, port.protocol or "TCP", int(port.host_port))
-        for container in of
+        for container in containers
         for port in container.ports
         if port.host_port > 0
     )

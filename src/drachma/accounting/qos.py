@@ -1,6 +1,6 @@
-"""The quality of service class of a pod: how early it is taken from when a node runs short.
+"""Quality of service class of a pod, which decides on evictions when a node runs short.
 
-What claims add does not count: the class is what the pod's spec says.
+Claims do not count: the class follows from the pod's spec.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ BURSTABLE: Final = "Burstable"
 BEST_EFFORT: Final = "BestEffort"
 
 COUNTED: Final = ("cpu", "memory")
-"""The resources that decide."""
+"""Resources that decide."""
 
 Amounts: TypeAlias = Mapping[str, quantity.Quantity]
 
 
 def classify(stated: Iterable[tuple[Amounts, Amounts]]) -> str:
-    """The class by requests and limits: of the pod as a whole where it states any, else of all its containers."""
+    """Return the class by requests and limits: of the pod as a whole if it states any, else of its containers."""
     pairs = [(_counted(requests), _counted(limits)) for requests, limits in stated]
     if not any(requests or limits for requests, limits in pairs):
         return BEST_EFFORT

@@ -1,7 +1,7 @@
-"""Resource names: which ones a node's ledger counts, in which unit, and which may be backed by a device class.
+"""Resource names: those that a node's ledger counts, their units, and those that a device class may back.
 
 Called wherever quantities become the whole numbers of the ledger. Amounts are thousandths for cpu and whole units for
-all others, fractions rounded up, as kube-scheduler counts them. Names that it does not count are left out here too.
+all others, rounded up, as kube-scheduler counts them. Names that it does not count are left out here too.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def is_counted(name: str) -> bool:
 
 
 def counted(name: str, nanos: int) -> int:
-    """An exact amount as the ledger counts it."""
+    """Return an exact amount as the ledger counts it."""
     return -(-nanos // (_MILLI if name == CPU else _UNIT))
 
 
 def amounts(exact: Nanos) -> Amounts:
-    """Exact amounts as the ledger counts them."""
-    found = [(name, counted(name, nanos)) for name, nanos in exact.items() if is_counted(name)]
-    return tuple(sorted(entry for entry in found if entry[1]))
+    """Return exact amounts as the ledger counts them."""
+    rounded = [(name, counted(name, nanos)) for name, nanos in exact.items() if is_counted(name)]
+    return tuple(sorted(entry for entry in rounded if entry[1]))
 
 
 def allocatable(quantities: Mapping[str, quantity.Quantity]) -> dict[str, int]:

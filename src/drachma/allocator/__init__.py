@@ -1,7 +1,7 @@
-"""The allocator: which devices satisfy a claim, as kube-scheduler would choose. Pure: no clock, chance or I/O."""
+"""Allocator: finds the devices for a claim that kube-scheduler would choose. Pure: no clock, randomness or I/O."""
 
 from drachma.allocator.allocated import AllocatedState
-from drachma.allocator.allocator import Allocator
+from drachma.allocator.allocator import Allocator, allocate
 from drachma.allocator.budget import Limits
 from drachma.allocator.catalog import Catalog
 from drachma.allocator.classes import Classes
@@ -27,4 +27,5 @@ __all__ = [
     "Outcome",
     "Policy",
     "Preference",
+    "allocate",
 ]

@@ -1,9 +1,9 @@
-"""Allocated state: which devices are taken, shared, or partly consumed, kept up to date claim by claim.
+"""Allocated state: the devices that are taken, shared or partly consumed, updated claim by claim.
 
-Whoever watches claims calls :meth:`AllocatedState.put_claim` and :meth:`AllocatedState.remove_claim`; the allocator
-asks by block. A device allocated with admin access is not taken. A result with a share ID is a share of its device,
-unless consumable capacity is off: then it takes the device as any other result does. What is held in a stand-in
-(:mod:`drachma.claims.standins`) is taken in other pools of its driver and node too, and the other way round.
+The watcher of claims calls :meth:`AllocatedState.put_claim` and :meth:`AllocatedState.remove_claim`; the allocator
+reads by block. A device allocated with admin access is not taken. A result with a share ID is a share of its device,
+unless consumable capacity is off: then it takes the device as any other result does. A device held in a stand-in
+(:mod:`drachma.claims.standins`) is also taken in other pools of its driver and node, and vice versa.
 
 Nothing is checked here: a device may be recorded twice or be in no slice at all, as in any cluster.
 """
@@ -24,7 +24,7 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class Holding(NamedTuple):
-    """One device, or one share of it, that somebody holds."""
+    """Device, or share of a device, that a claim holds."""
 
     device: identity.DeviceID
     share_id: str | None = None
@@ -34,7 +34,7 @@ class Holding(NamedTuple):
 
 
 class _PoolState:
-    """What is held in one pool, by device name; and the same as masks of the blocks that were asked about."""
+    """Holdings in one pool by device name, and the same as masks of the blocks that were asked for."""
 
     __slots__ = ("consumed", "groups", "left", "masks", "owners", "shares")
 
@@ -53,46 +53,46 @@ class _PoolState:
         return {*self.owners, *self.shares, *self.consumed}
 
     def mask(self, block: pool.Block) -> tuple[int, int]:
-        """Of a block, what is held exclusively and what in part."""
-        found = self.masks.get(block)
-        if found is None:
+        """Return the devices of a block that are held exclusively, and those held in part."""
+        masks = self.masks.get(block)
+        if masks is None:
             if len(self.masks) >= _BLOCKS_REMEMBERED:
                 # Blocks of slices that are long gone; those still in use come back.
                 self.masks.clear()
             in_part = _mask(block, self.shares) | _mask(block, self.consumed)
-            found = self.masks[block] = (_mask(block, self.owners), in_part)
-        return found
+            masks = self.masks[block] = (_mask(block, self.owners), in_part)
+        return masks
 
     def copy(self) -> _PoolState:
-        """The same holdings, to be changed apart."""
-        other = _PoolState()
-        other.owners = {name: list(owners) for name, owners in self.owners.items()}
-        other.shares = {name: dict(shares) for name, shares in self.shares.items()}
-        other.consumed = {name: dict(consumed) for name, consumed in self.consumed.items()}
-        other.masks, other.left, other.groups = dict(self.masks), dict(self.left), dict(self.groups)
-        return other
+        """Return an independent copy."""
+        copied = _PoolState()
+        copied.owners = {name: list(owners) for name, owners in self.owners.items()}
+        copied.shares = {name: dict(shares) for name, shares in self.shares.items()}
+        copied.consumed = {name: dict(consumed) for name, consumed in self.consumed.items()}
+        copied.masks, copied.left, copied.groups = dict(self.masks), dict(self.left), dict(self.groups)
+        return copied
 
     def changed(self, name: str) -> None:
         """Bring the masks up to date for one device, which costs the same however much is held."""
         self.left.clear()
         self.groups.clear()
-        for block, (taken, in_part) in self.masks.items():
+        for block, (exclusive, in_part) in self.masks.items():
             place = block.index.get(name)
             if place is not None:
                 bit = 1 << place
-                taken = taken | bit if name in self.owners else taken & ~bit
+                exclusive = exclusive | bit if name in self.owners else exclusive & ~bit
                 in_part = in_part | bit if name in self.shares or name in self.consumed else in_part & ~bit
-                self.masks[block] = (taken, in_part)
+                self.masks[block] = (exclusive, in_part)
 
 
 class AllocatedState:
-    """All that is allocated in a cluster."""
+    """Allocated devices of a cluster."""
 
     def __init__(self, claims: Iterable[resourceclaim.ResourceClaim] = (), *, consumable_capacity: bool) -> None:
         self._consumable = consumable_capacity
         self._pools = forkmap.ForkMap[identity.PoolID, _PoolState](copy=_PoolState.copy)
         self._claims = forkmap.ForkMap[str, tuple[Holding, ...]]()
-        # For stand-ins: who holds a device of that name in another pool.
+        # For stand-ins: the holders of a device of that name in another pool.
         self._doubles = forkmap.ForkMap[identity.PoolID, dict[str, list[str]]](copy=_copied)
         self.revision = 0
         """Grows with every change."""
@@ -121,24 +121,24 @@ class AllocatedState:
             self.release(holding, owner=name)
 
     def fork(self) -> AllocatedState:
-        """The same state, to be changed apart; costs the same however much is allocated."""
-        other = AllocatedState.__new__(AllocatedState)
-        other._consumable = self._consumable
-        other._pools = self._pools.fork()
-        other._claims = self._claims.fork()
-        other._doubles = self._doubles.fork()
-        other.revision = self.revision
-        return other
+        """Return an independent copy. Its cost does not depend on how much is allocated."""
+        copied = AllocatedState.__new__(AllocatedState)
+        copied._consumable = self._consumable
+        copied._pools = self._pools.fork()
+        copied._claims = self._claims.fork()
+        copied._doubles = self._doubles.fork()
+        copied.revision = self.revision
+        return copied
 
     def without(self, owner: str) -> AllocatedState:
-        """A fork without what a claim (``namespace/name``) holds."""
-        other = self.fork()
-        for holding in other._claims.pop(owner, ()):
-            other.release(holding, owner=owner)
-        return other
+        """Return a fork without the holdings of a claim (``namespace/name``)."""
+        fork = self.fork()
+        for holding in fork._claims.pop(owner, ()):
+            fork.release(holding, owner=owner)
+        return fork
 
-    def held_by(self, owner: str) -> tuple[Holding, ...]:
-        """What is counted for a claim (``namespace/name``)."""
+    def claim_holdings(self, owner: str) -> tuple[Holding, ...]:
+        """Return the holdings of a claim (``namespace/name``)."""
         return self._claims.get(owner, ())
 
     def hold(self, holding: Holding, *, owner: str = _UNKNOWN_OWNER) -> None:
@@ -188,23 +188,25 @@ class AllocatedState:
         state.changed(name)
         for place in holding.places:
             double = standins.pool_id(holding.device.driver, place)
-            held = self._doubles.mutable(double)
-            held[name].remove(owner)
-            if not held[name]:
-                del held[name]
-            if not held:
+            owners_by_name = self._doubles.mutable(double)
+            owners_by_name[name].remove(owner)
+            if not owners_by_name[name]:
+                del owners_by_name[name]
+            if not owners_by_name:
                 del self._doubles[double]
         self.revision += 1
         if not (state.owners or state.shares or state.consumed):
             del self._pools[holding.device.pool_id]
 
     def is_allocated(self, device: identity.DeviceID) -> bool:
-        """Whether anybody holds the device or a part of it."""
+        """Return True if any claim holds the device or a part of it."""
         state = self._pools.get(device.pool_id)
-        return state is not None and any(device.device in held for held in (state.owners, state.shares, state.consumed))
+        return state is not None and any(
+            device.device in devices for devices in (state.owners, state.shares, state.consumed)
+        )
 
     def owners(self, device: identity.DeviceID, *, places: Iterable[str] = ()) -> tuple[str, ...]:
-        """The claims (``namespace/name``) that hold the device or a share of it, as far as they are known.
+        """Return the known claims (``namespace/name``) that hold the device or a share of it.
 
         ``places`` are the nodes whose stand-ins may have the device too.
         """
@@ -217,68 +219,68 @@ class AllocatedState:
         return tuple(filter(None, owners))
 
     def holders(self, block: pool.Block, place: int) -> tuple[str, ...]:
-        """The claims that hold a device of a block or a share of it, in whatever pool."""
+        """Return the claims that hold a device of a block, or a share of it, in any pool."""
         places = () if block.is_stand_in else (block.owners[place].node_name,)
         return self.owners(block.device_id(place), places=places)
 
     def consumed(self, device: identity.DeviceID) -> Mapping[str, quantity.Quantity]:
-        """How much of each capacity of a device is consumed."""
+        """Return the consumed amount of each capacity of a device."""
         state = self._pools.get(device.pool_id)
         return {} if state is None else state.consumed.get(device.device, {})
 
     def taken(self, block: pool.Block) -> int:
-        """The devices of a block that somebody holds exclusively."""
+        """Return the devices of a block that are held exclusively."""
         state = self._pools.get(block.pool_id)
-        taken = 0 if state is None else state.mask(block)[0]
-        elsewhere = self._held_elsewhere(block)
-        return taken | _mask(block, elsewhere) if elsewhere else taken
+        mask = 0 if state is None else state.mask(block)[0]
+        elsewhere = self._devices_held_elsewhere(block)
+        return mask | _mask(block, elsewhere) if elsewhere else mask
 
-    def in_part(self, block: pool.Block) -> int:
-        """The devices of a block of which there are shares or consumed capacity."""
+    def partly_used(self, block: pool.Block) -> int:
+        """Return the devices of a block that have shares or consumed capacity."""
         state = self._pools.get(block.pool_id)
         return 0 if state is None else state.mask(block)[1]
 
     def counters_left(self, block: pool.Block) -> tuple[int, ...]:
-        """What is left of the counters of a block's pool, in the order of its counter table; may be negative."""
-        elsewhere = self._held_elsewhere(block)
+        """Return the remaining counters of a block's pool in the order of its counter table. May be negative."""
+        elsewhere = self._devices_held_elsewhere(block)
         if elsewhere:
             return _table(block).available(self._names(block) | elsewhere)
         state = self._pools.get(block.pool_id)
         if state is None:
             return _table(block).limits
-        found = state.left.get(block)
-        if found is None:
-            found = state.left[block] = _table(block).available(state.names())
-        return found
+        amounts = state.left.get(block)
+        if amounts is None:
+            amounts = state.left[block] = _table(block).available(state.names())
+        return amounts
 
     def groups_left(self, block: pool.Block) -> tuple[int, ...]:
-        """The compatibility groups still open on the counter sets of a block's pool, in the order of its table."""
-        elsewhere = self._held_elsewhere(block)
+        """Return the compatibility groups still open on each counter set of a block's pool, in table order."""
+        elsewhere = self._devices_held_elsewhere(block)
         if elsewhere:
             return _table(block).bound(self._names(block) | elsewhere)
         state = self._pools.get(block.pool_id)
         if state is None:
             return _table(block).bound(())
-        found = state.groups.get(block)
-        if found is None:
-            found = state.groups[block] = _table(block).bound(state.names())
-        return found
+        groups = state.groups.get(block)
+        if groups is None:
+            groups = state.groups[block] = _table(block).bound(state.names())
+        return groups
 
     def _names(self, block: pool.Block) -> set[str]:
         state = self._pools.get(block.pool_id)
         return set() if state is None else state.names()
 
-    def _held_elsewhere(self, block: pool.Block) -> frozenset[str]:
-        """The devices of a block that are held in another pool, where they have the same names."""
+    def _devices_held_elsewhere(self, block: pool.Block) -> frozenset[str]:
+        """Return the devices of a block that are held under the same name in another pool."""
         if block.is_stand_in:
             return frozenset(block.index.keys() & self._doubles.get(block.pool_id, {}).keys())
-        held = _NOTHING
+        devices = _NOTHING
         for stand_in, node in block.stand_ins:
             state = self._pools.get(stand_in)
             if state is not None:
                 names = block.index.keys() & state.names()
-                held |= {name for name in names if block.owners[block.index[name]].node_name == node}
-        return held
+                devices |= {name for name in names if block.owners[block.index[name]].node_name == node}
+        return devices
 
     def _holdings(self, allocation: resourceclaim.AllocationResult) -> Iterable[Holding]:
         places = standins.places_of(allocation)

@@ -34,16 +34,16 @@ Value = tuple[Element, ...] | Untyped | None
 def lookup(
     attributes: Mapping[str, resourceslice.DeviceAttribute], name: str, *, driver: str
 ) -> resourceslice.DeviceAttribute | None:
-    """A device's attribute by its full name; an attribute without a domain belongs to the driver's."""
-    found = attributes.get(name)
-    if found is not None:
-        return found
+    """Return a device's attribute by its full name. An attribute without a domain is in the driver's."""
+    attribute = attributes.get(name)
+    if attribute is not None:
+        return attribute
     domain, slash, identifier = name.partition("/")
     return attributes.get(identifier) if slash and domain == driver else None
 
 
 def elements(attribute: resourceslice.DeviceAttribute | None, *, lists: bool) -> Value:
-    """The value of an attribute; ``lists`` is whether list attributes are on."""
+    """Return the value of an attribute; ``lists`` says if list attributes are on."""
     if attribute is None:
         return None
     return _set_elements(attribute) if lists else _single_element(attribute)
@@ -96,7 +96,7 @@ class Numbering:
         self._next = 1
 
     def of(self, value: Iterable[Element]) -> int:
-        """The bits of a value's elements."""
+        """Return the bits of a value's elements."""
         total = 0
         for element in value:
             bit = self._bits.get(element)
@@ -106,7 +106,7 @@ class Numbering:
         return total
 
     def unique(self) -> int:
-        """A bit that no element has."""
+        """Return a bit that no element has."""
         bit = self._next
         self._next <<= 1
         return bit

@@ -1,4 +1,4 @@
-"""Budget: how long an allocation may take, in steps and on a clock that the caller brings.
+"""Budget: the limit of an allocation in steps, and in time on a clock that the caller passes.
 
 A step is one device tried for one request, or one evaluation of an expression. The clock is looked at every few
 steps, so that a search ends well within 10 ms of its deadline. Running out raises :class:`ExhaustedError`, which the
@@ -15,7 +15,7 @@ import msgspec
 from drachma.bounds import effort
 
 Interrupt = Callable[[], str | None]
-"""What long evaluations call now and then; it raises to end them."""
+"""Function that long evaluations call regularly; it raises to end them."""
 
 DEFAULT_STEPS: Final = 1_000_000
 _LOOK_EVERY: Final = 16
@@ -64,7 +64,7 @@ class Budget:
 
     @property
     def interrupt(self) -> Interrupt | None:
-        """For evaluations that can take long: :meth:`check`, where there is a deadline."""
+        """Function that long evaluations call to be ended at the deadline; None without a deadline."""
         return None if self._deadline is None else self.check
 
     def _look(self) -> None:

@@ -1,6 +1,6 @@
-"""Catalog: all published slices, kept up to date one by one, and the view that each node has of them.
+"""Catalog: all published slices, updated one by one, and each node's view of them.
 
-Whoever watches slices and taint rules calls :meth:`Catalog.put` and :meth:`Catalog.remove`; the allocator asks for
+The watcher of slices and taint rules calls :meth:`Catalog.put` and :meth:`Catalog.remove`; the allocator calls
 :meth:`Catalog.view`. A change invalidates the views and blocks of the pool it belongs to and nothing else: the next
 question from a node that sees that pool rebuilds them, all other nodes keep theirs.
 
@@ -23,7 +23,7 @@ from drachma.allocator import features as gates
 from drachma.allocator import gathering, placement, pool
 from drachma.allocator import view as views
 from drachma.api import devicetaintrule, resourceslice
-from drachma.claims import identity, taintrules
+from drachma.claims import identity, taints
 from drachma.values import forkmap
 
 _Views = dict[tuple[str, bool, bool], views.View]
@@ -68,29 +68,29 @@ class Catalog:
             self.put(published, handle=(name, number) if name in self._records else name)
 
     def fork(self) -> Catalog:
-        """The same slices, to be changed apart; costs the same however many there are."""
-        other = Catalog.__new__(Catalog)
-        other._published = self._published.fork()
-        other._records = self._records.fork()
-        other._by_node = self._by_node.fork()
-        other._by_pool = self._by_pool.fork()
-        other._revisions = self._revisions.fork()
-        other._rules = self._rules.fork()
-        other._views = ({}, *self._views)
-        other._blocks = ({}, *self._blocks)
-        other._clock = self._clock
-        other.revision = self.revision
-        return other
+        """Return an independent copy. Its cost does not depend on the number of slices."""
+        fork = Catalog.__new__(Catalog)
+        fork._published = self._published.fork()
+        fork._records = self._records.fork()
+        fork._by_node = self._by_node.fork()
+        fork._by_pool = self._by_pool.fork()
+        fork._revisions = self._revisions.fork()
+        fork._rules = self._rules.fork()
+        fork._views = ({}, *self._views)
+        fork._blocks = ({}, *self._blocks)
+        fork._clock = self._clock
+        fork.revision = self.revision
+        return fork
 
     def get(self, handle: Hashable) -> resourceslice.ResourceSlice | None:
-        """A slice as published, by its handle."""
+        """Return a slice as published, by its handle."""
         return self._published.get(handle)
 
     def put(self, published: resourceslice.ResourceSlice, *, handle: Hashable = None) -> None:
         """Take in a slice, in place of the one with the same handle if there is one."""
         handle = str(published.metadata.name) if handle is None else handle
         self._published[handle] = published
-        self._replace(handle, pool.SliceRecord(taintrules.apply_rules(published, self._rules.values())))
+        self._replace(handle, pool.SliceRecord(taints.apply_rules(published, self._rules.values())))
 
     def remove(self, handle: Hashable) -> None:
         """Forget a slice by its handle; nothing happens if there is none."""
@@ -110,39 +110,39 @@ class Catalog:
             self._reapply(rule)
 
     def slices(self) -> Iterable[resourceslice.ResourceSlice]:
-        """All slices as published, without what taint rules added."""
+        """Return all slices as published, without the taints of rules."""
         return self._published.values()
 
-    def in_pool(self, pool_id: identity.PoolID) -> Iterable[pool.SliceRecord]:
-        """All slices of a pool, of all generations, whatever node they are for."""
+    def pool_slices(self, pool_id: identity.PoolID) -> Iterable[pool.SliceRecord]:
+        """Return all slices of a pool, of all generations and for all nodes."""
         return self._by_pool.get(pool_id, {}).values()
 
     def near(self, node_name: str) -> Iterable[pool.SliceRecord]:
-        """The slices for this node by name, then all that do not name a node; each in the order they came."""
+        """Yield the slices that name this node, then all slices that name none, each in order of arrival."""
         yield from self._by_node.get(node_name, {}).values()
         if node_name:
             yield from self._by_node.get("", {}).values()
 
     def view(self, node: placement.Node, features: gates.Features) -> views.View:
-        """What the node can use, in search order. Raises AllocationError for a node selector that does not compile."""
+        """Return the node's devices in search order. Raises AllocationError if a node selector does not compile."""
         key = (node.name, features.partitionable_devices, features.compatibility_groups)
         for remembered in self._views:
-            shown = remembered.get(key)
-            if shown is not None and self._is_current(shown, node):
-                return shown
+            view = remembered.get(key)
+            if view is not None and self._is_current(view, node):
+                return view
         gathered = gathering.gather(self, node, features=features)
         parts: list[identity.PoolID | str] = [node.name, "", *gathered.pool_ids]
         depends_on = {part: self._revisions.get(part, 0) for part in parts}
-        shown = self._views[0][key] = views.View(node, gathered.pools, depends_on=depends_on, revision=self.revision)
-        return shown
+        view = self._views[0][key] = views.View(node, gathered.pools, depends_on=depends_on, revision=self.revision)
+        return view
 
-    def _is_current(self, shown: views.View, node: placement.Node) -> bool:
-        if shown.node is not node and shown.node != node:
+    def _is_current(self, view: views.View, node: placement.Node) -> bool:
+        if view.node is not node and view.node != node:
             return False
-        if shown.revision != self.revision:
-            if any(self._revisions.get(part, 0) != seen for part, seen in shown.depends_on.items()):
+        if view.revision != self.revision:
+            if any(self._revisions.get(part, 0) != revision for part, revision in view.depends_on.items()):
                 return False
-            shown.revision = self.revision
+            view.revision = self.revision
         return True
 
     def forget_node(self, name: str) -> None:
@@ -159,7 +159,7 @@ class Catalog:
         elsewhere: list[pool.SliceRecord],
         partitionable: bool,
     ) -> pool.Block:
-        """The block of these slices; the same one for all nodes that see the same slices."""
+        """Return the block of these slices. Nodes that see the same slices share it."""
         # Slices of a pool at one revision live as long as blocks of that revision are looked up.
         key = (tuple(map(id, targeting)), tuple(map(id, elsewhere)), partitionable)
         revision = self._revisions.get(pool_id, 0)
@@ -216,5 +216,5 @@ class Catalog:
     def _reapply(self, *rules: devicetaintrule.DeviceTaintRule) -> None:
         for handle, record in list(self._records.items()):
             driver, pool_name = record.pool_id
-            if any(taintrules.means_pool(rule, driver=driver, pool=pool_name) for rule in rules):
+            if any(taints.selects_pool(rule, driver=driver, pool=pool_name) for rule in rules):
                 self.put(self._published[handle], handle=handle)

@@ -1,4 +1,4 @@
-"""Claims, compiled: what a claim asks for, with everything worked out that does not depend on devices.
+"""Compiled claims: the requests of a claim, with everything computed that does not depend on devices.
 
 Called once per claim; the allocator remembers the result. Nothing is refused here. What is wrong with a request is
 kept as a text, because upstream looks at requests one after the other and reports what it meets first, and that can
@@ -58,9 +58,9 @@ class Alternative:
         self.selectors: tuple[devices.DeviceSelector, ...] = wish.selectors
         self.tolerations: tuple[devices.DeviceToleration, ...] = wish.tolerations
         self.problem = ""
-        """What is wrong with it, as found before its class is looked up."""
+        """Error that is reported before its class is looked up."""
         self.late_problem = ""
-        """What is wrong with it, as found after that."""
+        """Error that is reported after its class is looked up."""
         if wish.allocation_mode not in (ALL, EXACT_COUNT):
             self.late_problem = (
                 f"claim {claim_label}, request {self.name}: unsupported count mode {wish.allocation_mode}"
@@ -68,11 +68,13 @@ class Alternative:
         self._class: deviceclass.DeviceClass | None = None
         self._shape: screening.RequestShape | None = None
 
-    def shape(self, found: deviceclass.DeviceClass, screener: screening.Screener) -> screening.RequestShape:
-        """How devices are screened for it, given its class."""
-        if self._shape is None or self._class is not found:
-            self._class = found
-            self._shape = screener.shape(found, self.selectors, capacity=self.capacity, tolerations=self.tolerations)
+    def shape(self, device_class: deviceclass.DeviceClass, screener: screening.Screener) -> screening.RequestShape:
+        """Return the screening of devices for this alternative of a class."""
+        if self._shape is None or self._class is not device_class:
+            self._class = device_class
+            self._shape = screener.shape(
+                device_class, self.selectors, capacity=self.capacity, tolerations=self.tolerations
+            )
         return self._shape
 
 
@@ -92,7 +94,7 @@ class Request:
 
 
 class Constraint:
-    """What the devices of some requests must have in common or apart."""
+    """Attribute that the devices of some requests must share, or must differ in."""
 
     __slots__ = ("_requests", "attribute", "distinct")
 
@@ -102,7 +104,7 @@ class Constraint:
         self.attribute = str(constraint.match_attribute or constraint.distinct_attribute or "")
 
     def covers(self, alternative: Alternative) -> bool:
-        """Whether it applies: it names no request at all, or this one, or this very subrequest."""
+        """Return True if the constraint names no request, this request, or this subrequest."""
         names = self._requests
         return not names or alternative.request_name in names or alternative.full_name in names
 
@@ -113,20 +115,20 @@ class Claim:
     __slots__ = ("config", "constraints", "label", "late_problem", "metadata", "name", "requests", "spec", "start")
 
     def __init__(self, claim: resourceclaim.ResourceClaim, features: gates.Features) -> None:
-        wanted = claim.spec.devices
+        spec = claim.spec.devices
         self.metadata = claim.metadata
         self.spec = claim.spec
         self.name = str(claim.metadata.name)
         self.label = identity.label(claim.metadata)
-        self.requests = tuple(Request(self.label, request, features) for request in wanted.requests)
-        self.late_problem = _constraints_problem(self.label, wanted.constraints)
-        """What is wrong with it, as found after all its requests were looked at."""
-        self.constraints = () if self.late_problem else tuple(map(Constraint, wanted.constraints))
+        self.requests = tuple(Request(self.label, request, features) for request in spec.requests)
+        self.late_problem = _constraints_problem(self.label, spec.constraints)
+        """Error that is reported after all its requests."""
+        self.constraints = () if self.late_problem else tuple(map(Constraint, spec.constraints))
         self.start = tuple(
             attributes.NO_ELEMENTS if entry.distinct else attributes.ALL_ELEMENTS for entry in self.constraints
         )
-        """What its constraints hold before the first device: see :mod:`drachma.allocator.constraint`."""
-        self.config = wanted.config
+        """Constraint state before the first device: see :mod:`drachma.allocator.constraint`."""
+        self.config = spec.config
 
 
 def _request_problem(label: str, request: resourceclaim.DeviceRequest, features: gates.Features) -> str:

@@ -1,4 +1,4 @@
-"""Device classes by name, kept up to date one by one; what a request's class name means."""
+"""Device classes by name, updated one by one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from drachma.api import deviceclass
 
 
 def not_found(name: str) -> str:
-    """What a Kubernetes client says about a class that does not exist."""
+    """Return the message of a Kubernetes client about a class that does not exist."""
     return f'deviceclass.resource.k8s.io "{name}" not found'
 
 
@@ -23,11 +23,11 @@ class Classes:
         self.missing = missing
 
     def get(self, name: str) -> deviceclass.DeviceClass | None:
-        """The class of this name, if there is one."""
+        """Return the class of this name, or None."""
         return self._classes.get(name)
 
     def fork(self) -> Classes:
-        """The same classes, to be changed apart."""
+        """Return an independent copy."""
         return Classes(self._classes.values(), missing=self.missing)
 
     def put(self, entry: deviceclass.DeviceClass) -> None:

@@ -29,7 +29,7 @@ class Cohorts:
 
     def __init__(self, problem: problems.Problem, candidates: dict[problems.Option, int]) -> None:
         """``candidates`` is what is worth trying for each option."""
-        found: dict[tuple[object, ...], _Cohort] = {}
+        cohorts: dict[tuple[object, ...], _Cohort] = {}
         for number, claim in enumerate(problem.claims):
             if len(claim.constraints) != 1 or claim.constraints[0].distinct:
                 continue
@@ -37,27 +37,27 @@ class Cohorts:
             if len(levels) > 1 and all(_is_simple(problem, level, candidates) for level in levels):
                 options = [level.options[0] for level in levels]
                 key = tuple((candidates[option], option.count, id(option.checks[0].bits)) for option in options)
-                cohort = found.get(key)
+                cohort = cohorts.get(key)
                 if cohort is None:
-                    cohort = found[key] = _Cohort(_supplies(options, candidates))
+                    cohort = cohorts[key] = _Cohort(_supplies(options, candidates))
                 cohort.starts.append(options[0].level)
-        self._cohorts = [cohort for cohort in found.values() if len(cohort.starts) > 1]
+        self._cohorts = [cohort for cohort in cohorts.values() if len(cohort.starts) > 1]
 
-    def can_agree(self, depth: int, taken: int) -> bool:
-        """Whether there is enough for all claims that start on this level or later."""
+    def can_agree(self, depth: int, in_use: int) -> bool:
+        """Return True if there are enough devices for all claims that start on this level or later."""
         for cohort in self._cohorts:
-            wanted = len(cohort.starts) - bisect.bisect_left(cohort.starts, depth)
+            unserved = len(cohort.starts) - bisect.bisect_left(cohort.starts, depth)
             for supply in cohort.supplies:
-                if wanted <= 0:
+                if unserved <= 0:
                     break
-                wanted -= min([(units & ~taken).bit_count() // needed for units, needed in supply])
-            if wanted > 0:
+                unserved -= min([(units & ~in_use).bit_count() // needed for units, needed in supply])
+            if unserved > 0:
                 return False
         return True
 
 
 def _is_simple(problem: problems.Problem, level: problems.Level, candidates: dict[problems.Option, int]) -> bool:
-    """Whether a level takes a number of devices away, all of which the constraint covers."""
+    """Return True if a level takes a fixed number of devices that are all under the constraint."""
     option = level.options[0]
     if level.is_choice or option.listed is not None or option.way.admin_access or not option.count:
         return False
@@ -68,7 +68,7 @@ def _supplies(options: list[problems.Option], candidates: dict[problems.Option, 
     elements = 0
     for option in options:
         elements |= option.checks[0].elements(candidates[option])
-    found: list[_Supply] = []
+    supplies: list[_Supply] = []
     while elements:
         element = elements & -elements
         elements ^= element
@@ -76,5 +76,5 @@ def _supplies(options: list[problems.Option], candidates: dict[problems.Option, 
         for option in options:
             units = candidates[option] & option.checks[0].holding(element)
             needs[units] = needs.get(units, 0) + option.count
-        found.append(tuple(needs.items()))
-    return found
+        supplies.append(tuple(needs.items()))
+    return supplies

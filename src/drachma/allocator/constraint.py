@@ -36,48 +36,48 @@ class Check:
         """Devices with a value of no known type, which only the first device that is chosen may have."""
         self._holders: dict[int, int] | None = None
 
-    def extend(self, chosen: int, position: int) -> int | None:
-        """What was chosen, and this device too; None if they do not go together. Not for failing devices."""
+    def extend(self, elements: int, position: int) -> int | None:
+        """Return the elements with one more device, or None if it breaks the constraint. Not for failing devices."""
         bits = self.bits[position]
-        if self.untyped and self.untyped >> position & 1 and chosen not in _NOTHING_CHOSEN:
+        if self.untyped and self.untyped >> position & 1 and elements not in _NOTHING_CHOSEN:
             return None
         if not self.distinct:
-            return chosen & bits or None
-        return chosen | bits if bits and not chosen & bits else None
+            return elements & bits or None
+        return elements | bits if bits and not elements & bits else None
 
     def holders(self) -> dict[int, int]:
-        """For each element that occurs, the devices that have it."""
+        """Return, for each element that occurs, the devices that have it."""
         if self._holders is None:
-            found: dict[int, int] = {}
+            holders: dict[int, int] = {}
             for position, bits in enumerate(self.bits):
                 while bits:
                     element = bits & -bits
-                    found[element] = found.get(element, 0) | 1 << position
+                    holders[element] = holders.get(element, 0) | 1 << position
                     bits ^= element
-            self._holders = found
+            self._holders = holders
         return self._holders
 
     def holding(self, elements: int) -> int:
-        """The devices that have one of these elements."""
+        """Return the devices that have one of these elements."""
         holders = self.holders()
-        found = 0
+        devices = 0
         while elements:
             element = elements & -elements
-            found |= holders.get(element, 0)
+            devices |= holders.get(element, 0)
             elements ^= element
-        return found
+        return devices
 
     def elements(self, units: int) -> int:
-        """All elements that some of these devices have."""
-        found = 0
+        """Return all elements that some of these devices have."""
+        elements = 0
         for element, devices in self.holders().items():
             if devices & units:
-                found |= element
-        return found
+                elements |= element
+        return elements
 
-    def failure(self, shown: views.View, position: int) -> errors.AllocationError:
-        """The error of a device whose derived attribute cannot be computed."""
-        block, place = shown.locate(position)
+    def failure(self, view: views.View, position: int) -> errors.AllocationError:
+        """Return the error of a device whose derived attribute cannot be computed."""
+        block, place = view.locate(position)
         try:
             derivation = self._screener.derivation(self.derived)
         except errors.CelError as error:
@@ -89,11 +89,11 @@ class Check:
             return errors.AllocationError(f"{subject} failed: {error}")
         raise AssertionError(f"derived attribute {self.attribute} of {block.device_id(place)} did not fail again")
 
-    def derive(self, shown: views.View, expression: str, *, among: int, spent: budget.Budget) -> None:
+    def derive(self, view: views.View, expression: str, *, among: int, budget: budget.Budget) -> None:
         """Take the values from an expression instead of from what drivers publish, for these devices."""
         self.derived = expression
         lists = self._screener.features.list_type_attributes
-        column = shown.column(self.attribute, lists=lists)
+        column = view.column(self.attribute, lists=lists)
         numbering = column.numbering
         self.bits = bits = [0] * len(column.bits)
         try:
@@ -102,11 +102,11 @@ class Check:
             self.failing = among
             return
         for position in views.positions(among):
-            block, place = shown.locate(position)
-            spent.step()
+            block, place = view.locate(position)
+            budget.step()
             try:
                 driver = block.pool_id.driver
-                attribute = derivation.derive(block.devices[place], driver=driver, interrupt=spent.interrupt)
+                attribute = derivation.derive(block.devices[place], driver=driver, interrupt=budget.interrupt)
             except errors.CelError:
                 self.failing |= 1 << position
                 continue
@@ -122,27 +122,27 @@ def checks(
     constraints: tuple[claims.Constraint, ...],
     way: claims.Alternative,
     *,
-    shown: views.View,
+    view: views.View,
     among: int,
     screener: screening.Screener,
-    spent: budget.Budget,
+    budget: budget.Budget,
 ) -> tuple[Check, ...]:
-    """The constraints of a claim that apply to one way to satisfy a request, for these devices."""
-    known: tuple[Check, ...] | None = shown.cache.get(way)
-    if known is not None:
-        return known
-    found: list[Check] = []
+    """Return the constraints that apply to one alternative of a request, for these devices."""
+    cached: tuple[Check, ...] | None = view.cache.get(way)
+    if cached is not None:
+        return cached
+    applicable: list[Check] = []
     for number, constraint in enumerate(constraints):
         if not constraint.covers(way):
             continue
         check = Check(number, constraint, screener)
         if constraint.attribute in way.derived:
-            check.derive(shown, way.derived[constraint.attribute], among=among, spent=spent)
+            check.derive(view, way.derived[constraint.attribute], among=among, budget=budget)
         else:
-            column = shown.column(constraint.attribute, lists=screener.features.list_type_attributes)
+            column = view.column(constraint.attribute, lists=screener.features.list_type_attributes)
             check.bits = column.bits
             check.untyped = column.untyped
-        found.append(check)
+        applicable.append(check)
     if not way.derived:
-        shown.remember(way, tuple(found))
-    return tuple(found)
+        view.remember(way, tuple(applicable))
+    return tuple(applicable)

@@ -1,4 +1,4 @@
-"""Counters: what the devices of a pool draw from the counter sets they share, as numbers in flat tables.
+"""Counters: the draws of a pool's devices from shared counter sets, as numbers in flat tables.
 
 One :class:`CounterTable` for each pool, built together with it. Amounts are whole nanos, so all arithmetic is exact.
 Compatibility groups live here too, because they are stated per counter set: devices on one counter set must have a
@@ -16,10 +16,10 @@ from typing import Final
 from drachma.api import resourceslice
 
 Draws = tuple[tuple[int, int], ...]
-"""What a device takes: (index of the counter, nanos)."""
+"""Draws of a device: (index of the counter, nanos)."""
 
 Bonds = tuple[tuple[int, int], ...]
-"""Which groups a device declares: (index of the counter set, bits)."""
+"""Compatibility groups of a device: (index of the counter set, bits)."""
 
 ANY_GROUP: Final = -1
 """The bits of a counter set that no device draws from yet."""
@@ -68,25 +68,25 @@ class CounterTable:
 
     @property
     def uses_groups(self) -> bool:
-        """Whether any device of the pool declares compatibility groups."""
+        """True if any device of the pool declares compatibility groups."""
         return bool(self._groups)
 
     def available(self, allocated: Iterable[str]) -> tuple[int, ...]:
-        """What is left of each counter when the devices with these names are allocated; may be negative."""
-        left = list(self.limits)
+        """Return what these allocated devices leave of each counter. May be negative."""
+        amounts = list(self.limits)
         for name in allocated:
             for draws, _ in self._by_device.get(name, ()):
                 for place, amount in draws:
-                    left[place] -= amount
-        return tuple(left)
+                    amounts[place] -= amount
+        return tuple(amounts)
 
     def bound(self, allocated: Iterable[str]) -> tuple[int, ...]:
-        """The groups still open on each counter set when the devices with these names are allocated."""
-        chosen = set(allocated)
+        """Return the groups that these allocated devices leave open on each counter set."""
+        names = set(allocated)
         bits = [ANY_GROUP] * len(self.set_names)
         # In the order of slices: where allocated devices contradict each other, the first one counts.
         for name, entries in self._by_device.items():
-            if name not in chosen:
+            if name not in names:
                 continue
             for _, bonds in entries:
                 for place, groups in bonds:
@@ -122,15 +122,17 @@ class CounterTable:
 
 
 def uses_groups(published: resourceslice.ResourceSlice) -> bool:
-    """Whether any device of the slice declares compatibility groups."""
+    """Return True if any device of the slice declares compatibility groups."""
     return any(
         consumed.compatibility_groups for device in published.spec.devices for consumed in device.consumes_counters
     )
 
 
-def shortage(left: tuple[int, ...], draws: Draws, *, names: list[tuple[str, str]]) -> Mapping[tuple[str, str], int]:
-    """The counters that do not have enough left for a device, each with what is left of it."""
-    return {names[place]: left[place] for place, amount in draws if left[place] < amount}
+def shortage(
+    available: tuple[int, ...], draws: Draws, *, names: list[tuple[str, str]]
+) -> Mapping[tuple[str, str], int]:
+    """Return the counters that have too little left for a device, each with its remaining amount."""
+    return {names[place]: available[place] for place, amount in draws if available[place] < amount}
 
 
 def _nanos(counter: resourceslice.Counter) -> int:

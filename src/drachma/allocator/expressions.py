@@ -1,4 +1,4 @@
-"""Expressions: what the allocator needs of CEL, and verdicts on many devices at the price of few evaluations.
+"""Expressions: the allocator's interface to CEL, and verdicts on many devices at the cost of few evaluations.
 
 A compiled selector knows what it reads of a device. Devices that agree on that get the same verdict, so each
 combination of values is evaluated once, however many devices and pools have it; and what came out for a block is kept
@@ -24,10 +24,10 @@ class Selector(Protocol):
 
     @property
     def reads(self) -> frozenset[projection.Path] | None:
-        """All that the verdict can depend on; None where that is the whole device."""
+        """Parts of a device that the verdict depends on; None for the whole device."""
 
     def matches(self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None) -> bool:
-        """Whether the device is selected; CelError where evaluating it fails, and what ``interrupt`` raises."""
+        """Return True if the device is selected. Raises CelError, and whatever ``interrupt`` raises."""
 
 
 class Derivation(Protocol):
@@ -36,17 +36,17 @@ class Derivation(Protocol):
     def derive(
         self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None
     ) -> resourceslice.DeviceAttribute:
-        """The attribute; CelError where evaluating it fails, and what ``interrupt`` raises."""
+        """Return the attribute. Raises CelError, and whatever ``interrupt`` raises."""
 
 
 class Compiler(Protocol):
     """Compiles expressions for one set of features; expected to remember what it compiled."""
 
     def selector(self, expression: str) -> Selector:
-        """A selector; CelError where it does not compile."""
+        """Compile a selector. Raises CelError."""
 
     def derivation(self, expression: str) -> Derivation:
-        """A derived attribute; CelError where it does not compile."""
+        """Compile the expression of a derived attribute. Raises CelError."""
 
 
 class Judge:
@@ -66,27 +66,27 @@ class Judge:
         except errors.CelError as error:
             self.problem = str(error)
 
-    def on_block(self, block: pool.Block, spent: budget.Budget) -> tuple[int, int]:
-        """The devices of a block that are selected, and those on which the selector fails."""
-        found: tuple[int, int] | None = block.cache.get(self)
-        if found is None:
-            found = self._judge(block, spent)
-            block.remember(self, found)
-        return found
+    def judge_block(self, block: pool.Block, budget: budget.Budget) -> tuple[int, int]:
+        """Return the selected devices of a block, and those on which the selector fails."""
+        verdicts: tuple[int, int] | None = block.cache.get(self)
+        if verdicts is None:
+            verdicts = self._judge(block, budget)
+            block.remember(self, verdicts)
+        return verdicts
 
     def verdict(self, block: pool.Block, place: int, *, interrupt: budget.Interrupt | None = None) -> bool:
-        """The verdict on one device; CelError where evaluating it fails."""
+        """Return the verdict on one device. Raises CelError."""
         if self.selector is None:
             raise errors.CelError(self.problem)
         return self.selector.matches(block.devices[place], driver=block.pool_id.driver, interrupt=interrupt)
 
-    def _judge(self, block: pool.Block, spent: budget.Budget) -> tuple[int, int]:
+    def _judge(self, block: pool.Block, budget: budget.Budget) -> tuple[int, int]:
         if self.selector is None:
             return 0, block.everything
         odd = _odd(block)
         project = self._projection(block.pool_id.driver)
         if project is None and not odd and block.devices:
-            verdict = self._remembered(block.pool_id.driver, block, place=0, spent=spent)
+            verdict = self._remembered(block.pool_id.driver, block, place=0, budget=budget)
             return (block.everything if verdict else 0), (block.everything if verdict is None else 0)
         selected = failed = 0
         bit = 1
@@ -94,10 +94,10 @@ class Judge:
         for place, device in enumerate(block.devices):
             if odd & bit:
                 # The error is about this device's attributes, whatever the expression reads.
-                verdict = self._evaluate(block, place, spent)
+                verdict = self._evaluate(block, place, budget)
             else:
                 key = block.pool_id.driver if project is None else project(device)
-                verdict = verdicts[key] if key in verdicts else self._remembered(key, block, place=place, spent=spent)
+                verdict = verdicts[key] if key in verdicts else self._remembered(key, block, place=place, budget=budget)
             if verdict:
                 selected |= bit
             elif verdict is None:
@@ -105,22 +105,22 @@ class Judge:
             bit <<= 1
         return selected, failed
 
-    def _remembered(self, key: Hashable, block: pool.Block, *, place: int, spent: budget.Budget) -> bool | None:
+    def _remembered(self, key: Hashable, block: pool.Block, *, place: int, budget: budget.Budget) -> bool | None:
         if key not in self._verdicts:
             if len(self._verdicts) >= _VERDICTS_REMEMBERED:
                 self._verdicts.clear()
-            self._verdicts[key] = self._evaluate(block, place, spent)
+            self._verdicts[key] = self._evaluate(block, place, budget)
         return self._verdicts[key]
 
-    def _evaluate(self, block: pool.Block, place: int, spent: budget.Budget) -> bool | None:
-        spent.step()
+    def _evaluate(self, block: pool.Block, place: int, budget: budget.Budget) -> bool | None:
+        budget.step()
         try:
-            return self.verdict(block, place, interrupt=spent.interrupt)
+            return self.verdict(block, place, interrupt=budget.interrupt)
         except errors.CelError:
             return None
 
     def _projection(self, driver: str) -> projection.Projection | None:
-        """What the selector reads of a device of this driver; None where that is the driver's name alone."""
+        """Return the projection for devices of a driver, or None if the selector reads only the driver's name."""
         reads = None if self.selector is None else self.selector.reads
         if reads is not None and all(path == ("driver",) for path in reads):
             return None
@@ -130,10 +130,10 @@ class Judge:
 
 
 def _odd(block: pool.Block) -> int:
-    """The devices with an attribute that CEL cannot read: on them every expression fails."""
-    found: int | None = block.cache.get(_odd)
-    if found is None:
-        found = 0
+    """Return the devices with an attribute that CEL cannot read. Every expression fails on them."""
+    devices: int | None = block.cache.get(_odd)
+    if devices is None:
+        devices = 0
         for place, device in enumerate(block.devices):
             for attribute in device.attributes.values():
                 if (
@@ -142,9 +142,9 @@ def _odd(block: pool.Block) -> int:
                     and attribute.bool_value is None
                     and not _is_readable(attribute)
                 ):
-                    found |= 1 << place
-        block.remember(_odd, found)
-    return found
+                    devices |= 1 << place
+        block.remember(_odd, devices)
+    return devices
 
 
 def _is_readable(attribute: resourceslice.DeviceAttribute) -> bool:

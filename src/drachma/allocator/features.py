@@ -1,4 +1,4 @@
-"""Features: which of upstream's feature gates are on, as far as they change what the allocator does.
+"""Features: upstream's feature gates that change the allocator's answers.
 
 Upstream has three implementations and picks the most stable one that has all features asked for. Here is one, and its
 answers are those of the newest ("experimental") with the same gates. Differs from upstream: with none but old gates
@@ -18,7 +18,7 @@ from drachma.api.gates import Gate, Gates
 
 
 class Features(msgspec.Struct, frozen=True, kw_only=True):
-    """What is on; everything is off unless said otherwise."""
+    """Features of the allocator. All are off by default."""
 
     admin_access: bool = False
     compatibility_groups: bool = False
@@ -34,13 +34,13 @@ class Features(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, gates: Gates) -> Features:
-        """What gates mean to the allocator; those that mean nothing to it are passed over."""
+        """Return the features that gates turn on. Gates that do not concern the allocator are ignored."""
         fields = {field: gates.on(gate) for gate, field in _FIELDS.items()}
         return cls(**fields, device_binding=gates.binding_conditions)
 
     @classmethod
-    def of_names(cls, names: Iterable[str]) -> Features:
-        """The features of gates by their names; AllocationError for a gate that the allocator does not know.
+    def parse_names(cls, names: Iterable[str]) -> Features:
+        """Return the features of gates by their names. Raises AllocationError for an unknown gate.
 
         Binding conditions need two gates at once, written with a plus or as two entries. ``all`` stands for every gate.
         """

@@ -33,25 +33,25 @@ class Gathered(NamedTuple):
 
 
 def gather(source: catalog.Catalog, node: placement.Node, *, features: gates.Features) -> Gathered:
-    """The pools of a node; AllocationError for node selectors that do not compile."""
-    found: dict[identity.PoolID, list[pool.SliceRecord]] = {}
+    """Return the pools of a node. Raises AllocationError for node selectors that do not compile."""
+    records_by_pool: dict[identity.PoolID, list[pool.SliceRecord]] = {}
     for record in source.near(node.name):
         if _readable(record, features) and _relevant(record, node):
-            _add(found, record)
+            _add(records_by_pool, record)
     early: list[GatheredPool] = []
     late: list[GatheredPool] = []
-    for pool_id, records in found.items():
+    for pool_id, records in records_by_pool.items():
         gathered = _complete(source, pool_id, records=records, features=features)
         if gathered is not None:
             conditional = gathered.block is not None and gathered.block.has_binding_conditions
             (late if conditional else early).append(gathered)
     early.sort(key=lambda entry: entry.pool_id)
     late.sort(key=lambda entry: entry.pool_id)
-    return Gathered((*early, *late), tuple(found))
+    return Gathered((*early, *late), tuple(records_by_pool))
 
 
 def _readable(record: pool.SliceRecord, features: gates.Features) -> bool:
-    """Whether all of the slice can be understood; others are as good as absent, which makes their pool incomplete."""
+    """Return True if all parts of the slice are understood. Other slices count as absent."""
     spec = record.spec
     if not features.partitionable_devices and (spec.per_device_node_selection is not None or spec.shared_counters):
         return False
@@ -79,8 +79,8 @@ def _relevant(record: pool.SliceRecord, node: placement.Node) -> bool:
     return False
 
 
-def _add(found: dict[identity.PoolID, list[pool.SliceRecord]], record: pool.SliceRecord) -> None:
-    records = found.setdefault(record.pool_id, [])
+def _add(records_by_pool: dict[identity.PoolID, list[pool.SliceRecord]], record: pool.SliceRecord) -> None:
+    records = records_by_pool.setdefault(record.pool_id, [])
     newest = records[0].spec.pool.generation if records else record.spec.pool.generation
     if record.spec.pool.generation > newest:
         records.clear()
@@ -95,12 +95,12 @@ def _complete(
     records: list[pool.SliceRecord],
     features: gates.Features,
 ) -> GatheredPool | None:
-    """The pool with these slices for the node; None where the driver is replacing them by a newer generation."""
+    """Return the pool with these slices, or None while the driver replaces them by a newer generation."""
     declared = records[0].spec.pool
     elsewhere: list[pool.SliceRecord] = []
     if len(records) != declared.resource_slice_count:
         # The missing ones may be for other nodes.
-        all_records = list(source.in_pool(pool_id))
+        all_records = list(source.pool_slices(pool_id))
         if any(record.spec.pool.generation > declared.generation for record in all_records):
             return None
         current = [

@@ -13,7 +13,7 @@ Demand = tuple[int, int]
 
 
 def can_serve(demands: Iterable[Demand]) -> bool:
-    """Whether all demands can be served at once."""
+    """Return True if all demands can be served at once."""
     merged: dict[int, int] = {}
     for units, needed in demands:
         if needed > 0:
@@ -42,18 +42,18 @@ def _size(demand: Demand) -> int:
 
 def _assign(demands: list[Demand]) -> bool:
     """Serve one unit after the other; where all are given away, let earlier demands move to other units."""
-    given = [0] * len(demands)
+    assigned = [0] * len(demands)
     used = 0
     for number, (_, needed) in enumerate(demands):
         for _ in range(needed):
-            unit = _augment(demands, given, start=number, used=used)
+            unit = _augment(demands, assigned, start=number, used=used)
             if not unit:
                 return False
             used |= unit
     return True
 
 
-def _augment(demands: list[Demand], given: list[int], *, start: int, used: int) -> int:
+def _augment(demands: list[Demand], assigned: list[int], *, start: int, used: int) -> int:
     """Give the demand one more unit, directly or by a chain of exchanges; the unit newly used, or 0."""
     came_from: dict[int, int] = {start: -1}
     queue = [start]
@@ -62,17 +62,17 @@ def _augment(demands: list[Demand], given: list[int], *, start: int, used: int) 
         free = units & ~used
         if free:
             unit = free & -free
-            taken = unit
+            gained = unit
             while number != -1:
                 # Each demand on the chain takes the unit and passes on one that the demand before it can use.
                 before = came_from[number]
-                passed = 0 if before == -1 else given[number] & demands[before][0]
+                passed = 0 if before == -1 else assigned[number] & demands[before][0]
                 passed &= -passed
-                given[number] = given[number] & ~passed | taken
-                taken, number = passed, before
+                assigned[number] = assigned[number] & ~passed | gained
+                gained, number = passed, before
             return unit
-        for other, held in enumerate(given):
-            if held & units and other not in came_from:
-                came_from[other] = number
-                queue.append(other)
+        for neighbour, units_assigned in enumerate(assigned):
+            if units_assigned & units and neighbour not in came_from:
+                came_from[neighbour] = number
+                queue.append(neighbour)
     return 0

@@ -1,7 +1,8 @@
-"""Memory: the state of a search, and which states led nowhere.
+"""Memory: the state of a search, and the states that led nowhere.
 
-Two states are the same to what lies ahead if they agree on what later levels look at: the devices these could use,
-the constraints that still apply to them, counters, groups and shares. A careful search asks before it goes deeper.
+Two states are equal for the rest of a search if they agree on everything that later levels use: their candidate
+devices, the constraints that still apply to them, counters, groups and shares.
+A careful search asks before it goes deeper.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ _REMEMBERED: Final = 50_000
 
 
 class State(NamedTuple):
-    """What was chosen so far, as far as later choices depend on it."""
+    """Choices so far, reduced to the parts that later choices depend on."""
 
     taken: int
     """Devices in use, by others or by what was chosen."""
     chosen: tuple[int, ...]
-    """What the constraints of the current claim hold."""
+    """Constraint state of the current claim."""
     left: tuple[int, ...]
-    """What is left of counters."""
+    """Remaining amounts of counters."""
     groups: tuple[int, ...]
     """The compatibility groups still open on counter sets."""
     shares: dict[int, tuple[int, ...]]
-    """What was taken of the capacities of shared devices, by position."""
+    """Amounts taken of the capacities of shared devices, by position."""
     marks: tuple[int, ...]
-    """For each claim the devices chosen for it; kept only if there are requests for admin access."""
+    """Devices chosen for each claim; kept only if there are requests for admin access."""
 
 
 class Memory:
@@ -43,8 +44,8 @@ class Memory:
             for claim in range(len(problem.claims))
         ]
 
-    def key(self, option: problems.Option, number: int, *, todo: int, state: State, held: int) -> bytes:
-        """What the search from here on depends on: before device ``number`` of an option."""
+    def key(self, option: problems.Option, number: int, *, todo: int, state: State, device_count: int) -> bytes:
+        """Return a key of all that the search depends on before device ``number`` of an option."""
         # After its first device an option chooses from what is left to do; "All" does not choose.
         is_choosing = number > 0 and option.listed is None
         parts = (
@@ -53,7 +54,7 @@ class Memory:
             number,
             todo if is_choosing else 0,
             state.taken & self._relevant[option.level + (1 if is_choosing else 0)],
-            held if self._counts_results[option.claim] else 0,
+            device_count if self._counts_results[option.claim] else 0,
             tuple([state.chosen[constraint] for constraint in self._live[option.level]]),
             state.left,
             state.groups,
@@ -75,21 +76,21 @@ class Memory:
 
 
 def _relevant_devices(problem: problems.Problem) -> list[int]:
-    """For each level, and for the end: the devices that it or any later level could look at."""
-    found = [0]
+    """Return, for each level and for the end, the devices that this or any later level could use."""
+    by_level = [0]
     relevant = 0
     for level in reversed(problem.levels):
         for option in level.options:
             relevant |= option.candidates | option.errors
             for position in option.listed or ():
                 relevant |= 1 << position
-        found.append(relevant)
-    return found[::-1]
+        by_level.append(relevant)
+    return by_level[::-1]
 
 
 def _live_constraints(problem: problems.Problem) -> list[tuple[int, ...]]:
-    """For each level, the constraints of its claim that it or a later level of the claim is covered by."""
-    found: list[tuple[int, ...]] = []
+    """Return, for each level, the constraints that cover it or a later level of its claim."""
+    by_level: list[tuple[int, ...]] = []
     live: set[int] = set()
     claim = -1
     for level in reversed(problem.levels):
@@ -97,5 +98,5 @@ def _live_constraints(problem: problems.Problem) -> list[tuple[int, ...]]:
             live = set()
             claim = level.claim
         live |= {check.number for option in level.options for check in option.checks}
-        found.append(tuple(sorted(live)))
-    return found[::-1]
+        by_level.append(tuple(sorted(live)))
+    return by_level[::-1]

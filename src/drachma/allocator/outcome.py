@@ -1,4 +1,4 @@
-"""Outcomes: what an allocation can come to. Bad input is not among them: it raises AllocationError."""
+"""Outcomes of an allocation. Bad input is not an outcome: it raises AllocationError."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class Allocated(msgspec.Struct, frozen=True):
 
     results: tuple[resourceclaim.AllocationResult, ...]
     steps: int = 0
-    """How many devices were tried and expressions evaluated."""
+    """Number of devices tried and expressions evaluated."""
 
 
 class DoesNotFit(msgspec.Struct, frozen=True):
     """Not all claims can be satisfied on the node at the moment; that is certain."""
 
     causes: tuple[object, ...] = ()
-    """Why, where somebody asked for it."""
+    """Causes, if the caller asked for them."""
     steps: int = 0
 
 

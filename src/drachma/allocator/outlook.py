@@ -1,8 +1,8 @@
-"""Outlook: bounds that tell, before trying, that a part of a search leads nowhere.
+"""Outlook: bounds that show in advance that a part of a search leads nowhere.
 
-Made once per careful search. All bounds are relaxations: they say no only where nothing can be found. They look ahead
-and so know nothing of errors that a search would meet on its way; therefore they are used only from a level on from
-which no error can be met any more (:attr:`Outlook.quiet`).
+Made once per careful search. All bounds are relaxations: they say no only where nothing can be found. They look
+ahead and skip errors that a search would meet on its way. They are therefore used only from a level on that can no
+longer meet an error (:attr:`Outlook.quiet`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _ROUNDS = 3
 
 
 class Outlook:
-    """What can be known about a problem without searching."""
+    """Bounds of a problem that need no search."""
 
     def __init__(self, problem: problems.Problem) -> None:
         self.problem = problem
         self._options = [option for level in problem.levels for option in level.options]
         self.candidates = {option: option.candidates for option in self._options}
-        """For each option, what is worth trying."""
+        """Devices worth trying, by option."""
         self.quiet = _quiet_levels(problem)
-        """For each level, whether neither it nor any later level can end the search with an error."""
+        """True for each level from which on the search cannot end with an error."""
         for number in range(len(problem.claims)):
             self._prune(number)
         self.scarcity = scarcity.Scarcity(problem, self.candidates)
@@ -33,45 +33,51 @@ class Outlook:
         self._demands = [self._demand(level) for level in problem.levels]
         self._later = self._later_demands()
         self.hopeless = bool(problem.levels) and self.quiet[0] and not self._can_start()
-        """Whether it is certain that nothing fits."""
+        """True if nothing fits."""
 
-    def promising(self, option: problems.Option, rest: int, *, more: int, taken: int, chosen: tuple[int, ...]) -> bool:
-        """Whether what an option still needs, and all levels after it, can be served as far as numbers go.
+    def promising(
+        self, option: problems.Option, choices: int, *, more: int, in_use: int, constraint_state: tuple[int, ...]
+    ) -> bool:
+        """Return True if the numbers allow the rest of an option and all levels after it.
 
         ``rest`` are the devices that the option may still choose ``more`` from. Only for quiet levels.
         """
         demands: list[matching.Demand] = []
         if more and option.listed is None:
-            rest = self._in_common(option, rest, chosen)
-            if option.way.admin_access or rest & self.problem.shared:
-                if rest.bit_count() < more:
+            choices = self._agreeing(option, choices, constraint_state)
+            if option.way.admin_access or choices & self.problem.shared:
+                if choices.bit_count() < more:
                     return False
             else:
-                demands.append((rest & ~taken, more))
+                demands.append((choices & ~in_use, more))
         levels = self.problem.levels
         depth = option.level + 1
         while depth < len(levels) and levels[depth].claim == option.claim:
-            demand = self._demand_of(levels[depth], taken=taken, chosen=chosen)
+            demand = self._demand_of(levels[depth], in_use=in_use, constraint_state=constraint_state)
             if demand is None:
                 return False
             demands.append(demand)
             depth += 1
-        if self._distinct[option.claim] and not self._can_differ(option, rest, more=more, chosen=chosen, taken=taken):
+        if self._distinct[option.claim] and not self._can_differ(
+            option, choices, more=more, constraint_state=constraint_state, in_use=in_use
+        ):
             return False
-        if not self._cohorts.can_agree(depth, taken):
+        if not self._cohorts.can_agree(depth, in_use):
             return False
-        demands += ((units & ~taken, needed) for units, needed in self._later[depth])
+        demands += ((units & ~in_use, needed) for units, needed in self._later[depth])
         return matching.can_serve(demands)
 
-    def _demand_of(self, level: problems.Level, *, taken: int, chosen: tuple[int, ...]) -> matching.Demand | None:
-        """What a later level of the same claim needs, given what was chosen; None if it cannot be had."""
+    def _demand_of(
+        self, level: problems.Level, *, in_use: int, constraint_state: tuple[int, ...]
+    ) -> matching.Demand | None:
+        """Return the demand of a later level of the same claim, or None if it cannot be met."""
         union = 0
         least = -1
         is_countable = True
         for option in level.options:
-            units = self._in_common(option, self.candidates[option], chosen)
+            units = self._agreeing(option, self.candidates[option], constraint_state)
             if not option.way.admin_access:
-                units &= ~taken
+                units &= ~in_use
             if units.bit_count() < option.count or (option.listed is not None and not option.count):
                 continue
             is_countable = is_countable and self._is_countable(option)
@@ -82,14 +88,14 @@ class Outlook:
         return (union, least) if is_countable else (0, 0)
 
     def _can_differ(
-        self, option: problems.Option, rest: int, *, more: int, chosen: tuple[int, ...], taken: int
+        self, option: problems.Option, choices: int, *, more: int, constraint_state: tuple[int, ...], in_use: int
     ) -> bool:
-        """Whether there are values left for all that a claim's distinct constraints still cover."""
+        """Return True if enough values are left for all that a claim's distinct constraints still cover."""
         demands: dict[int, list[matching.Demand]] = {}
         if option.listed is None:
             for check in option.checks:
                 if check.distinct and more:
-                    elements = check.elements(rest) & ~chosen[check.number]
+                    elements = check.elements(choices) & ~constraint_state[check.number]
                     demands.setdefault(check.number, []).append((elements, more))
         for level in self.problem.levels[option.level + 1 :]:
             if level.claim != option.claim:
@@ -97,19 +103,19 @@ class Outlook:
             later = level.options[0]
             if level.is_choice or not later.checks:
                 continue
-            units = self._in_common(later, self.candidates[later], chosen)
+            units = self._agreeing(later, self.candidates[later], constraint_state)
             for check in later.checks:
                 if check.distinct:
-                    elements = check.elements(units) & ~chosen[check.number]
+                    elements = check.elements(units) & ~constraint_state[check.number]
                     demands.setdefault(check.number, []).append((elements, later.count))
-        return all(matching.can_serve(wanted) for wanted in demands.values())
+        return all(matching.can_serve(demand) for demand in demands.values())
 
     def _can_start(self) -> bool:
         first = self.problem.levels[0]
-        taken = self.problem.taken
+        in_use = self.problem.taken
         for level in self.problem.levels:
             if not any(
-                (self.candidates[option] & (-1 if option.way.admin_access else ~taken)).bit_count() >= option.count
+                (self.candidates[option] & (-1 if option.way.admin_access else ~in_use)).bit_count() >= option.count
                 and (option.count > 0 or option.listed is None)
                 for option in level.options
             ):
@@ -118,12 +124,12 @@ class Outlook:
             return False
         if not all(self._has_distinct_values(number) for number in range(len(self.problem.claims))):
             return False
-        if not self._has_capacity() or not self._cohorts.can_agree(0, taken):
+        if not self._has_capacity() or not self._cohorts.can_agree(0, in_use):
             return False
-        return matching.can_serve((units & ~taken, needed) for units, needed in self._later[0])
+        return matching.can_serve((units & ~in_use, needed) for units, needed in self._later[0])
 
     def _has_distinct_values(self, claim: int) -> bool:
-        """Whether there are enough different values for every distinct constraint of a claim."""
+        """Return True if every distinct constraint of a claim has enough different values."""
         demands: dict[int, list[matching.Demand]] = {}
         for level in self.problem.levels:
             if level.claim != claim or level.is_choice:
@@ -133,11 +139,11 @@ class Outlook:
                 if check.distinct:
                     elements = check.elements(self.candidates[option])
                     demands.setdefault(check.number, []).append((elements, option.count))
-        return all(matching.can_serve(wanted) for wanted in demands.values())
+        return all(matching.can_serve(demand) for demand in demands.values())
 
     def _has_capacity(self) -> bool:
-        """Whether shared devices have enough of every capacity for all requests that can only have a share."""
-        wanted: dict[str, int] = {}
+        """Return True if shared devices have enough capacity for all requests that can only have a share."""
+        demand: dict[str, int] = {}
         supply: dict[str, dict[int, int]] = {}
         for level in self.problem.levels:
             option = level.options[0]
@@ -146,16 +152,16 @@ class Outlook:
                 continue
             needs: dict[str, list[int]] = {}
             for position in views.positions(units):
-                amounts, left = self.problem.room(option, position)
+                amounts, available = self.problem.room(option, position)
                 names = option.shape.amounts(self.problem.view.device(position)) or {}
-                for name, amount, rest in zip(names, amounts, left, strict=True):
-                    supply.setdefault(name, {})[position] = rest
+                for name, amount, remainder in zip(names, amounts, available, strict=True):
+                    supply.setdefault(name, {})[position] = remainder
                     needs.setdefault(name, []).append(amount)
             for name, amounts_of_all in needs.items():
                 # A device without the capacity would need none of it.
                 if len(amounts_of_all) == units.bit_count():
-                    wanted[name] = wanted.get(name, 0) + min(amounts_of_all) * option.count
-        return all(amount <= sum(supply[name].values()) for name, amount in wanted.items())
+                    demand[name] = demand.get(name, 0) + min(amounts_of_all) * option.count
+        return all(amount <= sum(supply[name].values()) for name, amount in demand.items())
 
     def _prune(self, claim: int) -> None:
         """Drop the candidates whose value in a match constraint not all requests can agree on."""
@@ -186,13 +192,13 @@ class Outlook:
         changed = False
         for option, check in covered:
             if self.quiet[option.level]:
-                kept = self.candidates[option] & check.holding(agreed)
-                changed = changed or kept != self.candidates[option]
-                self.candidates[option] = kept
+                agreeing = self.candidates[option] & check.holding(agreed)
+                changed = changed or agreeing != self.candidates[option]
+                self.candidates[option] = agreeing
         return changed
 
     def _can_agree(self, number: int, element: int, depths: list[int]) -> bool:
-        """Whether all requests of a claim could have this element of an attribute in common."""
+        """Return True if all requests of a claim could share this element of an attribute."""
         demands: list[matching.Demand] = []
         for depth in depths:
             level = self.problem.levels[depth]
@@ -214,15 +220,15 @@ class Outlook:
                 demands.append((supplies[0], only.count))
         return matching.can_serve(demands)
 
-    def _in_common(self, option: problems.Option, units: int, chosen: tuple[int, ...]) -> int:
+    def _agreeing(self, option: problems.Option, units: int, constraint_state: tuple[int, ...]) -> int:
         for check in option.checks:
-            common = chosen[check.number]
+            common = constraint_state[check.number]
             if not check.distinct and common != attributes.ALL_ELEMENTS:
                 units &= check.holding(common)
         return units
 
     def _is_countable(self, option: problems.Option) -> bool:
-        """Whether the option takes devices away from others, one each time."""
+        """Return True if every device that the option takes is lost to other options."""
         return not option.way.admin_access and not self.candidates[option] & self.problem.shared
 
     def _demand(self, level: problems.Level) -> matching.Demand | None:
@@ -234,7 +240,7 @@ class Outlook:
         return units, min(option.count for option in level.options)
 
     def _later_demands(self) -> list[list[matching.Demand]]:
-        """For each level, and for the end: the demands of it and of all levels after it, equal ones added up."""
+        """Return, for each level and for the end, the merged demands of this and all later levels."""
         later: list[list[matching.Demand]] = [[]]
         total: dict[int, int] = {}
         for demand in reversed(self._demands):

@@ -1,4 +1,4 @@
-"""Partitions: what is left of devices that draw from the same counters, and what giving one of them away costs.
+"""Partitions: devices that draw from the same counters, and the partitions that each allocation costs.
 
 A device that draws nothing from counters is a whole of its own. One that does has a size: its share of the counter
 sets that it draws from. A partition is lost when a counter that it draws from no longer has enough, or a device of
@@ -19,7 +19,7 @@ _SIZES: Final = "sizes of partitions"
 
 
 def sizes(block: pool.Block) -> Sequence[Fraction]:
-    """How much of the counter sets that it draws from each device takes, all their counters together."""
+    """Return each device's share of all counters in the counter sets that it draws from."""
     remembered: Sequence[Fraction] | None = block.cache.get(_SIZES)
     if remembered is None:
         remembered = [_size(block, place) for place in range(len(block.devices))]
@@ -38,49 +38,49 @@ def _size(block: pool.Block, place: int) -> Fraction:
 
 
 def free(block: pool.Block, state: allocated.AllocatedState) -> int:
-    """The devices of a block that can be given away by themselves: not taken, and their counters have enough left.
+    """Return the devices of a block that can be allocated now: not taken, with enough counters left.
 
-    A device that may be shared is free as long as nobody consumes of it.
+    A shareable device is free as long as no claim consumes any of it.
     """
-    places = block.everything & ~state.taken(block) & ~state.in_part(block)
+    places = block.everything & ~state.taken(block) & ~state.partly_used(block)
     if block.counters is None:
         return places
-    left, groups = state.counters_left(block), state.groups_left(block)
-    return sum(1 << place for place in views.positions(places) if _has_enough(block, place, left, groups))
+    available, groups = state.counters_left(block), state.groups_left(block)
+    return sum(1 << place for place in views.positions(places) if _has_enough(block, place, available, groups))
 
 
 def losses(block: pool.Block, state: allocated.AllocatedState) -> list[tuple[Fraction, ...]]:
-    """For every device, the sizes of the others that are lost once it is given away, the largest first."""
+    """Return, for every device, the sizes of the partitions that its allocation costs, the largest first."""
     table = block.counters
     if table is None:
         return [()] * len(block.devices)
     vacant, all_sizes = free(block, state), sizes(block)
-    left, groups = state.counters_left(block), state.groups_left(block)
+    available, groups = state.counters_left(block), state.groups_left(block)
     drawing: dict[int, int] = {}
     for place in views.positions(vacant):
         for entry, _ in table.draws[place]:
             drawing[entry] = drawing.get(entry, 0) | 1 << place
     result: list[tuple[Fraction, ...]] = []
     for place, draws in enumerate(table.draws):
-        left_then, groups_then = list(left), list(groups)
+        left_then, groups_then = list(available), list(groups)
         concerned = 0
         for entry, amount in draws:
             left_then[entry] -= amount
             concerned |= drawing.get(entry, 0)
         for entry, bits in table.bonds[place]:
             groups_then[entry] &= bits
-        gone = [
-            all_sizes[other]
-            for other in views.positions(concerned & ~(1 << place))
-            if not _has_enough(block, other, left_then, groups_then)
+        lost_sizes = [
+            all_sizes[neighbour]
+            for neighbour in views.positions(concerned & ~(1 << place))
+            if not _has_enough(block, neighbour, left_then, groups_then)
         ]
-        result.append(tuple(sorted(gone, reverse=True)))
+        result.append(tuple(sorted(lost_sizes, reverse=True)))
     return result
 
 
-def _has_enough(block: pool.Block, place: int, left: Sequence[int], groups: Sequence[int]) -> bool:
+def _has_enough(block: pool.Block, place: int, available: Sequence[int], groups: Sequence[int]) -> bool:
     table = block.counters
     assert table is not None, "only devices with counters are asked"
-    return all(left[entry] >= amount for entry, amount in table.draws[place]) and all(
+    return all(available[entry] >= amount for entry, amount in table.draws[place]) and all(
         groups[entry] & bits for entry, bits in table.bonds[place]
     )

@@ -1,4 +1,4 @@
-"""Placement: which nodes a slice or a device is for, and whether a given node is one of them.
+"""Placement: the nodes that a slice or a device is for.
 
 Called when the pools of a node are gathered and, for slices that leave the choice to their devices, when devices are
 screened. Refused: node selectors that do not compile, with upstream's message.
@@ -17,7 +17,7 @@ from drachma.values import nodes
 
 
 class Node(msgspec.Struct, frozen=True):
-    """What the allocator reads of a node."""
+    """Fields of a node that the allocator reads."""
 
     name: str
     labels: Mapping[str, str] = struct.ABSENT_MAP
@@ -25,12 +25,12 @@ class Node(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, node: nodeapi.Node, *, declared_features: tuple[str, ...] = ()) -> Node:
-        """The view of an API node; its declared features are given apart."""
+        """Return the allocator's view of a node. Its declared features are passed separately."""
         return cls(node.metadata.name, node.metadata.labels, declared_features)
 
 
 class Placement:
-    """Where a slice or a device can be used: a node by name, all nodes, nodes selected, or nothing that is known."""
+    """Nodes on which a slice or a device can be used: one by name, all, selected ones, or unknown."""
 
     __slots__ = ("_everywhere", "_matcher", "_node_name", "_problem", "known")
 
@@ -46,10 +46,10 @@ class Placement:
             try:
                 self._matcher = nodes.NodeSelectorMatcher.compile(map(_term, selector.node_selector_terms))
             except errors.InvalidValueError as error:
-                self._problem = f"failed to parse node selector {_shown(selector)}: {error}"
+                self._problem = f"failed to parse node selector {_format_selector(selector)}: {error}"
 
     def covers(self, node: Node) -> bool:
-        """Whether the node is meant; AllocationError where the node selector does not compile."""
+        """Return True if the node is included. Raises AllocationError if the node selector does not compile."""
         if self._node_name:
             return self._node_name == node.name
         if self._everywhere:
@@ -68,19 +68,19 @@ def _expression(requirement: nodeselector.NodeSelectorRequirement) -> nodes.Expr
     return nodes.Expression(requirement.key, requirement.operator, values)
 
 
-def _shown(selector: nodeselector.NodeSelector) -> str:
-    """The Go form of a selector, which upstream puts into its message."""
+def _format_selector(selector: nodeselector.NodeSelector) -> str:
+    """Return a selector in Go's notation, which upstream puts into its message."""
     terms = "".join(
-        f"NodeSelectorTerm{{MatchExpressions:{_shown_requirements(term.match_expressions)},"
-        f"MatchFields:{_shown_requirements(term.match_fields)},}},"
+        f"NodeSelectorTerm{{MatchExpressions:{_format_requirements(term.match_expressions)},"
+        f"MatchFields:{_format_requirements(term.match_fields)},}},"
         for term in selector.node_selector_terms
     )
     return f"&NodeSelector{{NodeSelectorTerms:[]NodeSelectorTerm{{{terms}}},}}"
 
 
-def _shown_requirements(requirements: tuple[nodeselector.NodeSelectorRequirement, ...]) -> str:
-    shown = "".join(
+def _format_requirements(requirements: tuple[nodeselector.NodeSelectorRequirement, ...]) -> str:
+    texts = "".join(
         f"NodeSelectorRequirement{{Key:{entry.key},Operator:{entry.operator},Values:[{' '.join(entry.values)}],}},"
         for entry in requirements
     )
-    return f"[]NodeSelectorRequirement{{{shown}}}"
+    return f"[]NodeSelectorRequirement{{{texts}}}"

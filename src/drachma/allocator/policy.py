@@ -36,11 +36,11 @@ class Policy(enum.Enum):
     FIRST_FIT = "first-fit"
     """As upstream does."""
     PACK = "pack"
-    """What is used most comes first."""
+    """Most used devices first."""
     SPREAD = "spread"
-    """What is used least comes first."""
+    """Least used devices first."""
     WHOLE_PARTITIONS = "whole-partitions"
-    """What leaves the largest partitions whole comes first."""
+    """Devices first that leave the largest partitions whole."""
 
 
 class OneDomain(NamedTuple):
@@ -52,31 +52,34 @@ class OneDomain(NamedTuple):
 Preference: TypeAlias = Policy | OneDomain
 
 
-def arranged(shown: views.View, state: allocated.AllocatedState, policy: Preference, *, wanted: int = 1) -> views.View:
-    """The view in the order of a policy, for so many devices.
+def arrange_view(
+    view: views.View, state: allocated.AllocatedState, policy: Preference, *, count: int = 1
+) -> views.View:
+    """Return the view in the order of a policy, for a number of devices.
 
     Costs a look at every device, so it is not for the default policy.
     """
     if policy is Policy.FIRST_FIT:
-        return shown
+        return view
     if isinstance(policy, OneDomain):
-        return ArrangedView(shown, _by_domain(shown, state, policy.attribute, wanted=wanted))
+        return ArrangedView(view, _domain_order(view, state, policy.attribute, count=count))
     if policy is Policy.WHOLE_PARTITIONS:
-        losses = [loss for block in shown.blocks for loss in partitions.losses(block, state)]
-        return ArrangedView(shown, sorted(range(len(losses)), key=losses.__getitem__))
+        losses = [loss for block in view.blocks for loss in partitions.losses(block, state)]
+        return ArrangedView(view, sorted(range(len(losses)), key=losses.__getitem__))
     uses: list[tuple[Fraction, ...]] = []
-    for block in shown.blocks:
-        taken = _taken(block, state)
-        left = state.counters_left(block) if block.counters is not None else ()
+    for block in view.blocks:
+        used_share = _taken(block, state)
+        available = state.counters_left(block) if block.counters is not None else ()
         uses += (
-            (taken, _drawn(block, place, left), _consumed(block, place, state)) for place in range(len(block.devices))
+            (used_share, _drawn(block, place, available), _consumed(block, place, state))
+            for place in range(len(block.devices))
         )
     order = sorted(range(len(uses)), key=uses.__getitem__, reverse=policy is Policy.PACK)
-    return ArrangedView(shown, order)
+    return ArrangedView(view, order)
 
 
-def wanted(claims: Iterable[resourceclaim.ResourceClaim]) -> int:
-    """How many devices claims ask for, by their first alternatives; requests for all devices do not count."""
+def count_devices(claims: Iterable[resourceclaim.ResourceClaim]) -> int:
+    """Return the number of devices that claims request by their first alternatives, without requests for all."""
     return sum(
         entry.count or 1
         for claim in claims
@@ -90,17 +93,17 @@ def rank(
     policy: Preference,
     results: Iterable[resourceclaim.AllocationResult],
     *,
-    shown: views.View,
+    view: views.View,
     state: allocated.AllocatedState,
 ) -> int:
-    """How well a policy likes what was found, from 0 to :data:`BEST`; the state is the one before it is taken."""
+    """Rate an allocation from 0 to :data:`BEST` by a policy; the state is the one before the allocation."""
     if policy is Policy.FIRST_FIT:
         return 0
     devices = [result for allocation in results for result in allocation.devices.results]
     places = [
         (block, block.index[each.device])
         for each in devices
-        for block in shown.blocks
+        for block in view.blocks
         if block.pool_id == (each.driver, each.pool) and each.device in block.index
     ]
     if not places:
@@ -110,8 +113,8 @@ def rank(
             worst = max(partitions.losses(block, state)[place] for block, place in places)
             return int(BEST * (1 - worst[0])) if worst else BEST
         case OneDomain(attribute=attribute):
-            column = shown.column(attribute, lists=True)
-            offsets = dict(zip(map(id, shown.blocks), shown.offsets, strict=True))
+            column = view.column(attribute, lists=True)
+            offsets = dict(zip(map(id, view.blocks), view.offsets, strict=True))
             return BEST // len({column.bits[offsets[id(block)] + place] for block, place in places})
         case _:
             used = sum(max(_taken(block, state), _part(block, place, state)) for block, place in places) / len(places)
@@ -139,65 +142,65 @@ class ArrangedView(views.View):
 
     @property
     def natural(self) -> views.View:
-        """The same devices in upstream's order."""
+        """View of the same devices in upstream's order."""
         return self._base
 
     def arrange(self, mask: int) -> int:
-        """A set of devices in upstream's order, in the order of this view."""
-        found = 0
+        """Convert a set of devices from upstream's order to the order of this view."""
+        arranged_mask = 0
         for natural in views.positions(mask):
-            found |= 1 << self._places[natural]
-        return found
+            arranged_mask |= 1 << self._places[natural]
+        return arranged_mask
 
     def locate(self, position: int) -> tuple[pool.Block, int]:
-        """The block of a device and its place there."""
+        """Return the block of a device, and its index there."""
         return self._base.locate(self._order[position])
 
     def column(self, name: str, *, lists: bool) -> views.AttributeColumn:
-        """The values of an attribute, by its full name, of all devices."""
+        """Return the values of an attribute, by its full name, for all devices."""
         key = (name, lists)
         if key not in self._columns:
             self._columns[key] = self._base.column(name, lists=lists).arranged(self._order, self.arrange)
         return self._columns[key]
 
 
-def _by_domain(shown: views.View, state: allocated.AllocatedState, attribute: str, *, wanted: int) -> list[int]:
-    """Positions domain by domain: those with enough free devices first, the smallest of them before all others."""
-    values = shown.column(attribute, lists=True).bits
+def _domain_order(view: views.View, state: allocated.AllocatedState, attribute: str, *, count: int) -> list[int]:
+    """Return positions by domain: the smallest domain with enough free devices first."""
+    values = view.column(attribute, lists=True).bits
     vacant: Counter[int] = Counter()
-    for block, offset in zip(shown.blocks, shown.offsets, strict=True):
+    for block, offset in zip(view.blocks, view.offsets, strict=True):
         vacant.update(values[offset + place] for place in views.positions(partitions.free(block, state)))
 
     def order(position: int) -> tuple[bool, int, int]:
         value = values[position]
         number = vacant[value]
         # Devices without the attribute are in no domain.
-        is_enough = bool(value) and number >= wanted
+        is_enough = bool(value) and number >= count
         return not is_enough, number if is_enough else -number, value
 
     return sorted(range(len(values)), key=order)
 
 
 def _taken(block: pool.Block, state: allocated.AllocatedState) -> Fraction:
-    """How many of a block's devices are taken."""
+    """Return the share of a block's devices that is taken."""
     return Fraction(state.taken(block).bit_count(), max(len(block.devices), 1))
 
 
 def _part(block: pool.Block, place: int, state: allocated.AllocatedState) -> Fraction:
-    """How much of a device, or of what it is a part of, is in use."""
-    left = state.counters_left(block) if block.counters is not None else ()
-    return max(_drawn(block, place, left), _consumed(block, place, state))
+    """Return the share of a device, or of its parent, that is in use."""
+    available = state.counters_left(block) if block.counters is not None else ()
+    return max(_drawn(block, place, available), _consumed(block, place, state))
 
 
-def _drawn(block: pool.Block, place: int, left: tuple[int, ...]) -> Fraction:
-    """How far the counters are exhausted that a device draws from."""
+def _drawn(block: pool.Block, place: int, available: tuple[int, ...]) -> Fraction:
+    """Return the largest used share of the counters that a device draws from."""
     if block.counters is None:
         return Fraction(0)
     limits = block.counters.limits
-    used = [1 - Fraction(left[entry], limits[entry]) for entry, _ in block.counters.draws[place] if limits[entry]]
+    used = [1 - Fraction(available[entry], limits[entry]) for entry, _ in block.counters.draws[place] if limits[entry]]
     return max(used, default=Fraction(0))
 
 
 def _consumed(block: pool.Block, place: int, state: allocated.AllocatedState) -> Fraction:
-    """How far the capacities of a device are consumed."""
+    """Return the largest consumed share of a device's capacities."""
     return capacity.consumed_share(block.devices[place], state.consumed(block.device_id(place)))

@@ -41,7 +41,7 @@ class SliceRecord:
 
     @property
     def node_name(self) -> str:
-        """The one node that the slice is for, or an empty text."""
+        """Name of the only node that the slice is for, or an empty text."""
         return self.spec.node_name or ""
 
 
@@ -79,14 +79,14 @@ class Block:
         """``targeting`` are the slices for the node, ``elsewhere`` the rest of the pool where that matters."""
         self.pool_id = pool_id
         self.cache: dict[Any, Any] = {}
-        """What other modules computed for this block, by keys of their own."""
+        """Values that other modules computed for this block, by keys of their own."""
         ordered = sorted(targeting, key=lambda record: record.name)
-        others = list(elsewhere)
+        elsewhere_records = list(elsewhere)
         counter_slices: list[SliceRecord] = []
         if partitionable:
-            counter_slices = [record for record in (*ordered, *others) if record.spec.shared_counters]
+            counter_slices = [record for record in (*ordered, *elsewhere_records) if record.spec.shared_counters]
             ordered = [record for record in ordered if not record.spec.shared_counters]
-            others = [record for record in others if not record.spec.shared_counters]
+            elsewhere_records = [record for record in elsewhere_records if not record.spec.shared_counters]
         self.owners: tuple[SliceRecord, ...] = tuple(record for record in ordered for _ in record.spec.devices)
         self.devices: tuple[resourceslice.Device, ...] = tuple(
             device for record in ordered for device in record.spec.devices
@@ -98,7 +98,7 @@ class Block:
                 self.counters = counters.CounterTable(
                     (record.slice for record in counter_slices),
                     self.devices,
-                    elsewhere=(device for record in others for device in record.spec.devices),
+                    elsewhere=(device for record in elsewhere_records for device in record.spec.devices),
                 )
             except counters.InvalidCountersError as error:
                 self.invalid = str(error)
@@ -107,11 +107,11 @@ class Block:
         self._survey()
 
     def _duplicate_name(self) -> str:
-        seen: set[str] = set()
+        names: set[str] = set()
         for device in self.devices:
-            if device.name in seen:
+            if device.name in names:
                 return f"duplicate device name {device.name}"
-            seen.add(device.name)
+            names.add(device.name)
         return ""
 
     def _survey(self) -> None:
@@ -147,11 +147,11 @@ class Block:
         self.cache[key] = value
 
     def placement_of(self, place: int) -> placement.Placement:
-        """Where a device of a slice with per-device node selection can be used."""
+        """Return the placement of a device in a slice with per-device node selection."""
         owner = self.owners[place]
         # Devices of a slice are neighbours in the block.
         return owner.device_placements[place - self.owners.index(owner)]
 
     def device_id(self, place: int) -> identity.DeviceID:
-        """The identity of a device."""
+        """Return the identity of a device."""
         return identity.DeviceID(self.pool_id.driver, self.pool_id.pool, self.devices[place].name)

@@ -1,4 +1,4 @@
-"""Problem: what one search has to decide, laid out for it: levels of options over the positions of a view.
+"""Problem: the decisions of one search, as levels of options over the positions of a view.
 
 Every request of every claim is a level, in upstream's order; every way to satisfy it is an option. Building a problem
 is also where requests are checked and ``All`` is resolved, in upstream's order, because that decides which error is
@@ -55,9 +55,9 @@ class Option:
         self.number = 0
         """Which of the level's options it is."""
         self.candidates = screen.candidates
-        """What may be allocated, as far as that can be told before searching."""
+        """Devices that may be allocated, as far as that is known before the search."""
         self.errors = screen.errors
-        """What ends the search when it is looked at."""
+        """Devices that end the search with an error."""
         self.count = way.count
         self.listed: tuple[int, ...] | None = None
         """With ``All``: every device wanted, candidate or not."""
@@ -71,7 +71,7 @@ class Option:
 
     @property
     def is_tame(self) -> bool:
-        """Whether looking at its devices cannot end the search with an error."""
+        """True if its devices cannot end the search with an error."""
         return not self.errors and not any(check.failing for check in self.checks)
 
 
@@ -84,7 +84,7 @@ class Level(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """Where a problem comes from."""
+    """Cluster state that a problem is built from."""
 
     classes: deviceclasses.Classes
     state: allocated.AllocatedState
@@ -113,57 +113,57 @@ class Problem:
         "view",
     )
 
-    def __init__(self, shown: views.View, wanted: tuple[claims.Claim, ...], setting: Setting) -> None:
+    def __init__(self, view: views.View, compiled_claims: tuple[claims.Claim, ...], setting: Setting) -> None:
         """Raises AllocationError for what upstream refuses before it searches."""
-        self.view = shown
-        self.claims = wanted
+        self.view = view
+        self.claims = compiled_claims
         self._setting = setting
         self._rooms: dict[tuple[screening.RequestShape, int], tuple[Amounts, Amounts]] = {}
         features = setting.screener.features
-        self.shared = shown.shared if features.consumable_capacity else 0
+        self.shared = view.shared if features.consumable_capacity else 0
         """Devices that several requests may have a share of."""
-        taken = in_part = 0
-        for block, offset in zip(shown.blocks, shown.offsets, strict=True):
-            taken |= setting.state.taken(block) << offset
-            in_part |= setting.state.in_part(block) << offset
-        self.taken = shown.arrange(taken)
-        """Devices that somebody holds exclusively."""
-        self._in_part = shown.arrange(in_part)
+        exclusive = in_part = 0
+        for block, offset in zip(view.blocks, view.offsets, strict=True):
+            exclusive |= setting.state.taken(block) << offset
+            in_part |= setting.state.partly_used(block) << offset
+        self.taken = view.arrange(exclusive)
+        """Devices that claims hold exclusively."""
+        self._in_part = view.arrange(in_part)
         self.has_admin_access = False
         levels: list[Level] = []
-        for number, claim in enumerate(wanted):
+        for number, claim in enumerate(compiled_claims):
             levels += self._levels(claim, number)
         self.levels = tuple(levels)
-        self.starts = [claim.start for claim in wanted]
-        """For each claim, what its constraints hold before the first device."""
+        self.starts = [claim.start for claim in compiled_claims]
+        """Constraint state of each claim before its first device."""
         self.left: Amounts = ()
-        """What is left of all counters that candidates draw from."""
+        """Remaining amounts of all counters that candidates draw from."""
         self.counters: list[tuple[str, ...]] = []
-        """Which counters these are: driver, pool, counter set and name."""
+        """Names of the counters in ``left``: driver, pool, counter set and counter."""
         self.draws: dict[int, counters.Draws] = {}
-        """What candidates draw from ``left``."""
+        """Draws of candidates from ``left``, by position."""
         self.groups: Amounts = ()
         self.bonds: dict[int, counters.Bonds] = {}
-        if features.partitionable_devices and shown.consuming:
+        if features.partitionable_devices and view.consuming:
             self._take_in_counters()
         for depth, level in enumerate(self.levels):
             for number, option in enumerate(level.options):
                 option.level, option.number = depth, number
                 if option.candidates & self._in_part and features.consumable_capacity:
                     self._take_in_capacity(option)
-                constraints = wanted[option.claim].constraints
+                constraints = compiled_claims[option.claim].constraints
                 if constraints:
                     option.checks = constraint.checks(
                         constraints,
                         option.way,
-                        shown=shown,
+                        view=view,
                         among=option.candidates,
                         screener=setting.screener,
-                        spent=setting.spent,
+                        budget=setting.spent,
                     )
 
     def failure(self, option: Option, position: int) -> errors.AllocationError:
-        """The error of a device that is among the option's errors."""
+        """Return the error of a device that is among the option's errors."""
         return screening.failure(
             option.shape,
             self.view,
@@ -173,45 +173,45 @@ class Problem:
             device=str(self.view.device_id(position)),
         )
 
-    def extend(self, option: Option, position: int, chosen: tuple[int, ...]) -> tuple[int, ...] | None:
-        """What constraints hold with one more device; None if it breaks one.
+    def extend(self, option: Option, position: int, constraint_state: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Return the constraint state with one more device, or None if the device breaks a constraint.
 
         Raises AllocationError where a derived attribute of the device cannot be computed.
         """
-        extended = list(chosen)
+        extended = list(constraint_state)
         for check in option.checks:
             if check.failing >> position & 1:
                 raise check.failure(self.view, position)
-            held = check.extend(extended[check.number], position)
-            if held is None:
+            elements = check.extend(extended[check.number], position)
+            if elements is None:
                 return None
-            extended[check.number] = held
+            extended[check.number] = elements
         return tuple(extended)
 
     def room(self, option: Option, position: int) -> tuple[Amounts, Amounts]:
-        """For a device: what the option takes of each capacity, and how much of it is left."""
+        """Return what the option takes of each capacity of a device, and what is left of it."""
         key = (option.shape, position)
-        found = self._rooms.get(key)
-        if found is None:
+        room = self._rooms.get(key)
+        if room is None:
             device = self.view.device(position)
             amounts = option.shape.amounts(device) or {}
             consumed = self._setting.state.consumed(self.view.device_id(position))
-            left = tuple(
+            available = tuple(
                 capacity.value_of(device.capacity[name]).nanos - (consumed[name].nanos if name in consumed else 0)
                 for name in amounts
             )
-            found = self._rooms[key] = (tuple(amount.nanos for amount in amounts.values()), left)
-        return found
+            room = self._rooms[key] = (tuple(amount.nanos for amount in amounts.values()), available)
+        return room
 
     def _levels(self, claim: claims.Claim, number: int) -> list[Level]:
-        found: list[Level] = []
+        levels: list[Level] = []
         least = 0
         for request in claim.requests:
             if request.problem:
                 raise errors.AllocationError(request.problem)
             options = tuple(self._option(way, claim, number) for way in request.alternatives)
             least += min(option.count for option in options)
-            found.append(Level(number, options, request.first_available))
+            levels.append(Level(number, options, request.first_available))
         if least > claims.MAX_RESULTS:
             raise errors.AllocationError(
                 f"claim {claim.label}: number of requested devices {least} "
@@ -219,27 +219,27 @@ class Problem:
             )
         if claim.late_problem:
             raise errors.AllocationError(claim.late_problem)
-        return found
+        return levels
 
     def _option(self, way: claims.Alternative, claim: claims.Claim, number: int) -> Option:
         if way.problem:
             raise errors.AllocationError(way.problem)
         classes = self._setting.classes
-        found = classes.get(way.class_name)
-        if found is None:
+        device_class = classes.get(way.class_name)
+        if device_class is None:
             raise errors.AllocationError(
                 f"claim {claim.label}, request {way.name}: could not retrieve device class {way.class_name}: "
                 f"{classes.missing(way.class_name)}"
             )
         if way.late_problem:
             raise errors.AllocationError(way.late_problem)
-        shape = way.shape(found, self._setting.screener)
+        shape = way.shape(device_class, self._setting.screener)
         screen = shape.screen(self.view, self._setting.spent)
         if way.everything:
             self._check_all(way, claim, shape=shape)
         if way.admin_access:
             self.has_admin_access = True
-        return Option(way, found, shape=shape, screen=screen, claim=number)
+        return Option(way, device_class, shape=shape, screen=screen, claim=number)
 
     def _check_all(self, way: claims.Alternative, claim: claims.Claim, *, shape: screening.RequestShape) -> None:
         """Refuse ``All`` where some pool is not to be trusted (KEP-4381), or a device cannot be looked at."""
@@ -265,18 +265,18 @@ class Problem:
             offset += len(block.devices)
 
     def _take_in_counters(self) -> None:
-        wanted = 0
+        candidates = 0
         for level in self.levels:
             for option in level.options:
-                wanted |= option.candidates
+                candidates |= option.candidates
         state = self._setting.state
-        left: list[int] = []
+        amounts: list[int] = []
         groups: list[int] = []
         # Where a pool's counters and groups start in the lists; nowhere if nothing may be drawn from it.
         starts: dict[pool.Block, tuple[int, int] | None] = {}
         blocked = 0
         # A further share of a device that is in use draws nothing more.
-        for position in views.positions(wanted & self.view.consuming & ~(self._in_part & self.shared)):
+        for position in views.positions(candidates & self.view.consuming & ~(self._in_part & self.shared)):
             block, place = self.view.locate(position)
             if block.counters is None:
                 continue
@@ -286,8 +286,8 @@ class Problem:
                 starts[block] = None
                 # Where too much is allocated already, upstream rejects whatever draws from the pool.
                 if min(available, default=0) >= 0:
-                    starts[block] = len(left), len(groups)
-                    left += available
+                    starts[block] = len(amounts), len(groups)
+                    amounts += available
                     self.counters += ((*block.pool_id, *names) for names in block.counters.names)
                     groups += state.groups_left(block) if grouped else ()
             start = starts[block]
@@ -297,7 +297,7 @@ class Problem:
             self.draws[position] = tuple((entry + start[0], amount) for entry, amount in block.counters.draws[place])
             if grouped:
                 self.bonds[position] = tuple((entry + start[1], bits) for entry, bits in block.counters.bonds[place])
-        self.left = tuple(left)
+        self.left = tuple(amounts)
         self.groups = tuple(groups)
         for level in self.levels:
             for option in level.options:
@@ -305,8 +305,8 @@ class Problem:
 
     def _take_in_capacity(self, option: Option) -> None:
         for position in views.positions(option.candidates & self._in_part):
-            amounts, left = self.room(option, position)
-            if any(amount > rest for amount, rest in zip(amounts, left, strict=True)):
+            amounts, available = self.room(option, position)
+            if any(amount > remainder for amount, remainder in zip(amounts, available, strict=True)):
                 if option.listed is None:
                     option.candidates &= ~(1 << position)
                 else:

@@ -1,4 +1,4 @@
-"""Projection: what an expression can see of a device, as a key under which its verdict is remembered.
+"""Projection: the parts of a device that an expression reads, as a key of the cached verdict.
 
 Called by the verdicts of selectors, once per selector and driver; the functions made here run once per device.
 """
@@ -18,7 +18,7 @@ Projection = Callable[[resourceslice.Device], Hashable]
 
 
 def of(reads: frozenset[Path] | None, *, driver: str) -> Projection:
-    """A function that gives equal answers for devices of a driver that agree on all that is read."""
+    """Return a function that is equal for devices of a driver with equal values of all that is read."""
     if reads is None:
         return lambda device: (driver, _attributes(device, None), _capacities(device, None), _shareable(device))
     attributes, attribute_domains = _names(reads, "attributes", driver=driver)
@@ -43,7 +43,7 @@ def of(reads: frozenset[Path] | None, *, driver: str) -> Projection:
 
 
 def _names(reads: frozenset[Path], kind: str, *, driver: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The keys under which what is read can stand in a device, and the domains that are read as a whole."""
+    """Return the keys of a device that are read, and the domains that are read as a whole."""
     names: list[str] = []
     domains: set[str] = set()
     for path in sorted(reads):
@@ -92,7 +92,7 @@ def _domain(name: str, driver: str) -> str:
 
 
 def _amount(capacity: resourceslice.DeviceCapacity | None) -> Hashable:
-    """An amount with its spelling, which expressions can see."""
+    """Return an amount with its spelling, which expressions can read."""
     return None if capacity is None or capacity.value is None else (capacity.value.nanos, capacity.value.text)
 
 

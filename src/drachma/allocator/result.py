@@ -1,4 +1,4 @@
-"""Results: what a solution means for each claim, in the form that a claim's status has.
+"""Results: the allocation results of a solution, as the status of each claim has them.
 
 Called once per successful allocation. Refused: slices with a node selector of several terms, as upstream does.
 """
@@ -30,7 +30,7 @@ def build(
     features: gates.Features,
     share_ids: Callable[[], str],
 ) -> tuple[resourceclaim.AllocationResult, ...]:
-    """One result for each claim of the problem."""
+    """Return one result for each claim of the problem."""
     results: list[resourceclaim.AllocationResult] = []
     for number, claim in enumerate(problem.claims):
         picks = [pick for pick in solution.picks if pick.option.claim == number]
@@ -80,20 +80,20 @@ def configuration(
         return ()
     entries = [
         resourceclaim.DeviceAllocationConfiguration(source=_FROM_CLASS, requests=names, opaque=config.opaque)
-        for option, names in _by_class(options)
+        for option, names in _class_options(options)
         for config in option.found_class.spec.config
     ]
-    chosen = {name for option in options for name in (option.way.request_name, option.way.full_name)}
+    names = {name for option in options for name in (option.way.request_name, option.way.full_name)}
     entries += [
         resourceclaim.DeviceAllocationConfiguration(source=_FROM_CLAIM, requests=config.requests, opaque=config.opaque)
         for config in claim.config
-        if not config.requests or not chosen.isdisjoint(config.requests)
+        if not config.requests or not names.isdisjoint(config.requests)
     ]
-    return tuple(_without_needless_names(entry, options) for entry in entries)
+    return tuple(_drop_needless_names(entry, options) for entry in entries)
 
 
-def _by_class(options: list[problems.Option]) -> Iterable[tuple[problems.Option, tuple[str, ...]]]:
-    """For each class an option that has it, and the names of all that do."""
+def _class_options(options: list[problems.Option]) -> Iterable[tuple[problems.Option, tuple[str, ...]]]:
+    """Return, for each class, an option of it and the names of all its options."""
     first: dict[str, problems.Option] = {}
     names: dict[str, list[str]] = {}
     for option in options:
@@ -103,27 +103,27 @@ def _by_class(options: list[problems.Option]) -> Iterable[tuple[problems.Option,
     return [(option, tuple(names[name])) for name, option in first.items()]
 
 
-def _without_needless_names(
+def _drop_needless_names(
     entry: resourceclaim.DeviceAllocationConfiguration, options: list[problems.Option]
 ) -> resourceclaim.DeviceAllocationConfiguration:
-    """What names all requests names none: that means all."""
+    """Remove the request names from configuration that applies to all requests."""
     names = entry.requests
     if names and all(option.way.request_name in names or option.way.full_name in names for option in options):
         return resourceclaim.DeviceAllocationConfiguration(source=entry.source, opaque=entry.opaque)
     return entry
 
 
-def _node_selector(shown: views.View, claim: claims.Claim, positions: list[int]) -> nodeselector.NodeSelector | None:
-    """Where the devices can be used together; None where that is everywhere."""
+def _node_selector(view: views.View, claim: claims.Claim, positions: list[int]) -> nodeselector.NodeSelector | None:
+    """Return the selector of nodes on which all devices can be used, or None for all nodes."""
     expressions: list[nodeselector.NodeSelectorRequirement] = []
     fields: list[nodeselector.NodeSelectorRequirement] = []
     for position in positions:
-        block, place = shown.locate(position)
+        block, place = view.locate(position)
         device = block.devices[place]
         spec = block.owners[place].spec
         source = device if spec.per_device_node_selection else spec
         if source.node_name is not None or device.binds_to_node:
-            return _only(shown.node.name)
+            return _only(view.node.name)
         if source.node_selector is None:
             continue
         terms = source.node_selector.node_selector_terms
@@ -148,11 +148,13 @@ def _only(node_name: str) -> nodeselector.NodeSelector:
     return nodeselector.NodeSelector(node_selector_terms=(nodeselector.NodeSelectorTerm(match_fields=(requirement,)),))
 
 
-def _add_new(found: list[nodeselector.NodeSelectorRequirement], more: _Requirements) -> None:
+def _add_new(requirements: list[nodeselector.NodeSelectorRequirement], more: _Requirements) -> None:
     for requirement in more:
         values = set(requirement.values)
         if not any(
-            known.key == requirement.key and known.operator == requirement.operator and set(known.values) == values
-            for known in found
+            existing.key == requirement.key
+            and existing.operator == requirement.operator
+            and set(existing.values) == values
+            for existing in requirements
         ):
-            found.append(requirement)
+            requirements.append(requirement)

@@ -47,7 +47,7 @@ class _Measure:
         return any(amounts[-1] for amounts in self.least.values())
 
     def _cheapest(self, problem: problems.Problem, option: problems.Option, units: int) -> list[int]:
-        """The least that 0, 1, 2 ... devices of an option can draw."""
+        """Return the least that 0, 1, 2 ... devices of an option can draw."""
         if option.listed is not None:
             # Devices come in a fixed order; what is still to come is the end of the list.
             costs = [self._amounts.get(position, 0) for position in reversed(option.listed)]
@@ -61,12 +61,12 @@ class _Measure:
 
 
 class Scarcity:
-    """What a problem draws from counters that cannot satisfy everybody."""
+    """Draws of a problem from counters that cannot serve all of its candidates."""
 
     def __init__(self, problem: problems.Problem, candidates: dict[problems.Option, int]) -> None:
         """``candidates`` is what is worth trying for each option."""
         self.draws = scarce_draws(problem, candidates)
-        """What devices draw from scarce counters."""
+        """Draws of devices from scarce counters, by position."""
         by_counter: dict[int, dict[int, int]] = {}
         for position, entry in self.draws.items():
             for counter, amount in entry:
@@ -83,11 +83,11 @@ class Scarcity:
                 if measure.look_ahead(problem, candidates):
                     self._measures.append(measure)
 
-    def affordable(self, option: problems.Option, left: tuple[int, ...], *, more: int) -> bool:
-        """Whether what is left lasts for ``more`` devices of an option and all levels after it."""
+    def affordable(self, option: problems.Option, available: tuple[int, ...], *, more: int) -> bool:
+        """Return True if the amounts suffice for ``more`` devices of an option and for all later levels."""
         for measure in self._measures:
             needed = measure.least[option][more]
-            if needed and sum([left[counter] * weight for counter, weight in measure.weights]) < needed:
+            if needed and sum([available[counter] * weight for counter, weight in measure.weights]) < needed:
                 return False
         return True
 
@@ -99,13 +99,13 @@ def _mask(positions: Iterable[int]) -> int:
     return mask
 
 
-def _must_draw(problem: problems.Problem, option: problems.Option, others: int) -> bool:
-    """Whether an option cannot do with other devices than those that draw from something."""
-    return option.listed is not None or (not others & problem.shared and others.bit_count() < option.count)
+def _must_draw(problem: problems.Problem, option: problems.Option, undrawn: int) -> bool:
+    """Return True if an option needs a device that draws from a counter."""
+    return option.listed is not None or (not undrawn & problem.shared and undrawn.bit_count() < option.count)
 
 
 def scarce_draws(problem: problems.Problem, options: Iterable[problems.Option]) -> dict[int, counters.Draws]:
-    """What devices draw, without the counters that would last even if everybody drew from them."""
+    """Return the draws of devices, without counters that suffice for all candidates together."""
     if problem.has_admin_access:
         # Then a device can be chosen, and draw, more than once.
         return problem.draws
@@ -126,17 +126,17 @@ def scarce_draws(problem: problems.Problem, options: Iterable[problems.Option]) 
 
 
 def _weights(problem: problems.Problem, scarce: list[int]) -> list[dict[int, int]]:
-    """Which counters to measure together, and with what weights; each counter by itself too."""
+    """Return the groups of counters to measure together with their weights, and each counter alone."""
     by_name: dict[str, list[int]] = {}
     by_set: dict[tuple[str, ...], list[int]] = {}
     for counter in scarce:
         *counter_set, name = problem.counters[counter]
         by_name.setdefault(name, []).append(counter)
         by_set.setdefault(tuple(counter_set), []).append(counter)
-    found = [{counter: 1} for counter in scarce]
-    found += [dict.fromkeys(group, 1) for group in by_name.values() if len(group) > 1]
+    measures = [{counter: 1} for counter in scarce]
+    measures += [dict.fromkeys(group, 1) for group in by_name.values() if len(group) > 1]
     together = [group for group in by_set.values() if len(group) > 1]
     together += [scarce] if len(by_set) > 1 else []
     # Any weights give a bound; these make a used-up counter weigh the same as another.
-    found += [{counter: _SCALE // max(problem.left[counter], 1) for counter in group} for group in together]
-    return found
+    measures += [{counter: _SCALE // max(problem.left[counter], 1) for counter in group} for group in together]
+    return measures

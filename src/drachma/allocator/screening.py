@@ -1,4 +1,4 @@
-"""Screening: which devices of a view a request could be given, looking at each device by itself.
+"""Screening: the devices of a view that a request could be given, each device checked by itself.
 
 A :class:`RequestShape` is all of a request that decides this: selectors of class and request, capacity asked for,
 tolerations. Requests of the same shape, in whatever claim, share one; and a view, or a block shown to many nodes, is
@@ -32,11 +32,11 @@ class Screen(NamedTuple):
     """Sets of devices of a view."""
 
     candidates: int
-    """What could be allocated."""
+    """Devices that could be allocated."""
     selected: int
-    """What is selected and has the capacity; ``All`` wants every one of these, candidate or not."""
+    """Selected devices with enough capacity; ``All`` requests every one of them, candidate or not."""
     errors: int
-    """What cannot be looked at without an error."""
+    """Devices that cannot be checked without an error."""
 
 
 class _BlockScreen(NamedTuple):
@@ -70,16 +70,16 @@ class RequestShape:
         self._features = features
         self._amounts: dict[Hashable, dict[str, quantity.Quantity] | None] = {}
 
-    def screen(self, shown: views.View, spent: budget.Budget) -> Screen:
-        """The devices of a view, screened."""
-        found: Screen | None = shown.cache.get(self)
-        if found is None:
-            if shown.natural is shown:
-                found = self._screen(shown, spent)
+    def screen(self, view: views.View, budget: budget.Budget) -> Screen:
+        """Screen the devices of a view."""
+        screen: Screen | None = view.cache.get(self)
+        if screen is None:
+            if view.natural is view:
+                screen = self._screen(view, budget)
             else:
-                found = Screen(*map(shown.arrange, self.screen(shown.natural, spent)))
-            shown.remember(self, found)
-        return found
+                screen = Screen(*map(view.arrange, self.screen(view.natural, budget)))
+            view.remember(self, screen)
+        return screen
 
     def amounts(self, device: resourceslice.Device) -> dict[str, quantity.Quantity] | None:
         """Return the capacity that the request consumes of a device, None if it does not fit. Raises CapacityError."""
@@ -89,53 +89,53 @@ class RequestShape:
             key = _spelled(device.capacity)
             if key in self._amounts:
                 return self._amounts[key]
-        found = capacity.consumption(
+        amounts = capacity.consumption(
             self.capacity, device.capacity, fractional=self._features.fractional_capacity_range
         )
         if key is not None:
-            self._amounts[key] = found
-        return found
+            self._amounts[key] = amounts
+        return amounts
 
     def fits_empty(self, device: resourceslice.Device) -> bool:
         """Return True if an unused device has the capacity that the request consumes. Raises CapacityError."""
         if self.capacity is None and all(_is_plain(entry) for entry in device.capacity.values()):
             # The request takes all there is.
             return True
-        taken = self.amounts(device)
-        return taken is not None and all(
-            amount <= capacity.value_of(device.capacity[name]) for name, amount in taken.items()
+        amounts = self.amounts(device)
+        return amounts is not None and all(
+            amount <= capacity.value_of(device.capacity[name]) for name, amount in amounts.items()
         )
 
-    def _screen(self, shown: views.View, spent: budget.Budget) -> Screen:
-        selected = failed = fitting = unfit = allowed = 0
-        for block, offset in zip(shown.blocks, shown.offsets, strict=True):
-            part = self._on_block(block, spent)
+    def _screen(self, view: views.View, budget: budget.Budget) -> Screen:
+        selected = failed = fitting = unfit = allocatable = 0
+        for block, offset in zip(view.blocks, view.offsets, strict=True):
+            part = self._block_screen(block, budget)
             selected |= part.selected << offset
             failed |= part.failed << offset
             fitting |= part.fitting << offset
             unfit |= part.unfit << offset
-            allowed |= part.allowed << offset
-        for position in shown.placement_errors:
+            allocatable |= part.allowed << offset
+        for position in view.placement_errors:
             failed |= selected & (1 << position)
-        selected &= ~(shown.misplaced | failed)
+        selected &= ~(view.misplaced | failed)
         failed |= selected & unfit
         selected &= fitting
-        if shown.skipping and not self._may_skip(shown):
-            allowed &= ~shown.skipping
-        return Screen(selected & allowed, selected, failed)
+        if view.skipping and not self._may_skip(view):
+            allocatable &= ~view.skipping
+        return Screen(selected & allocatable, selected, failed)
 
-    def _may_skip(self, shown: views.View) -> bool:
-        declared = Gate.OPTIONAL_NODE_OPERATIONS in shown.node.declared_features
+    def _may_skip(self, view: views.View) -> bool:
+        declared = Gate.OPTIONAL_NODE_OPERATIONS in view.node.declared_features
         return self._features.optional_node_operations and declared
 
-    def _on_block(self, block: pool.Block, spent: budget.Budget) -> _BlockScreen:
-        found: _BlockScreen | None = block.cache.get(self)
-        if found is None:
-            found = self._screen_block(block, spent)
-            block.remember(self, found)
-        return found
+    def _block_screen(self, block: pool.Block, budget: budget.Budget) -> _BlockScreen:
+        screen: _BlockScreen | None = block.cache.get(self)
+        if screen is None:
+            screen = self._screen_block(block, budget)
+            block.remember(self, screen)
+        return screen
 
-    def _screen_block(self, block: pool.Block, spent: budget.Budget) -> _BlockScreen:
+    def _screen_block(self, block: pool.Block, budget: budget.Budget) -> _BlockScreen:
         selected = block.everything
         if not self._features.device_binding:
             selected &= ~block.conditional
@@ -143,18 +143,18 @@ class RequestShape:
         for judge in (*self.class_judges, *self.request_judges):
             if not selected:
                 break
-            yes, errs = judge.on_block(block, spent)
+            yes, errs = judge.judge_block(block, budget)
             failed |= selected & errs
             selected &= yes
         fitting, unfit = self._capacity_masks(block, selected)
-        allowed = block.everything
+        allocatable = block.everything
         if not self._features.partitionable_devices:
-            allowed &= ~block.consuming
+            allocatable &= ~block.consuming
         if self._features.device_taints:
             for place in views.positions(block.tainted & selected):
-                if taints.preventing(block.devices[place].taints, self.tolerations) is not None:
-                    allowed &= ~(1 << place)
-        return _BlockScreen(selected, failed, fitting, unfit, allowed)
+                if taints.first_untolerated(block.devices[place].taints, self.tolerations) is not None:
+                    allocatable &= ~(1 << place)
+        return _BlockScreen(selected, failed, fitting, unfit, allocatable)
 
     def _capacity_masks(self, block: pool.Block, selected: int) -> tuple[int, int]:
         """Return the selected devices with enough capacity, and those whose capacity cannot be computed."""
@@ -183,51 +183,51 @@ class Screener:
 
     def shape(
         self,
-        found: deviceclass.DeviceClass,
+        device_class: deviceclass.DeviceClass,
         selectors: tuple[devices.DeviceSelector, ...],
         *,
         capacity: resourceclaim.CapacityRequirements | None,
         tolerations: tuple[devices.DeviceToleration, ...],
     ) -> RequestShape:
-        """The shape of a request; AllocationError for a class with a selector of a type that is not known."""
-        wanted = None
+        """Return the shape of a request. Raises AllocationError for a class selector of unknown type."""
+        amounts = None
         if capacity is not None:
-            wanted = frozenset((name, amount.nanos, amount.text) for name, amount in capacity.requests.items())
-        key = (found.metadata.name, found.spec.selectors, selectors, wanted, tolerations)
-        known = self._shapes.get(key)
-        if known is None:
-            for number, selector in enumerate(found.spec.selectors):
+            amounts = frozenset((name, amount.nanos, amount.text) for name, amount in capacity.requests.items())
+        key = (device_class.metadata.name, device_class.spec.selectors, selectors, amounts, tolerations)
+        shape = self._shapes.get(key)
+        if shape is None:
+            for number, selector in enumerate(device_class.spec.selectors):
                 if selector.cel is None:
                     raise errors.AllocationError(
-                        f"class {found.metadata.name}: selector #{number}: "
+                        f"class {device_class.metadata.name}: selector #{number}: "
                         "CEL expression empty (unsupported selector type?)"
                     )
             if len(self._shapes) >= _SHAPES_REMEMBERED or self._characters > _CHARACTERS_REMEMBERED:
                 self._shapes.clear()
                 self._judges.clear()
                 self._characters = 0
-            known = self._shapes[key] = RequestShape(
-                str(found.metadata.name),
-                class_judges=self._judges_of(found.spec.selectors),
+            shape = self._shapes[key] = RequestShape(
+                str(device_class.metadata.name),
+                class_judges=self._judges_of(device_class.spec.selectors),
                 request_judges=self._judges_of(selectors),
                 capacity=capacity,
                 tolerations=tolerations,
                 features=self.features,
             )
-        return known
+        return shape
 
     def derivation(self, expression: str) -> expressions.Derivation:
-        """A derived attribute's expression, compiled; CelError where it does not compile."""
-        known = self._derivations.get(expression)
-        if known is None:
+        """Return a derived attribute's compiled expression. Raises CelError."""
+        derivation = self._derivations.get(expression)
+        if derivation is None:
             try:
-                known = self._compiler.derivation(expression)
+                derivation = self._compiler.derivation(expression)
             except errors.CelError as error:
-                known = error
-            self._derivations[expression] = known
-        if isinstance(known, errors.CelError):
-            raise known
-        return known
+                derivation = error
+            self._derivations[expression] = derivation
+        if isinstance(derivation, errors.CelError):
+            raise derivation
+        return derivation
 
     def _judges_of(self, selectors: tuple[devices.DeviceSelector, ...]) -> tuple[expressions.Judge, ...]:
         texts = [str(selector.cel.expression) for selector in selectors if selector.cel is not None]
@@ -239,14 +239,14 @@ class Screener:
 
 
 def failure(
-    shape: RequestShape, shown: views.View, position: int, *, claim: str, request: str, device: str
+    shape: RequestShape, view: views.View, position: int, *, claim: str, request: str, device: str
 ) -> errors.AllocationError:
-    """The error that looking at a device gives, where :attr:`Screen.errors` says that there is one.
+    """Return the error of a device that :attr:`Screen.errors` contains.
 
     ``claim`` and ``request`` name what the device was looked at for; ``device`` is how a message about its capacity
     calls it.
     """
-    block, place = shown.locate(position)
+    block, place = view.locate(position)
     for owner, judges in ((f"class {shape.class_name}", shape.class_judges), (f"claim {claim}", shape.request_judges)):
         for number, judge in enumerate(judges):
             if judge.problem:
@@ -254,17 +254,17 @@ def failure(
             try:
                 judge.verdict(block, place)
             except errors.CelError as error:
-                subject = f"{owner}: selector #{number} on device {shown.device_id(position)}"
-                return errors.AllocationError(f"{subject}: CEL runtime error: {_with_hint(str(error))}")
-    if position in shown.placement_errors:
-        return errors.AllocationError(shown.placement_errors[position])
+                subject = f"{owner}: selector #{number} on device {view.device_id(position)}"
+                return errors.AllocationError(f"{subject}: CEL runtime error: {_add_hint(str(error))}")
+    if position in view.placement_errors:
+        return errors.AllocationError(view.placement_errors[position])
     try:
         shape.fits_empty(block.devices[place])
     except capacity.CapacityError as error:
         return errors.AllocationError(
             f"claim {claim}, request {request}: checking capacity for device {device}: {error}"
         )
-    raise AssertionError(f"device {shown.device_id(position)} was screened as an error, and is none")
+    raise AssertionError(f"device {view.device_id(position)} was screened as an error, and is none")
 
 
 def _is_plain(entry: resourceslice.DeviceCapacity) -> bool:
@@ -272,7 +272,7 @@ def _is_plain(entry: resourceslice.DeviceCapacity) -> bool:
 
 
 def _spelled(capacities: Mapping[str, resourceslice.DeviceCapacity]) -> Hashable:
-    """Capacities as a key; amounts in their spelling, because results repeat it."""
+    """Return capacities as a key. Amounts keep their spelling because results repeat it."""
     return tuple((name, *map(_texts, (entry.value, entry.request_policy))) for name, entry in capacities.items())
 
 
@@ -290,5 +290,5 @@ def _texts(
             return None
 
 
-def _with_hint(message: str) -> str:
+def _add_hint(message: str) -> str:
     return message + _NO_KEY_HINT if "no such key:" in message else message

@@ -48,13 +48,13 @@ class _Slot:
 
     __slots__ = ("claim", "held", "key", "number", "option", "position", "state", "todo")
 
-    def __init__(self, option: problems.Option, number: int, *, todo: int, state: State, held: int) -> None:
+    def __init__(self, option: problems.Option, number: int, *, todo: int, state: State, device_count: int) -> None:
         self.option = option
         self.number = number
         self.todo = todo
         self.state = state
-        self.held = held
-        """How many devices the claim had before."""
+        self.held = device_count
+        """Number of devices that the claim had before."""
         self.claim = option.claim
         self.position = -1
         self.key = b""
@@ -65,54 +65,54 @@ class _Choice:
 
     __slots__ = ("all_exceeded", "claim", "current", "held", "level", "state")
 
-    def __init__(self, level: problems.Level, *, state: State, held: int) -> None:
+    def __init__(self, level: problems.Level, *, state: State, device_count: int) -> None:
         self.level = level
         self.claim = level.claim
         self.state = state
-        self.held = held
+        self.held = device_count
         self.current = -1
         self.all_exceeded = True
 
 
-def search(problem: problems.Problem, spent: budget.Budget) -> straight.Solution | None:
-    """The first solution, or None if there is none.
+def search(problem: problems.Problem, budget: budget.Budget) -> straight.Solution | None:
+    """Return the first solution, or None.
 
     Raises AllocationError for the error that upstream meets first, if it meets one before a solution; ExhaustedError
     when the budget is used up before it is known which of these it is.
     """
     if straight.applies(problem):
-        solution = straight.go(problem, spent)
+        solution = straight.go(problem, budget)
         if solution is not None:
             return solution
     elif not problem.draws or sum(level.options[0].count for level in problem.levels) <= _FEW:
         # Where many devices draw from counters, thinking is cheaper than trying.
         try:
-            return _Search(problem, spent, prospect=None).run()
+            return _Search(problem, budget, prospect=None).run()
         except _DeadEndError:
             pass
     prospect = outlook.Outlook(problem)
     if prospect.hopeless:
         return None
-    return _Search(problem, spent, prospect=prospect).run()
+    return _Search(problem, budget, prospect=prospect).run()
 
 
 class _Search:
-    def __init__(self, problem: problems.Problem, spent: budget.Budget, *, prospect: outlook.Outlook | None) -> None:
+    def __init__(self, problem: problems.Problem, budget: budget.Budget, *, prospect: outlook.Outlook | None) -> None:
         """Without a prospect the search goes straight ahead, and raises _DeadEndError where it cannot."""
         self._problem = problem
         self._levels = problem.levels
-        self._spent = spent
+        self._spent = budget
         self._prospect = prospect
         self._stack: list[_Slot | _Choice] = []
         self._draws = problem.draws
         self._twins: dict[int, int] = {}
         if prospect is not None:
             self._draws = prospect.scarcity.draws
-            self._twins = symmetry.twins(problem, prospect.candidates, draws=self._draws, spent=spent)
+            self._twins = symmetry.twins(problem, prospect.candidates, draws=self._draws, budget=budget)
             self._memory = memory.Memory(problem)
 
     def run(self) -> straight.Solution | None:
-        outcome = self._enter(0, self._start(), claim=0, held=0)
+        outcome = self._enter(0, self._start(), claim=0, device_count=0)
         stack = self._stack
         while True:
             if outcome is _SOLVED:
@@ -142,26 +142,26 @@ class _Search:
 
     def _start(self) -> State:
         problem = self._problem
-        chosen = problem.starts[self._levels[0].claim] if self._levels else ()
+        constraint_state = problem.starts[self._levels[0].claim] if self._levels else ()
         marks = (0,) * len(problem.claims) if problem.has_admin_access else ()
-        return State(problem.taken, chosen, problem.left, problem.groups, {}, marks)
+        return State(problem.taken, constraint_state, problem.left, problem.groups, {}, marks)
 
     def _go_on(self, frame: _Slot | _Choice) -> _Outcome:
         return self._try_devices(frame) if isinstance(frame, _Slot) else self._try_options(frame)
 
-    def _enter(self, depth: int, state: State, *, claim: int, held: int) -> _Outcome:
+    def _enter(self, depth: int, state: State, *, claim: int, device_count: int) -> _Outcome:
         """Go to a level, coming from a device or a choice of ``claim``, which has ``held`` devices."""
         current = claim
         while depth < len(self._levels):
             level = self._levels[depth]
             if level.claim != current:
                 current = level.claim
-                held = 0
+                device_count = 0
                 state = state._replace(chosen=self._problem.starts[current])
             if level.is_choice:
-                self._stack.append(_Choice(level, state=state, held=held))
+                self._stack.append(_Choice(level, state=state, device_count=device_count))
                 return _DEEPER
-            outcome = self._open(level.options[0], state, held=held)
+            outcome = self._open(level.options[0], state, device_count=device_count)
             if outcome is not None:
                 return _FAILED if outcome is _EXCEEDED and current != claim else outcome
             depth += 1
@@ -175,18 +175,18 @@ class _Search:
             if choice.current >= len(options):
                 return _EXCEEDED if choice.all_exceeded else _FAILED
             option = options[choice.current]
-            outcome = self._open(option, choice.state, held=choice.held)
+            outcome = self._open(option, choice.state, device_count=choice.held)
             if outcome is None:
-                outcome = self._enter(option.level + 1, choice.state, claim=choice.claim, held=choice.held)
+                outcome = self._enter(option.level + 1, choice.state, claim=choice.claim, device_count=choice.held)
             if outcome is _SOLVED or outcome is _DEEPER:
                 return outcome
             choice.all_exceeded = choice.all_exceeded and outcome is _EXCEEDED
 
-    def _open(self, option: problems.Option, state: State, *, held: int) -> _Outcome | None:
+    def _open(self, option: problems.Option, state: State, *, device_count: int) -> _Outcome | None:
         """Start with an option; None if it needs no devices."""
         if option.count == 0:
             return None if option.listed is None else _FAILED
-        if held + option.count > claims.MAX_RESULTS:
+        if device_count + option.count > claims.MAX_RESULTS:
             return _EXCEEDED
         if option.listed is not None:
             todo = 1 << option.listed[0]
@@ -194,14 +194,14 @@ class _Search:
             worth_trying = option.candidates if self._prospect is None else self._prospect.candidates[option]
             in_use = state.marks[option.claim] if option.way.admin_access else state.taken
             todo = (worth_trying | option.errors) & ~in_use
-        return self._push(option, 0, todo=todo, state=state, held=held)
+        return self._push(option, 0, todo=todo, state=state, device_count=device_count)
 
-    def _push(self, option: problems.Option, number: int, *, todo: int, state: State, held: int) -> _Outcome:
+    def _push(self, option: problems.Option, number: int, *, todo: int, state: State, device_count: int) -> _Outcome:
         if option.listed is None and option.is_tame and todo.bit_count() < option.count - number:
             return _FAILED
-        slot = _Slot(option, number, todo=todo, state=state, held=held)
+        slot = _Slot(option, number, todo=todo, state=state, device_count=device_count)
         if self._prospect is not None:
-            slot.key = self._memory.key(option, number, todo=todo, state=state, held=held)
+            slot.key = self._memory.key(option, number, todo=todo, state=state, device_count=device_count)
             if slot.key in self._memory:
                 return _FAILED
         self._stack.append(slot)
@@ -225,15 +225,17 @@ class _Search:
                 or not prospect.quiet[option.level]
                 or (
                     prospect.scarcity.affordable(option, state.left, more=more)
-                    and prospect.promising(option, slot.todo, more=more, taken=state.taken, chosen=state.chosen)
+                    and prospect.promising(
+                        option, slot.todo, more=more, in_use=state.taken, constraint_state=state.chosen
+                    )
                 )
             ):
                 if more:
                     todo = slot.todo if option.listed is None else 1 << option.listed[slot.number + 1]
-                    outcome = self._push(option, slot.number + 1, todo=todo, state=state, held=slot.held)
+                    outcome = self._push(option, slot.number + 1, todo=todo, state=state, device_count=slot.held)
                 else:
-                    held = slot.held + option.count
-                    outcome = self._enter(option.level + 1, state, claim=slot.claim, held=held)
+                    device_count = slot.held + option.count
+                    outcome = self._enter(option.level + 1, state, claim=slot.claim, device_count=device_count)
                 if outcome is not _FAILED:
                     return outcome
                 if prospect is None:
@@ -244,15 +246,15 @@ class _Search:
         return _FAILED
 
     def _admit(self, option: problems.Option, position: int, state: State) -> State | None:
-        """The state with one more device, None if it cannot be had; raises AllocationError where upstream does."""
+        """Return the state with one more device, or None. Raises AllocationError where upstream does."""
         problem = self._problem
-        taken, chosen, left, groups, shares, marks = state
+        in_use, constraint_state, available, groups, shares, marks = state
         bit = 1 << position
         is_shared = problem.shared & bit
         must = option.listed is not None
         if must:
-            in_use = marks[option.claim] if option.way.admin_access else taken
-            if in_use & bit or not option.candidates & bit:
+            excluded = marks[option.claim] if option.way.admin_access else in_use
+            if excluded & bit or not option.candidates & bit:
                 return None
         elif is_shared and not self._has_room(option, position, shares):
             return None
@@ -266,14 +268,14 @@ class _Search:
                 groups = tuple(bound)
             draws = self._draws.get(position)
             if draws:
-                rest = list(left)
+                amounts_left = list(available)
                 for counter, amount in draws:
-                    rest[counter] -= amount
-                    if rest[counter] < 0:
+                    amounts_left[counter] -= amount
+                    if amounts_left[counter] < 0:
                         return None
-                left = tuple(rest)
+                available = tuple(amounts_left)
         if option.checks:
-            extended = problem.extend(option, position, chosen)
+            extended = problem.extend(option, position, constraint_state)
             if extended is None:
                 if must:
                     label = problem.claims[option.claim].label
@@ -282,7 +284,7 @@ class _Search:
                         f"{problem.view.device_id(position)} because a claim constraint would not be satisfied"
                     )
                 return None
-            chosen = extended
+            constraint_state = extended
         if must and (option.short & bit or (is_shared and not self._has_room(option, position, shares))):
             return None
         if is_shared:
@@ -291,18 +293,21 @@ class _Search:
             total = amounts if before is None else tuple(map(sum, zip(before, amounts, strict=True)))
             shares = {**shares, position: total}
         else:
-            taken |= bit
+            in_use |= bit
             if marks:
                 marks = (*marks[: option.claim], marks[option.claim] | bit, *marks[option.claim + 1 :])
-        return State(taken, chosen, left, groups, shares, marks)
+        return State(in_use, constraint_state, available, groups, shares, marks)
 
     def _has_room(self, option: problems.Option, position: int, shares: dict[int, tuple[int, ...]]) -> bool:
-        taken = shares.get(position)
-        if taken is None:
+        shared_amounts = shares.get(position)
+        if shared_amounts is None:
             # What others consumed was looked at before the search.
             return True
-        amounts, left = self._problem.room(option, position)
-        return all(amount + held <= rest for amount, held, rest in zip(amounts, taken, left, strict=True))
+        amounts, available = self._problem.room(option, position)
+        return all(
+            amount + shared <= remainder
+            for amount, shared, remainder in zip(amounts, shared_amounts, available, strict=True)
+        )
 
     def _rule_out_twins(self, slot: _Slot, position: int) -> None:
         """Do not try what cannot be told apart from a device that led nowhere."""
@@ -313,11 +318,11 @@ class _Search:
         if shares and self._problem.shared >> position & 1:
             # Twins are alike only as long as the same was taken of them.
             same = shares.get(position)
-            for other in shares:
-                if shares[other] != same:
-                    twins &= ~(1 << other)
+            for sharer in shares:
+                if shares[sharer] != same:
+                    twins &= ~(1 << sharer)
             if same is not None:
-                twins &= sum(1 << other for other in shares)
+                twins &= sum(1 << sharer for sharer in shares)
         slot.todo &= ~twins
 
     def _solution(self) -> straight.Solution:

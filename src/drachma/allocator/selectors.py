@@ -22,17 +22,17 @@ class CompiledExpression:
 
     @property
     def reads(self) -> frozenset[projection.Path] | None:
-        """What the result can depend on; None where that is all of a device."""
+        """Parts of a device that the result depends on; None for the whole device."""
         return self._program.reads
 
     def matches(self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None) -> bool:
-        """Whether the device is selected; CelError where evaluating it fails."""
+        """Return True if the device is selected. Raises CelError."""
         return self._program.matches(celdevice.Device.of(device, driver), interrupt=interrupt)
 
     def derive(
         self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None
     ) -> resourceslice.DeviceAttribute:
-        """The attribute computed; CelError where evaluating it fails."""
+        """Return the computed attribute. Raises CelError."""
         return self._program.derive(celdevice.Device.of(device, driver), interrupt=interrupt)
 
 
@@ -50,9 +50,9 @@ class SelectorCompiler:
         )
 
     def selector(self, expression: str) -> CompiledExpression:
-        """A selector; CelError where it does not compile."""
+        """Compile a selector. Raises CelError."""
         return CompiledExpression(self._programs.selector(expression))
 
     def derivation(self, expression: str) -> CompiledExpression:
-        """A derived attribute; CelError where it does not compile."""
+        """Compile the expression of a derived attribute. Raises CelError."""
         return CompiledExpression(self._programs.derivation(expression))

@@ -28,7 +28,7 @@ class Solution(NamedTuple):
 
 
 def applies(problem: problems.Problem) -> bool:
-    """Whether a loop can do it: nothing is chosen among but devices, and all there is to know is which are in use."""
+    """Return True if a loop can solve the problem: only devices are chosen, and only their use matters."""
     if problem.draws or problem.has_admin_access:
         return False
     for level in problem.levels:
@@ -38,38 +38,38 @@ def applies(problem: problems.Problem) -> bool:
     return True
 
 
-def go(problem: problems.Problem, spent: budget.Budget) -> Solution | None:
-    """The first solution of a problem that this applies to; None where it takes a search to know if there is one.
+def go(problem: problems.Problem, budget: budget.Budget) -> Solution | None:
+    """Return the first solution, or None if only a search can tell.
 
     Raises AllocationError for an error that upstream meets first.
     """
-    taken = problem.taken
+    in_use = problem.taken
     claim = -1
-    chosen: tuple[int, ...] = ()
+    constraint_state: tuple[int, ...] = ()
     picks: list[Pick] = []
     options: list[problems.Option] = []
     for level in problem.levels:
         option = level.options[0]
         if level.claim != claim:
             claim = level.claim
-            chosen = problem.starts[claim]
-        todo = (option.candidates | option.errors) & ~taken
+            constraint_state = problem.starts[claim]
+        todo = (option.candidates | option.errors) & ~in_use
         more = option.count
         while more:
             low = todo & -todo
             if not low:
                 return None
-            spent.step()
+            budget.step()
             todo ^= low
             position = low.bit_length() - 1
             if option.errors & low:
                 raise problem.failure(option, position)
             if option.checks:
-                extended = problem.extend(option, position, chosen)
+                extended = problem.extend(option, position, constraint_state)
                 if extended is None:
                     continue
-                chosen = extended
-            taken |= low
+                constraint_state = extended
+            in_use |= low
             more -= 1
             picks.append(Pick(option, position))
         options.append(option)

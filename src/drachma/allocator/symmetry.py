@@ -1,4 +1,4 @@
-"""Symmetry: which devices no part of a problem can tell apart.
+"""Symmetry: devices that no part of a problem can tell apart.
 
 Twins are candidates of the same options, have the same values in all constraints, and draw the same from counters and
 capacities. If one of them leads nowhere, so do the others: whatever a search finds with one, it finds with its twin in
@@ -19,12 +19,12 @@ def twins(
     candidates: Mapping[problems.Option, int],
     *,
     draws: Mapping[int, counters.Draws],
-    spent: budget.Budget,
+    budget: budget.Budget,
 ) -> dict[int, int]:
-    """For each device that has twins: the set of them, itself included.
+    """Return, for each device with twins, the set of them including the device.
 
-    ``candidates`` and ``draws`` are what is still relevant of the problem's own. Where devices are not independent of
-    the order in which they are chosen, or can be chosen although somebody has them, nobody has twins.
+    ``candidates`` and ``draws`` are the still relevant part of the problem's own. There are no twins if the order of
+    choices matters, or if devices can be chosen although they are taken.
     """
     options = [option for level in problem.levels for option in level.options]
     if problem.has_admin_access or any(_depends_on_order(option) for option in options):
@@ -40,7 +40,7 @@ def twins(
     for members in sets:
         groups = [part for group in groups for part in (group & members, group & ~members) if part]
     if draws or problem.bonds or relevant & problem.shared or any(option.checks for option in options):
-        groups = [part for group in groups for part in _split(problem, group, candidates, draws=draws, spent=spent)]
+        groups = [part for group in groups for part in _split(problem, group, candidates, draws=draws, budget=budget)]
     return {position: group for group in groups if group & (group - 1) for position in views.positions(group)}
 
 
@@ -54,7 +54,7 @@ def _split(
     candidates: Mapping[problems.Option, int],
     *,
     draws: Mapping[int, counters.Draws],
-    spent: budget.Budget,
+    budget: budget.Budget,
 ) -> list[int]:
     """Split devices that are candidates of the same options by what the options would make of them."""
     lowest = group & -group
@@ -63,7 +63,7 @@ def _split(
     shapes = {option.shape: option for option in options}.values()
     parts: dict[Hashable, int] = {}
     for position in views.positions(group):
-        spent.check()
+        budget.check()
         bit = 1 << position
         key: Hashable = (
             draws.get(position),

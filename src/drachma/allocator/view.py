@@ -21,7 +21,7 @@ _REMEMBERED: Final = 1024
 
 
 def positions(mask: int) -> Iterator[int]:
-    """The members of a set of devices, lowest first."""
+    """Yield the members of a set of devices, lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -61,20 +61,20 @@ class View:
         self.depends_on = depends_on
         self.revision = revision
         self.cache: dict[Any, Any] = {}
-        """What other modules computed for this view, by keys of their own."""
+        """Values that other modules computed for this view, by keys of their own."""
         self._columns: dict[tuple[str, bool], AttributeColumn] = {}
         self.blocks = tuple(entry.block for entry in pools if entry.block is not None)
         self.invalid = any(block.invalid for block in self.blocks)
         offsets: list[int] = []
-        size = shared = consuming = skipping = 0
+        size = shareable = consuming = skipping = 0
         for block in self.blocks:
             offsets.append(size)
-            shared |= block.shared << size
+            shareable |= block.shared << size
             consuming |= block.consuming << size
             skipping |= block.skipping << size
             size += len(block.devices)
         self.offsets = tuple(offsets)
-        self.shared = shared
+        self.shared = shareable
         self.skipping = skipping
         self.consuming = consuming
         self.misplaced = 0
@@ -97,21 +97,21 @@ class View:
         for block, offset in zip(self.blocks, self.offsets, strict=True):
             if not block.is_stand_in:
                 continue
-            for other in self.blocks:
-                if other.is_stand_in or other.pool_id.driver != block.pool_id.driver:
+            for neighbour in self.blocks:
+                if neighbour.is_stand_in or neighbour.pool_id.driver != block.pool_id.driver:
                     continue
-                for name in block.index.keys() & other.index.keys():
+                for name in block.index.keys() & neighbour.index.keys():
                     place = block.index[name]
-                    if block.owners[place].node_name == other.owners[other.index[name]].node_name:
+                    if block.owners[place].node_name == neighbour.owners[neighbour.index[name]].node_name:
                         self.misplaced |= 1 << (place + offset)
 
     @property
     def natural(self) -> View:
-        """The same devices in upstream's order."""
+        """View of the same devices in upstream's order."""
         return self
 
     def arrange(self, mask: int) -> int:
-        """A set of devices in upstream's order, in the order of this view."""
+        """Convert a set of devices from upstream's order to the order of this view."""
         return mask
 
     def remember(self, key: Hashable, value: object) -> None:
@@ -121,22 +121,22 @@ class View:
         self.cache[key] = value
 
     def locate(self, position: int) -> tuple[pool.Block, int]:
-        """The block of a device and its place there."""
+        """Return the block of a device, and its index there."""
         number = bisect.bisect_right(self.offsets, position) - 1
         return self.blocks[number], position - self.offsets[number]
 
     def device(self, position: int) -> resourceslice.Device:
-        """The device as published, with all its taints."""
+        """Return the device as published, with the taints of rules."""
         block, place = self.locate(position)
         return block.devices[place]
 
     def device_id(self, position: int) -> identity.DeviceID:
-        """The identity of a device."""
+        """Return the identity of a device."""
         block, place = self.locate(position)
         return block.device_id(place)
 
     def find(self, result: resourceclaim.DeviceRequestAllocationResult) -> resourceslice.Device | None:
-        """The device of an allocation result, if it is among those that the node sees."""
+        """Return the device of an allocation result, or None if the node does not see it."""
         for block in self.blocks:
             if block.pool_id == (result.driver, result.pool):
                 place = block.index.get(result.device)
@@ -144,17 +144,17 @@ class View:
         return None
 
     def owner(self, position: int) -> pool.SliceRecord:
-        """The slice of a device."""
+        """Return the slice of a device."""
         block, place = self.locate(position)
         return block.owners[place]
 
     def column(self, name: str, *, lists: bool) -> AttributeColumn:
-        """The values of an attribute, by its full name, of all devices."""
+        """Return the values of an attribute, by its full name, for all devices."""
         key = (name, lists)
-        found = self._columns.get(key)
-        if found is None:
-            found = self._columns[key] = AttributeColumn(self, name, lists=lists)
-        return found
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = AttributeColumn(self, name, lists=lists)
+        return column
 
 
 class AttributeColumn:
@@ -162,24 +162,24 @@ class AttributeColumn:
 
     __slots__ = ("bits", "numbering", "untyped")
 
-    def __init__(self, shown: View, name: str, *, lists: bool) -> None:
+    def __init__(self, view: View, name: str, *, lists: bool) -> None:
         self.numbering = attributes.Numbering()
         self.bits: list[int] = []
-        """For each position, the elements of the value; 0 where there is no value that can be compared."""
+        """Elements of the value by position; 0 for a value that cannot be compared."""
         self.untyped = 0
         """Without list attributes: devices that have the attribute, but with a value of no single type."""
-        for block in shown.blocks:
+        for block in view.blocks:
             driver = block.pool_id.driver
             for device in block.devices:
                 value = attributes.elements(attributes.lookup(device.attributes, name, driver=driver), lists=lists)
                 self.append(value, lists=lists)
 
     def arranged(self, order: Sequence[int], arrange: Callable[[int], int]) -> AttributeColumn:
-        """The same for a view in another order: which positions to take, and how sets of positions change."""
-        other = copy.copy(self)
-        other.bits = [self.bits[position] for position in order]
-        other.untyped = arrange(self.untyped)
-        return other
+        """Return the column of a view in another order: positions to take, and a conversion of sets."""
+        column = copy.copy(self)
+        column.bits = [self.bits[position] for position in order]
+        column.untyped = arrange(self.untyped)
+        return column
 
     def append(self, value: attributes.Value, *, lists: bool) -> None:
         """Add the value of the next position."""

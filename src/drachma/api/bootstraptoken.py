@@ -1,6 +1,6 @@
-"""Bootstrap tokens: how secrets in ``kube-system`` hold them, by which nodes and people first come into a cluster.
+"""Bootstrap tokens, which admit new nodes and users to a cluster, and the secrets in ``kube-system`` that hold them.
 
-The API server lets in by them; a controller deletes those whose time is over.
+The API server authenticates by them. A controller deletes expired ones.
 """
 
 import base64
@@ -21,13 +21,13 @@ _EXTRA_GROUP: Final = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9
 
 
 def parse(token: str) -> tuple[str, str] | None:
-    """The public and the secret part of a token; None for a text of another form."""
+    """Return the public and the secret part of a token; None if the text has another form."""
     match = _TOKEN.fullmatch(token)
     return (match[1], match[2]) if match is not None else None
 
 
 def value(data: Mapping[str, str], key: str) -> str:
-    """What a secret's data say under a key, in plain text; empty where they say nothing."""
+    """Return the decoded value of a key in a secret's data; empty if it is absent."""
     try:
         return base64.b64decode(data.get(key, ""), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
@@ -35,7 +35,7 @@ def value(data: Mapping[str, str], key: str) -> str:
 
 
 def seconds_left(data: Mapping[str, str], now: dt.datetime) -> float | None:
-    """How long the token of a secret is good: None is for ever, and zero or less is over. Unreadable times are over."""
+    """Return the seconds until the token expires: None for never, at most zero if it has expired or is malformed."""
     text = value(data, "expiration")
     if not text:
         return None
@@ -47,7 +47,7 @@ def seconds_left(data: Mapping[str, str], now: dt.datetime) -> float | None:
 
 
 def groups(data: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The groups of who shows the token, by name; None where the secret names one that it cannot give."""
+    """Return the groups that the token authenticates as; None if the secret names one that is not allowed."""
     extra = value(data, "auth-extra-groups")
     names = extra.split(",") if extra else []
     if not all(map(_EXTRA_GROUP.fullmatch, names)):

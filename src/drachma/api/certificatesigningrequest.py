@@ -1,4 +1,4 @@
-"""CertificateSigningRequest: a request for a certificate, and what has become of it. A partial view."""
+"""CertificateSigningRequest: a request for a certificate, and its outcome. A partial view."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,7 +10,7 @@ API_CLIENT: Final = "kubernetes.io/kube-apiserver-client"
 KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
 KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
 LEGACY_UNKNOWN: Final = "kubernetes.io/legacy-unknown"
-"""The signers that Kubernetes itself has."""
+"""Built-in signers of Kubernetes."""
 
 APPROVED: Final = "Approved"
 DENIED: Final = "Denied"
@@ -18,7 +18,7 @@ FAILED: Final = "Failed"
 
 
 class CertificateSigningRequestSpec(Struct, frozen=True, kw_only=True):
-    """What is asked for, of whom, and by whom. ``request`` is PEM in base64, as on the wire."""
+    """Requested certificate, signer and requester. ``request`` is PEM in base64, as on the wire."""
 
     request: str = ZERO_TEXT
     signer_name: str = ZERO_TEXT
@@ -31,7 +31,7 @@ class CertificateSigningRequestSpec(Struct, frozen=True, kw_only=True):
 
 
 class CertificateSigningRequestCondition(Struct, frozen=True, kw_only=True):
-    """Whether it was approved or denied, or could not be signed."""
+    """Approval, denial or failure of a request."""
 
     type: str = ZERO_TEXT
     status: str = ZERO_TEXT
@@ -42,19 +42,19 @@ class CertificateSigningRequestCondition(Struct, frozen=True, kw_only=True):
 
 
 class CertificateSigningRequestStatus(Struct, frozen=True, kw_only=True):
-    """What has become of it; ``certificate`` is PEM in base64."""
+    """Conditions and issued certificate; ``certificate`` is PEM in base64."""
 
     conditions: tuple[CertificateSigningRequestCondition, ...] = ABSENT_TUPLE
     certificate: str = ABSENT_TEXT
 
 
 class CertificateSigningRequest(meta.Object, frozen=True, kw_only=True):
-    """``certificates.k8s.io`` CertificateSigningRequest, of the cluster; a partial view."""
+    """``certificates.k8s.io`` CertificateSigningRequest, cluster-scoped; a partial view."""
 
     spec: CertificateSigningRequestSpec = CertificateSigningRequestSpec()
     status: CertificateSigningRequestStatus = CertificateSigningRequestStatus()
 
 
 def condition(status: CertificateSigningRequestStatus, kind: str) -> CertificateSigningRequestCondition | None:
-    """The condition of a type, where there is one."""
+    """Return the condition of a type, or None."""
     return next((each for each in status.conditions if each.type == kind), None)

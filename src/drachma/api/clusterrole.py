@@ -1,4 +1,4 @@
-"""ClusterRole: rules about what may be done. A partial view, for who puts roles together."""
+"""ClusterRole: rules of access. A partial view, for role aggregation."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from drachma.api.struct import ABSENT_TUPLE, ZERO_TUPLE, Struct
 
 
 class PolicyRule(Struct, frozen=True, kw_only=True):
-    """What may be done to what."""
+    """Verbs that a role allows on resources."""
 
     verbs: tuple[str, ...] = ZERO_TUPLE
     api_groups: tuple[str, ...] = ABSENT_TUPLE
@@ -17,13 +17,13 @@ class PolicyRule(Struct, frozen=True, kw_only=True):
 
 
 class AggregationRule(Struct, frozen=True, kw_only=True):
-    """Labels of the roles that one is put together from."""
+    """Label selectors of the roles to aggregate."""
 
     cluster_role_selectors: tuple[meta.LabelSelector, ...] = ABSENT_TUPLE
 
 
 class ClusterRole(meta.Object, frozen=True, kw_only=True):
-    """``rbac.authorization.k8s.io`` ClusterRole, of the whole cluster; a partial view."""
+    """``rbac.authorization.k8s.io`` ClusterRole, cluster-scoped; a partial view."""
 
     rules: tuple[PolicyRule, ...] = ZERO_TUPLE
     aggregation_rule: AggregationRule | None = None

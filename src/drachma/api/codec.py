@@ -1,8 +1,8 @@
 """Objects to JSON and plain documents, and back. The only place that knows apiVersion, kind and camelCase.
 
-Reading takes any served version and gives the v1 form; writing takes the version wanted. Errors are
-:class:`drachma.errors.DecodeError` and name the object, the path, the wanted type and what was found. Fields that a
-complete kind does not have are ignored, as an API server does by default; :func:`unknown_fields` reports them.
+Decoding accepts any served version and returns the v1 form; encoding takes the version as an argument. Errors are
+:class:`drachma.errors.DecodeError` and name the object, the path, the expected type and the value. Unknown fields of a
+complete kind are ignored, as an API server does by default; :func:`unknown_fields` reports them.
 """
 
 import functools
@@ -29,7 +29,7 @@ _type_meta_decoder = msgspec.json.Decoder(_TypeMeta)
 
 
 def decode_json(data: bytes | str) -> meta.Object:
-    """The object that a JSON text holds, in its v1 form."""
+    """Return the object of a JSON text, in its v1 form."""
     try:
         envelope = _type_meta_decoder.decode(data)
         kind = _kind_of(envelope.api_version, envelope.kind)
@@ -41,7 +41,7 @@ def decode_json(data: bytes | str) -> meta.Object:
 
 
 def decode(document: Any) -> meta.Object:
-    """The object that a document (as JSON or YAML gives it) holds, in its v1 form."""
+    """Return the object of a document from JSON or YAML, in its v1 form."""
     api_version, kind = type_of(document)
     model = kind.shape(api_version)
     try:
@@ -51,64 +51,64 @@ def decode(document: Any) -> meta.Object:
 
 
 def view(document: Any, model: type[_ViewT]) -> _ViewT:
-    """A document of the API, or a part of one, as a struct that has some of its fields; null is absent."""
+    """Return a document or a part of one as a struct with some of its fields; null means absent."""
     try:
         return msgspec.convert(document, model, dec_hook=hooks.decode)
     except msgspec.ValidationError:
-        examined = shape.examine(document, model, known=_ENVELOPE)
+        examined = shape.examine(document, model, allowed_names=_ENVELOPE)
         if examined.mismatches:
             raise errors.DecodeError("; ".join(map(str, examined.mismatches))) from None
         return msgspec.convert(examined.document, model, dec_hook=hooks.decode)
 
 
 def unknown_fields(document: Any) -> tuple[str, ...]:
-    """Paths of all fields that the document's kind does not have; nothing is unknown to a partial view."""
+    """Return the paths of all unknown fields; kinds with partial views have none."""
     api_version, kind = type_of(document)
     if not kind.complete:
         return ()
-    return shape.examine(document, kind.shape(api_version), known=_ENVELOPE).unknown
+    return shape.examine(document, kind.shape(api_version), allowed_names=_ENVELOPE).unknown
 
 
-def encode_json(stored: meta.Object, *, api_version: str | None = None) -> bytes:
-    """One JSON object, in the given version or else the newest."""
-    wire, envelope = _wire(stored, api_version)
+def encode_json(api_object: meta.Object, *, api_version: str | None = None) -> bytes:
+    """Return an object as JSON, in a version or else the newest one."""
+    wire, envelope = _wire(api_object, api_version)
     head = msgspec.json.encode(envelope)[:-1]
     body = _encoder.encode(wire)
     return head + b"}" if body == b"{}" else head + b"," + body[1:]
 
 
-def encode(stored: meta.Object, *, api_version: str | None = None) -> dict[str, Any]:
-    """The same as a document of plain dicts, lists and scalars."""
-    wire, envelope = _wire(stored, api_version)
+def encode(api_object: meta.Object, *, api_version: str | None = None) -> dict[str, Any]:
+    """Return an object as a document of plain dicts, lists and scalars."""
+    wire, envelope = _wire(api_object, api_version)
     body = _plain(msgspec.to_builtins(wire, enc_hook=hooks.encode, builtin_types=()))
     return {**envelope, **body}
 
 
 def encode_part(part: Struct) -> bytes:
-    """A part of an object in its v1 form, as JSON."""
+    """Return a part of an object in its v1 form as JSON."""
     return _encoder.encode(part)
 
 
 def type_meta(document: Any) -> tuple[str, str]:
-    """A document's apiVersion and kind; a DecodeError where they are absent or not text."""
+    """Return a document's apiVersion and kind. Raises DecodeError if they are absent or not texts."""
     if not isinstance(document, dict):
         raise errors.DecodeError(f"expected an object, found {shape.describe(document)}")
     for field in ("apiVersion", "kind"):
         value = document.get(field)
         if not isinstance(value, str) or not value:
-            found = "nothing" if value is None or value == "" else shape.describe(value)
-            raise errors.DecodeError(f"{field}: expected a non-empty string, found {found}")
+            description = "nothing" if value is None or value == "" else shape.describe(value)
+            raise errors.DecodeError(f"{field}: expected a non-empty string, found {description}")
     return document["apiVersion"], document["kind"]
 
 
 def type_of(document: Any) -> tuple[str, scheme.Kind]:
-    """A document's apiVersion and kind; a DecodeError where they are absent, not text or not known."""
+    """Return a document's apiVersion and kind. Raises DecodeError if they are absent, not texts or unknown."""
     api_version, kind = type_meta(document)
     return api_version, _kind_of(api_version, kind)
 
 
 def title(document: Any) -> str:
-    """How messages call a document: its kind, namespace and name, as far as they can be read."""
+    """Return the name of a document for messages: kind, namespace and name, as far as they are present."""
     if not isinstance(document, dict):
         return "document"
     metadata = document.get("metadata")
@@ -131,14 +131,14 @@ def _decoder(model: type[meta.Object]) -> msgspec.json.Decoder[meta.Object]:
     return msgspec.json.Decoder(model, dec_hook=hooks.decode)
 
 
-def _wire(stored: meta.Object, api_version: str | None) -> tuple[meta.Object, dict[str, str]]:
-    kind = scheme.of(type(stored))
+def _wire(api_object: meta.Object, api_version: str | None) -> tuple[meta.Object, dict[str, str]]:
+    kind = scheme.of(type(api_object))
     version = api_version or kind.api_versions[0]
-    return conversion.to_wire(stored, version), {"apiVersion": version, "kind": kind.name}
+    return conversion.to_wire(api_object, version), {"apiVersion": version, "kind": kind.name}
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, which is what JSON and YAML writers and comparisons expect."""
+    """Return a value with lists instead of tuples, as writers and comparisons expect."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

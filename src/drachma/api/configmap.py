@@ -1,4 +1,4 @@
-"""ConfigMap: texts by name. A partial view."""
+"""ConfigMap: configuration by key. A partial view."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""ControllerRevision: what a stateful set or a daemon set looked like at some time."""
+"""ControllerRevision: a past state of a stateful set or a daemon set."""
 
 from drachma.api import meta
 from drachma.api.struct import ZERO_INT, Int64
@@ -8,5 +8,5 @@ class ControllerRevision(meta.Object, frozen=True, kw_only=True):
     """``apps`` ControllerRevision, namespaced."""
 
     data: meta.Opaque = None
-    """A patch that brings the workload back to that state."""
+    """Patch that restores the state."""
     revision: Int64 = ZERO_INT

@@ -1,9 +1,8 @@
 """Conversion between the versions of ``resource.k8s.io``; v1 is the form in memory.
 
-v1beta2 has v1's shapes. v1beta1 has requests without ``exactly`` and devices with a ``basic`` part, and so has
-v1alpha3, where capacities are plain quantities: what v1 says of how they are shared is lost there. The rules for
-what counts as "set" are upstream's: a string or number counts when it is not zero, a list or pointer when it was
-written at all.
+v1beta2 has v1's shapes. v1beta1 and v1alpha3 have requests without ``exactly`` and devices with a ``basic`` part.
+Capacities of v1alpha3 are plain quantities, without v1's policies of sharing. As upstream, a string or number counts as
+set if it is not zero, and a list or pointer if it is present.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,21 +18,21 @@ _ZERO: Final = quantity.Quantity.parse("0")
 
 
 def to_memory(wire: meta.Object) -> meta.Object:
-    """The v1 form of an object in any wire form; v1 forms are returned as they are."""
+    """Return the v1 form of an object in any wire form."""
     convert = _TO_MEMORY.get(type(wire))
     return convert(wire) if convert else wire
 
 
-def to_wire(stored: meta.Object, api_version: str) -> meta.Object:
-    """The wire form of an object in a version its kind is served in; a DecodeError where it is not."""
-    kind = scheme.of(type(stored))
+def to_wire(api_object: meta.Object, api_version: str) -> meta.Object:
+    """Return the wire form of an object in a version. Raises DecodeError if its kind does not have the version."""
+    kind = scheme.of(type(api_object))
     scheme.find(api_version, kind.name)
     shape = kind.shape(api_version)
-    return stored if shape is kind.model else _TO_WIRE[shape](stored)
+    return api_object if shape is kind.model else _TO_WIRE[shape](api_object)
 
 
 def _fields_of(source: Struct, target: type[Struct]) -> dict[str, Any]:
-    """The fields of ``source`` that ``target`` has too; absent values stay absent."""
+    """Return the fields of ``source`` that ``target`` has too; absent values stay absent."""
     return {name: getattr(source, name) for name in target.__struct_fields__ if hasattr(source, name)}
 
 
@@ -61,7 +60,7 @@ def _request_to_memory(request: v1beta1.DeviceRequest) -> resourceclaim.DeviceRe
 
 
 def _request_to_v1beta1(request: resourceclaim.DeviceRequest) -> v1beta1.DeviceRequest:
-    # A request without an exact form has an empty class name here, because upstream always writes that field.
+    # Upstream always writes the class name, so a request without an exact form has an empty one.
     exactly = request.exactly or resourceclaim.ExactDeviceRequest(device_class_name="")
     main = _fields_of(exactly, resourceclaim.ExactDeviceRequest)
     return v1beta1.DeviceRequest(name=request.name, first_available=request.first_available, **main)
@@ -134,7 +133,7 @@ def _device_to_v1beta1(device: resourceslice.Device) -> v1beta1.Device:
 def _slice_to_memory(slice_: v1beta1.ResourceSlice) -> resourceslice.ResourceSlice:
     fields = structs.asdict(slice_.spec)
     fields["devices"] = _each(slice_.spec.devices, _device_to_memory)
-    # v1beta1 cannot tell an empty node name or a false allNodes from an unset one; v1 refuses them when set.
+    # v1beta1 cannot distinguish an empty node name or a false allNodes from an absent one; v1 refuses them if set.
     fields["node_name"] = slice_.spec.node_name or None
     fields["all_nodes"] = slice_.spec.all_nodes or None
     spec = resourceslice.ResourceSliceSpec(**fields)

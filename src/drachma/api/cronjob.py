@@ -1,4 +1,4 @@
-"""CronJob: jobs of one template, made again and again. A partial view; the template is kept as it is written."""
+"""CronJob: jobs on a schedule. A partial view; the template stays a document."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Int
 
 
 class CronJobSpec(Struct, frozen=True, kw_only=True):
-    """When jobs are made, what they look like, and what becomes of those that still run or have ended."""
+    """Schedule, job template, and policies for running and finished jobs."""
 
     schedule: str = ABSENT_TEXT
     time_zone: str | None = None
@@ -21,7 +21,7 @@ class CronJobSpec(Struct, frozen=True, kw_only=True):
 
 
 class CronJobStatus(Struct, frozen=True, kw_only=True):
-    """Which jobs run, when one was made last, and when one succeeded last."""
+    """Running jobs, and the times of the last schedule and the last success."""
 
     active: tuple[event.ObjectReference, ...] = ABSENT_TUPLE
     last_schedule_time: meta.Time | None = None

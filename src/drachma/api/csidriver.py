@@ -1,11 +1,11 @@
-"""CSIDriver: whether pods have to go where a storage driver is. A partial view."""
+"""CSIDriver: requirements of a storage driver. A partial view."""
 
 from drachma.api import meta
 from drachma.api.struct import Struct
 
 
 class CSIDriverSpec(Struct, frozen=True, kw_only=True):
-    """What a driver wants."""
+    """Requirements of a driver."""
 
     prevent_pod_scheduling_if_missing: bool | None = None
 

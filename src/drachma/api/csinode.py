@@ -1,17 +1,17 @@
-"""CSINode: which storage drivers a node has, and how many volumes of each it takes. A partial view."""
+"""CSINode: storage drivers of a node, and their limits on volumes. A partial view."""
 
 from drachma.api import meta
 from drachma.api.struct import ABSENT_TUPLE, ZERO_TEXT, Int32, Struct
 
 
 class VolumeNodeResources(Struct, frozen=True, kw_only=True):
-    """How many volumes of a driver a node can have."""
+    """Maximum number of a driver's volumes on a node."""
 
     count: Int32 | None = None
 
 
 class CSINodeDriver(Struct, frozen=True, kw_only=True):
-    """A driver that is installed on a node."""
+    """A driver on a node."""
 
     name: str = ZERO_TEXT
     allocatable: VolumeNodeResources | None = None

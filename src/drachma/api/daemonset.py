@@ -1,4 +1,4 @@
-"""DaemonSet: a pod on every node, or on some. A partial view; the template is kept as it is written."""
+"""DaemonSet: a pod on every node, or on some. A partial view; the template stays a document."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,21 +8,21 @@ from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, Int32, Int64
 
 
 class RollingUpdateDaemonSet(Struct, frozen=True, kw_only=True):
-    """On how many nodes pods may be missing, or be there twice: numbers, or shares of all."""
+    """Numbers or percentages of nodes that may lack a pod, or have two."""
 
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
 
 
 class DaemonSetUpdateStrategy(Struct, frozen=True, kw_only=True):
-    """How pods are replaced."""
+    """Strategy for replacing pods."""
 
     type: str = ABSENT_TEXT
     rolling_update: RollingUpdateDaemonSet | None = None
 
 
 class DaemonSetSpec(Struct, frozen=True, kw_only=True):
-    """Which pods, what they look like, and how they are replaced."""
+    """Selector, template and update strategy of the pods."""
 
     selector: meta.LabelSelector | None = None
     template: Mapping[str, Any] = ABSENT_MAP
@@ -32,7 +32,7 @@ class DaemonSetSpec(Struct, frozen=True, kw_only=True):
 
 
 class DaemonSetStatus(Struct, frozen=True, kw_only=True):
-    """On how many nodes a pod should run, runs, runs though it should not, is ready, and so on."""
+    """Numbers of nodes by the state of their pods."""
 
     current_number_scheduled: Int32 = ABSENT_INT
     number_misscheduled: Int32 = ABSENT_INT

@@ -1,7 +1,7 @@
-"""Defaults and canonical form: what an API server stores of an object it was given.
+"""Defaults and canonical form of objects, as an API server stores them.
 
-Upstream defaults on the wire form of each version; on the v1 form the outcome is the same for every object that
-passes validation. The time for new taints is passed in.
+Upstream sets defaults on the wire form of each version. On the v1 form the result is the same for every valid object.
+The time of new taints is an argument.
 """
 
 import functools
@@ -21,49 +21,51 @@ from drachma.values import quantity
 EXACT_COUNT: Final = "ExactCount"
 ALL: Final = "All"
 
-# Upstream's quantities that are no pointers: absent is zero, and zero is written.
+# Quantities that are not pointers upstream: absent means zero, and zero is written.
 _ALWAYS_QUANTITIES: Final = frozenset({(resourceslice.DeviceCapacity, "value"), (resourceslice.Counter, "value")})
 _NO_AMOUNT: Final = quantity.Quantity.parse("0")
 
 _Form: TypeAlias = Callable[[Any], Any]
 _Step: TypeAlias = tuple[str, Any, Any, _Form | None]
-"""A field that may have to change: name, default, what zero and absence become, form of the rest.
+"""A field that may change: name, default, replacement of zero and absent values, and form of other values.
 
-A field whose default is None has no zero: what is written there stays.
+A field whose default is None has no zero, so its values stay.
 """
 _Request = TypeVar("_Request", resourceclaim.ExactDeviceRequest, resourceclaim.DeviceSubRequest)
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 _StructT = TypeVar("_StructT", bound=Struct)
 
 
-def apply(given: _ObjectT, *, now: datetime) -> _ObjectT:
-    """The object with upstream's defaults filled in; kinds without defaults are returned as they are."""
-    defaulted: meta.Object = given
-    match given:
+def apply(api_object: _ObjectT, *, now: datetime) -> _ObjectT:
+    """Return the object with upstream's defaults."""
+    defaulted: meta.Object = api_object
+    match api_object:
         case resourceclaim.ResourceClaim():
-            defaulted = structs.replace(given, spec=_claim_spec(given.spec), status=_claim_status(given.status))
+            defaulted = structs.replace(
+                api_object, spec=_claim_spec(api_object.spec), status=_claim_status(api_object.status)
+            )
         case resourceclaimtemplate.ResourceClaimTemplate():
-            spec = structs.replace(given.spec, spec=_claim_spec(given.spec.spec))
-            defaulted = structs.replace(given, spec=spec)
+            template = structs.replace(api_object.spec, spec=_claim_spec(api_object.spec.spec))
+            defaulted = structs.replace(api_object, spec=template)
         case resourceslice.ResourceSlice():
-            defaulted = structs.replace(given, spec=_slice_spec(given.spec, now))
+            defaulted = structs.replace(api_object, spec=_slice_spec(api_object.spec, now))
         case devicetaintrule.DeviceTaintRule():
-            taint = _taint(given.spec.taint, now)
-            defaulted = structs.replace(given, spec=structs.replace(given.spec, taint=taint))
+            taint = _taint(api_object.spec.taint, now)
+            defaulted = structs.replace(api_object, spec=structs.replace(api_object.spec, taint=taint))
         case alpha_claim.ResourceClaim():
-            defaulted = structs.replace(given, spec=_alpha_spec(given.spec))
+            defaulted = structs.replace(api_object, spec=_alpha_spec(api_object.spec))
         case alpha_template.ResourceClaimTemplate():
-            alpha_spec = structs.replace(given.spec, spec=_alpha_spec(given.spec.spec))
-            defaulted = structs.replace(given, spec=alpha_spec)
+            alpha_spec = structs.replace(api_object.spec, spec=_alpha_spec(api_object.spec.spec))
+            defaulted = structs.replace(api_object, spec=alpha_spec)
     return defaulted  # type: ignore[return-value]
 
 
-def canonical(given: _StructT) -> _StructT:
-    """An object or a part of one as upstream writes it: canonical quantities, empty optional fields left out.
+def canonical(struct: _StructT) -> _StructT:
+    """Return an object or a part of one as upstream writes it: canonical quantities, no empty optional fields.
 
-    What is written so already is returned as it is.
+    A value in this form is returned itself.
     """
-    canonical_form: _StructT = _canonical_struct(given)
+    canonical_form: _StructT = _canonical_struct(struct)
     return canonical_form
 
 
@@ -128,9 +130,9 @@ def _each(items: tuple[Any, ...], change: Any) -> tuple[Any, ...]:
     return items if not items else tuple(change(item) for item in items)
 
 
-def _canonical_struct(given: Any) -> Any:
+def _canonical_struct(struct: Any) -> Any:
     changed: dict[str, Any] | None = None
-    for step, value in zip(_plan(given.__class__), structs.astuple(given), strict=True):
+    for step, value in zip(_plan(struct.__class__), structs.astuple(struct), strict=True):
         if step is None:
             continue
         name, default, zero, form = step
@@ -145,12 +147,12 @@ def _canonical_struct(given: Any) -> Any:
         if changed is None:
             changed = {}
         changed[name] = current
-    return given if changed is None else structs.replace(given, **changed)
+    return struct if changed is None else structs.replace(struct, **changed)
 
 
 @functools.cache
 def _plan(model: type[Struct]) -> tuple[_Step | None, ...]:
-    """What to do to each field of a struct; None where nothing has to change."""
+    """Return a step for each field of a struct; None for fields that never change."""
     plan: list[_Step | None] = []
     for field in structs.fields(model):
         default: Any = field.default
@@ -165,7 +167,7 @@ def _plan(model: type[Struct]) -> tuple[_Step | None, ...]:
 
 
 def _form(info: inspect.Type) -> _Form | None:
-    """What makes a value of a type canonical; None where all are."""
+    """Return the function that makes values of a type canonical; None if all values are."""
     match info:
         case inspect.UnionType(types=types):
             return next((form for form in map(_form, types) if form is not None), None)
@@ -187,11 +189,11 @@ def _canonical_quantity(amount: quantity.Quantity) -> quantity.Quantity:
     return amount if amount.text == str(amount) else quantity.Quantity.parse(str(amount))
 
 
-def _canonical_items(form: _Form, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    items = tuple(map(form, given))
-    return given if all(map(operator.is_, items, given)) else items
+def _canonical_items(form: _Form, items: tuple[Any, ...]) -> tuple[Any, ...]:
+    canonical_items = tuple(map(form, items))
+    return items if all(map(operator.is_, canonical_items, items)) else canonical_items
 
 
-def _canonical_map(form: _Form, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    items = {key: form(item) for key, item in given.items()}
-    return given if all(map(operator.is_, items.values(), given.values())) else items
+def _canonical_map(form: _Form, items: Mapping[str, Any]) -> Mapping[str, Any]:
+    canonical_items = {key: form(item) for key, item in items.items()}
+    return items if all(map(operator.is_, canonical_items.values(), items.values())) else canonical_items

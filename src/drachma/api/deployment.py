@@ -1,4 +1,4 @@
-"""Deployment: pods of one template, replaced step by step when it changes. A partial view; templates are as written."""
+"""Deployment: pods of one template with rolling updates. A partial view; the template stays a document."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,21 +8,21 @@ from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE
 
 
 class RollingUpdateDeployment(Struct, frozen=True, kw_only=True):
-    """How many pods may be missing, and how many too many there may be: numbers, or shares of all."""
+    """Numbers or percentages of pods that may be missing or in excess."""
 
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
 
 
 class DeploymentStrategy(Struct, frozen=True, kw_only=True):
-    """How pods are replaced."""
+    """Strategy for replacing pods."""
 
     type: str = ABSENT_TEXT
     rolling_update: RollingUpdateDeployment | None = None
 
 
 class DeploymentSpec(Struct, frozen=True, kw_only=True):
-    """How many pods, which ones, what they look like, and how they are replaced."""
+    """Number, selector, template and update strategy of the pods."""
 
     replicas: Int32 | None = None
     selector: meta.LabelSelector | None = None
@@ -46,7 +46,7 @@ class DeploymentCondition(Struct, frozen=True, kw_only=True):
 
 
 class DeploymentStatus(Struct, frozen=True, kw_only=True):
-    """How far the deployment is."""
+    """Progress of the deployment."""
 
     observed_generation: Int64 = ABSENT_INT
     replicas: Int32 = ABSENT_INT

@@ -1,4 +1,4 @@
-"""What claims, classes and slices say about devices in common: selectors, taints, tolerations, opaque config."""
+"""Structs that claims, classes and slices share: selectors, taints, tolerations, opaque configuration."""
 
 from drachma.api import meta
 from drachma.api.struct import ABSENT_TEXT, ZERO_TEXT, Int64, Struct
@@ -24,7 +24,7 @@ class OpaqueDeviceConfiguration(Struct, frozen=True, kw_only=True):
 
 
 class DeviceTaint(Struct, frozen=True, kw_only=True):
-    """A mark on a device that keeps claims without a matching toleration away, or drives their pods off."""
+    """A mark on a device that repels claims without a matching toleration, or evicts their pods."""
 
     key: str = ZERO_TEXT
     value: str = ABSENT_TEXT
@@ -33,7 +33,7 @@ class DeviceTaint(Struct, frozen=True, kw_only=True):
 
 
 class DeviceToleration(Struct, frozen=True, kw_only=True):
-    """Which taints a request puts up with, and for how long."""
+    """Taints that a request tolerates, and for how long."""
 
     key: str = ABSENT_TEXT
     operator: str = ABSENT_TEXT

@@ -5,7 +5,7 @@ from drachma.api.struct import ABSENT_TUPLE, Struct
 
 
 class DeviceTaintSelector(Struct, frozen=True, kw_only=True):
-    """Devices by driver, pool and name; what is not set matches all."""
+    """Devices by driver, pool and name; an absent field matches all."""
 
     driver: str | None = None
     pool: str | None = None
@@ -13,14 +13,14 @@ class DeviceTaintSelector(Struct, frozen=True, kw_only=True):
 
 
 class DeviceTaintRuleSpec(Struct, frozen=True, kw_only=True):
-    """The taint and whom it hits; without a selector, no device."""
+    """The taint, and the devices that get it; without a selector, none."""
 
     device_selector: DeviceTaintSelector | None = None
     taint: devices.DeviceTaint = devices.DeviceTaint()
 
 
 class DeviceTaintRuleStatus(Struct, frozen=True, kw_only=True):
-    """How far eviction has come."""
+    """Progress of eviction."""
 
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
 

@@ -1,11 +1,11 @@
-"""Event: what a component wants people to know about an object. A partial view."""
+"""Event: a report of a component about an object. A partial view."""
 
 from drachma.api import meta
 from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, Int32, Struct
 
 
 class ObjectReference(Struct, frozen=True, kw_only=True):
-    """Which object an event is about."""
+    """Object of an event."""
 
     kind: str = ABSENT_TEXT
     namespace: str = ABSENT_TEXT
@@ -17,7 +17,7 @@ class ObjectReference(Struct, frozen=True, kw_only=True):
 
 
 class EventSource(Struct, frozen=True, kw_only=True):
-    """Who reported it."""
+    """Component that reports."""
 
     component: str = ABSENT_TEXT
     host: str = ABSENT_TEXT

@@ -1,7 +1,7 @@
-"""Feature gates: which of upstream's DRA features are on, under upstream's names.
+"""Feature gates of DRA, under upstream's names.
 
-One immutable value, made from ``--feature-gates`` and handed to validation, server, scheduler and node. A gate that
-drachma implements is on unless it is switched off; upstream's alpha gates too, but for those that are only offered.
+``--feature-gates`` becomes one immutable value that validation, server, scheduler and node share. A gate that drachma
+implements is on by default, including upstream's alpha gates, except for the gates in :data:`OFFERED`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from drachma import errors
 
 
 class Gate(enum.StrEnum):
-    """A feature, by upstream's name where it has one."""
+    """A feature, by upstream's name if it has one."""
 
     CORE = "DynamicResourceAllocation"
     ADMIN_ACCESS = "DRAAdminAccess"
@@ -45,19 +45,19 @@ class Gate(enum.StrEnum):
     ACCOUNTING_POLICIES = "DrachmaAccountingPolicies"
     """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
     NODE_ALLOCATABLE_QOS = "DrachmaNodeAllocatableQoS"
-    """Our own: nodes count claims in what they make of a pod's quality of service, as KEP-5517 plans for later."""
+    """Our own: nodes include claims in a pod's quality of service, as KEP-5517 plans for later."""
     FIRST_ALPHA = "DrachmaFirstAlpha"
-    """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, beside v1."""
+    """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, in addition to v1."""
 
 
 NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.NODE_DECLARED_FEATURES})
-"""Gates whose names are accepted and which change nothing: what they are about is stored, or does not exist here."""
+"""Gates that are accepted and change nothing."""
 
 OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.FIRST_ALPHA})
-"""Gates that upstream does not have; off unless they are switched on."""
+"""Gates that upstream does not have; off by default."""
 
 OFFERED: Final = frozenset({Gate.GENERIC_WORKLOAD})
-"""Gates of upstream's that change what becomes of pods so much that they are off here unless they are switched on."""
+"""Gates of upstream that are off by default, because they change the scheduling of pods."""
 
 _BOOLEANS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
@@ -66,32 +66,33 @@ _BOOLEANS: Final = {
 
 
 class Gates(msgspec.Struct, frozen=True):
-    """The features that are on."""
+    """Set of enabled features."""
 
     enabled: frozenset[Gate] = frozenset(Gate) - NOT_IMPLEMENTED - OWN - OFFERED
 
     def on(self, gate: Gate) -> bool:
-        """Whether the feature is on."""
+        """Return True if the feature is on."""
         return gate in self.enabled
 
     @property
     def binding_conditions(self) -> bool:
-        """Whether binding conditions are looked at: that takes two gates."""
+        """True if binding conditions are in force, which takes two gates."""
         return self.on(Gate.DEVICE_BINDING_CONDITIONS) and self.on(Gate.RESOURCE_CLAIM_DEVICE_STATUS)
 
     def switched(self, settings: Mapping[str, bool]) -> Gates:
-        """These gates with some switched; InvalidValueError for a name that upstream does not have."""
+        """Return the gates with some settings changed. Raises InvalidValueError for an unknown name."""
         enabled = set(self.enabled)
-        for name, wanted in settings.items():
+        for name, is_on in settings.items():
             gate = _find(name)
-            (enabled.add if wanted else enabled.discard)(gate)
+            (enabled.add if is_on else enabled.discard)(gate)
         return Gates(frozenset(enabled))
 
     @classmethod
     def parse(cls, text: str, *, base: Gates | None = None) -> Gates:
-        """The gates that ``Name=true,Other=false`` leaves on, of those that are on otherwise or of others.
+        """Return the gates after the settings of ``Name=true,Other=false``, starting from the default or from ``base``.
 
-        An InvalidValueError names what cannot be read.
+        Raises:
+            InvalidValueError: a setting is malformed or unknown.
         """
         settings: dict[str, bool] = {}
         for entry in filter(None, map(str.strip, text.split(","))):
@@ -112,4 +113,4 @@ def _find(name: str) -> Gate:
 
 
 ALL: Final = Gates()
-"""Everything of upstream's that drachma implements."""
+"""All features of upstream that drachma implements."""

@@ -1,28 +1,28 @@
-"""How msgspec reads and writes the value types it does not know itself."""
+"""Hooks by which msgspec decodes and encodes quantities."""
 
 from typing import Any
 
 from drachma.values import quantity
 
 
-def decode(wanted: type, found: Any) -> Any:
-    """msgspec's ``dec_hook``: a Quantity may be written as a string or, as Kubernetes allows, as a number.
+def decode(expected_type: type, value: Any) -> Any:
+    """Decode a Quantity, written as a string or, as Kubernetes allows, as a number; msgspec's ``dec_hook``.
 
-    White space around the text is no part of it, as upstream has it in JSON.
+    As upstream does in JSON, white space around the text is ignored.
     """
-    if wanted is not quantity.Quantity:
-        raise NotImplementedError(f"no hook decodes {wanted.__name__}")
-    if isinstance(found, str):
-        return quantity.Quantity.parse(found.strip())
-    if isinstance(found, int) and not isinstance(found, bool):
-        return quantity.Quantity.parse(str(found))
-    if isinstance(found, float):
-        return quantity.Quantity.parse(f"{found:.0f}" if found.is_integer() and abs(found) < 1e21 else repr(found))
-    raise TypeError(f"expected quantity, got {type(found).__name__}")
+    if expected_type is not quantity.Quantity:
+        raise NotImplementedError(f"no hook decodes {expected_type.__name__}")
+    if isinstance(value, str):
+        return quantity.Quantity.parse(value.strip())
+    if isinstance(value, int) and not isinstance(value, bool):
+        return quantity.Quantity.parse(str(value))
+    if isinstance(value, float):
+        return quantity.Quantity.parse(f"{value:.0f}" if value.is_integer() and abs(value) < 1e21 else repr(value))
+    raise TypeError(f"expected quantity, got {type(value).__name__}")
 
 
 def encode(value: Any) -> Any:
-    """msgspec's ``enc_hook``: a Quantity goes out in the spelling it came in."""
+    """Encode a Quantity in the spelling that it was read in; msgspec's ``enc_hook``."""
     if isinstance(value, quantity.Quantity):
         return value.text
     raise NotImplementedError(f"no hook encodes {type(value).__name__}")

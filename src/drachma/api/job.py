@@ -5,14 +5,14 @@ from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, Int32, Int
 
 
 class PodTemplateSpec(Struct, frozen=True, kw_only=True):
-    """What each pod of the job looks like."""
+    """Template of the job's pods."""
 
     metadata: meta.ObjectMeta = meta.ABSENT_META
     spec: pod.PodSpec = pod.PodSpec()
 
 
 class JobSpec(Struct, frozen=True, kw_only=True):
-    """How many pods, how often retried, and whether on hold."""
+    """Completions, parallelism, retries and suspension."""
 
     parallelism: Int32 | None = None
     completions: Int32 | None = None
@@ -38,7 +38,7 @@ class JobCondition(Struct, frozen=True, kw_only=True):
 
 
 class JobStatus(Struct, frozen=True, kw_only=True):
-    """How far the job is."""
+    """Progress of the job."""
 
     conditions: tuple[JobCondition, ...] = ABSENT_TUPLE
     start_time: meta.Time | None = None

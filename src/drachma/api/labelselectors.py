@@ -5,7 +5,7 @@ from drachma.values import labels
 
 
 def of(selector: meta.LabelSelector | None) -> labels.Selector:
-    """What a selector chooses: nothing where there is none. InvalidValueError for one that is not well-formed."""
+    """Return the selector; None matches nothing. Raises InvalidValueError if it is malformed."""
     if selector is None:
         return labels.NOTHING
     expressions = ((each.key, each.operator, each.values) for each in selector.match_expressions)

@@ -1,11 +1,11 @@
-"""Lease: a node's heartbeat, or who leads. A partial view."""
+"""Lease: a node's heartbeat, or leadership. A partial view."""
 
 from drachma.api import meta
 from drachma.api.struct import Int32, Struct
 
 
 class LeaseSpec(Struct, frozen=True, kw_only=True):
-    """Who holds the lease, since when and for how long."""
+    """Holder, times and duration of the lease."""
 
     holder_identity: str | None = None
     lease_duration_seconds: Int32 | None = None

@@ -1,4 +1,4 @@
-"""LimitRange: what objects of a namespace may ask for, and get if they do not say. A partial view."""
+"""LimitRange: limits and defaults of resource requests in a namespace. A partial view."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from drachma.values import quantity
 
 
 class LimitRangeItem(Struct, frozen=True, kw_only=True):
-    """What one object of a type may ask for, and what is set where it says nothing."""
+    """Limits and defaults for objects of one type."""
 
     type: str = ABSENT_TEXT
     max: Mapping[str, quantity.Quantity] = ABSENT_MAP

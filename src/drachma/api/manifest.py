@@ -1,9 +1,8 @@
-"""Manifests: the text of a file with one or many documents, as YAML or JSON, to plain documents and back.
+"""Manifests: files with one or more documents, as YAML or JSON.
 
-YAML is read as Kubernetes reads it: no timestamps, no base-60 numbers, ``1e3`` is a number, keys become strings.
-Documents without anything in them are passed over. Refused, with the line where it can be known: broken syntax,
-duplicate keys, texts without any document, aliases that contain themselves, and texts above :data:`MAX_BYTES`, also
-where it is aliases and merges that make them so long.
+YAML is read as Kubernetes reads it: no timestamps, no base-60 numbers, ``1e3`` is a number, keys become strings. Empty
+documents are skipped. Errors name the line if it is known: broken syntax, duplicate keys, texts without a document,
+recursive aliases, and texts above :data:`MAX_BYTES`, also after aliases and merges are expanded.
 """
 
 import json
@@ -16,14 +15,14 @@ from drachma import errors
 from drachma.api import yamldialect
 
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Far above any object an API server takes (3 MiB), far below what makes a YAML parser a burden."""
+"""Limit on a manifest: far above the largest object of an API server (3 MiB), and quickly parsed."""
 
 _NODE_BYTES: Final = 2
-"""The least that a value and what separates it from the next take in a text."""
+"""Minimum length of a value with its separator."""
 
 
 class Document(NamedTuple):
-    """One document of a manifest: its number, counted from 1, the line it starts on, and what it holds."""
+    """A document of a manifest: its number, counted from 1, its first line, and its content."""
 
     number: int
     line: int
@@ -31,13 +30,13 @@ class Document(NamedTuple):
 
 
 Repeated = yamldialect.Repeated
-"""A key that a mapping has once more, and the line of its value."""
+"""A duplicate key, and the line of its value."""
 
 
 def read(text: str | bytes, *, max_bytes: int = MAX_BYTES, repeated: list[Repeated] | None = None) -> list[Document]:
-    """All documents of a manifest; a DecodeError names the document and the line of the first problem.
+    """Return all documents of a manifest. Raises DecodeError with the document and line of the first problem.
 
-    Keys that are there twice go to ``repeated``, if that is given, and are no problem then: the last one counts.
+    If ``repeated`` is given, duplicate keys are added to it and the last value counts; otherwise they are errors.
     """
     if len(text) > max_bytes:
         raise errors.DecodeError(f"has {len(text)} bytes: must have at most {max_bytes}")
@@ -52,7 +51,7 @@ def read(text: str | bytes, *, max_bytes: int = MAX_BYTES, repeated: list[Repeat
 
 
 def write_yaml(documents: Iterable[Any], *, width: int = 1_000_000) -> str:
-    """Documents as YAML, separated by ``---``, in block style and kubectl's order of keys."""
+    """Return documents as YAML, separated by ``---``, in block style and kubectl's order of keys."""
     return yaml.dump_all(
         documents,
         Dumper=yamldialect.Dumper,
@@ -64,10 +63,10 @@ def write_yaml(documents: Iterable[Any], *, width: int = 1_000_000) -> str:
 
 
 def write_json(documents: Iterable[Any]) -> str:
-    """One document as itself, several as a ``v1`` List, indented."""
+    """Return one document, or several as a ``v1`` List, as indented JSON."""
     items = list(documents)
-    whole = items[0] if len(items) == 1 else {"apiVersion": "v1", "kind": "List", "items": items}
-    return json.dumps(whole, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    content = items[0] if len(items) == 1 else {"apiVersion": "v1", "kind": "List", "items": items}
+    return json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _unicode(text: str | bytes) -> str:
@@ -83,7 +82,7 @@ def _unicode(text: str | bytes) -> str:
 
 
 class _Duplicated(dict[str, Any]):
-    """An object in which a key was written twice; turned into an error once its path is known."""
+    """An object with a duplicate key; becomes an error once its path is known."""
 
     key: str
 
@@ -99,7 +98,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_json(text: str) -> list[Document] | None:
-    """JSON is far quicker to read as JSON; what is not quite JSON is left to YAML, which explains more."""
+    """Return the documents of a JSON text, or None for YAML, whose parser is slower and explains more."""
     try:
         content = json.loads(text, object_pairs_hook=_pairs, parse_constant=_refuse_constant)
     except (json.JSONDecodeError, RecursionError):
@@ -142,7 +141,7 @@ def _read_yaml(text: str, repeated: list[Repeated] | None, *, max_bytes: int) ->
             _refuse_explosion(node, max_bytes=2 * max_bytes)
             content = loader.construct_document(node)
             if content is None:
-                # As kubectl: templates that come to nothing leave their separators behind.
+                # As kubectl: an empty template leaves its separator behind.
                 continue
             is_empty = False
             yield Document(number, yamldialect.line_of(node), content)
@@ -168,9 +167,9 @@ def _problem(error: yaml.YAMLError) -> str:
 
 
 def _refuse_explosion(root: yaml.Node, *, max_bytes: int) -> None:
-    """Aliases share nodes in memory; written out they may be endless. Measures without writing out.
+    """Raise DecodeError if a document is too long after its aliases are expanded; measured without expanding them.
 
-    A merged mapping counts like any other that an alias stands for, so this also bounds what merge keys can make.
+    A merged mapping counts like an alias, so merge keys are bounded too.
     """
     sizes: dict[int, int] = {}
     entered: set[int] = set()

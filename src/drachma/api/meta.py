@@ -9,32 +9,32 @@ import msgspec
 from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT, Int64, Struct
 
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A point in time as Kubernetes writes it (RFC 3339 with a zone)."""
+"""A time as Kubernetes writes it (RFC 3339 with a zone)."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 def time_text(moment: datetime) -> str:
-    """A time in UTC as objects write it, to the second."""
+    """Return a time in UTC as objects write it, to the second."""
     # msgspec writes times twenty times as fast as datetime does.
     return _encode(moment)[1:20].decode() + "Z"
 
 
 MicroTime = str
-"""A time that must be written with exactly six fractional digits, so it is kept as its text."""
+"""A time with exactly six fractional digits, kept as text."""
 
 
 def micro_time_text(moment: datetime) -> MicroTime:
-    """A time in UTC as leases and audit events write it, to the microsecond."""
+    """Return a time in UTC as leases and audit events write it, to the microsecond."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 Opaque = Any
-"""JSON that drachma carries and never looks into; nothing in it is an unknown field."""
+"""JSON that drachma stores and never reads; it has no unknown fields."""
 
 
 class OwnerReference(Struct, frozen=True, kw_only=True):
-    """Who an object belongs to; garbage collection and claim generation follow it."""
+    """Owner of an object; garbage collection and claim generation follow it."""
 
     api_version: str = ZERO_TEXT
     kind: str = ZERO_TEXT
@@ -45,7 +45,7 @@ class OwnerReference(Struct, frozen=True, kw_only=True):
 
 
 class ManagedFieldsEntry(Struct, frozen=True, kw_only=True):
-    """Which fields one manager owns, for server-side apply."""
+    """Fields that a manager owns, for server-side apply."""
 
     manager: str = ABSENT_TEXT
     operation: str = ABSENT_TEXT
@@ -80,7 +80,7 @@ ABSENT_META = ObjectMeta()
 
 
 class Object(Struct, frozen=True, kw_only=True):
-    """A whole object. Its kind is its Python type; apiVersion and kind are written by the codec."""
+    """An API object. Its Python type is its kind; the codec writes apiVersion and kind."""
 
     metadata: ObjectMeta = ABSENT_META
 

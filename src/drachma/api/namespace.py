@@ -1,17 +1,17 @@
-"""Namespace: its labels decide admin access, its phase whether it is going away. A partial view."""
+"""Namespace: labels, finalizers and phase. A partial view."""
 
 from drachma.api import meta
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
 
 
 class NamespaceSpec(Struct, frozen=True, kw_only=True):
-    """What still has to be cleaned up before the namespace goes."""
+    """Finalizers of the namespace."""
 
     finalizers: tuple[str, ...] = ABSENT_TUPLE
 
 
 class NamespaceStatus(Struct, frozen=True, kw_only=True):
-    """Active or Terminating."""
+    """Phase of the namespace: Active or Terminating."""
 
     phase: str = ABSENT_TEXT
 

@@ -1,4 +1,4 @@
-"""Node: the part of it that scheduling and node lifecycle read. A partial view."""
+"""Node: the fields that scheduling and node lifecycle read. A partial view."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +12,7 @@ SIMULATED_RUNTIME: Final = "simulated://"
 
 
 class Taint(Struct, frozen=True, kw_only=True):
-    """A mark that keeps pods without a matching toleration away."""
+    """A mark that repels pods without a matching toleration."""
 
     key: str = ABSENT_TEXT
     value: str = ABSENT_TEXT
@@ -21,7 +21,7 @@ class Taint(Struct, frozen=True, kw_only=True):
 
 
 class NodeSpec(Struct, frozen=True, kw_only=True):
-    """What an administrator says about the node."""
+    """Taints and schedulability of the node."""
 
     unschedulable: bool | None = None
     taints: tuple[Taint, ...] = ABSENT_TUPLE
@@ -46,7 +46,7 @@ class ContainerImage(Struct, frozen=True, kw_only=True):
 
 
 class NodeStatus(Struct, frozen=True, kw_only=True):
-    """What the node has and how it is."""
+    """Capacity, conditions, addresses and images of the node."""
 
     capacity: Mapping[str, quantity.Quantity] = ABSENT_MAP
     allocatable: Mapping[str, quantity.Quantity] = ABSENT_MAP

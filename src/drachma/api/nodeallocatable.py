@@ -1,8 +1,8 @@
-"""Node-allocatable resources behind devices (KEP-5517): one model for its two spellings.
+"""Node-allocatable resources of devices (KEP-5517): one model for two spellings.
 
 The KEP publishes ``nodeAllocatableResourceMappings{capacityKey, allocationMultiplier}`` and one quantity per
-resource in the pod's status; Kubernetes 1.37 publishes ``nodeAllocatableResources{mapping, overhead}`` and split
-the pod's status likewise. Both are read and written as they came; components read only the 1.37 form, through
+resource in the pod's status; Kubernetes 1.37 publishes ``nodeAllocatableResources{mapping, overhead}`` and splits
+the pod's status likewise. Objects keep the spelling that they were written in; components read the 1.37 form, through
 :func:`resources_of`.
 """
 
@@ -16,7 +16,7 @@ from drachma.values import quantity
 
 
 class NodeAllocatableMapping(Struct, frozen=True, kw_only=True):
-    """The device is such a resource: so much per unit of a capacity, or so much per device."""
+    """Amount of the resource that the device is: per unit of a capacity, or per device."""
 
     capacity_key: str | None = None
     capacity_multiplier: quantity.Quantity | None = None
@@ -24,14 +24,14 @@ class NodeAllocatableMapping(Struct, frozen=True, kw_only=True):
 
 
 class NodeAllocatableOverhead(Struct, frozen=True, kw_only=True):
-    """The device needs such a resource beside itself."""
+    """Amount of the resource that the device needs in addition."""
 
     per_pod: quantity.Quantity | None = None
     per_container: quantity.Quantity | None = None
 
 
 class NodeAllocatableResource(Struct, frozen=True, kw_only=True):
-    """What one device means for one node-allocatable resource, in 1.37's form.
+    """Effect of a device on one node-allocatable resource, in 1.37's form.
 
     ``accounting_policy`` is of KEP-5517's future section.
     """
@@ -42,7 +42,7 @@ class NodeAllocatableResource(Struct, frozen=True, kw_only=True):
 
 
 class NodeAllocatableResourceMapping(Struct, frozen=True, kw_only=True):
-    """The same in the KEP's form; without a multiplier it is 1."""
+    """Effect of a device on one resource in the KEP's form; the multiplier defaults to 1."""
 
     capacity_key: str | None = None
     allocation_multiplier: quantity.Quantity | None = None
@@ -50,14 +50,14 @@ class NodeAllocatableResourceMapping(Struct, frozen=True, kw_only=True):
 
 
 class NodeAllocatableMappedResource(Struct, frozen=True, kw_only=True):
-    """How much of a resource a claim's devices are."""
+    """Amount of a resource that a claim's devices are."""
 
     name: str = ZERO_TEXT
     amount: quantity.Quantity | None = msgspec.field(default=None, name="quantity")
 
 
 class NodeAllocatableOverheadResource(Struct, frozen=True, kw_only=True):
-    """How much of a resource a claim's devices need beside themselves."""
+    """Amount of a resource that a claim's devices need in addition."""
 
     name: str = ZERO_TEXT
     per_pod: quantity.Quantity | None = None
@@ -65,7 +65,7 @@ class NodeAllocatableOverheadResource(Struct, frozen=True, kw_only=True):
 
 
 class NodeAllocatableResourceClaimStatus(Struct, frozen=True, kw_only=True):
-    """What one claim adds to a pod's requests: ``resources`` in the KEP's form, the rest in 1.37's."""
+    """Amounts that a claim adds to a pod's requests: ``resources`` in the KEP's form, other fields in 1.37's."""
 
     resource_claim_name: str = ZERO_TEXT
     containers: tuple[str, ...] = ABSENT_TUPLE
@@ -74,7 +74,7 @@ class NodeAllocatableResourceClaimStatus(Struct, frozen=True, kw_only=True):
     overhead: tuple[NodeAllocatableOverheadResource, ...] = ABSENT_TUPLE
 
     def mapped(self) -> dict[str, quantity.Quantity]:
-        """The mapped amount of each resource, from whichever spelling was written."""
+        """Return the mapped amount of each resource, from either spelling."""
         if self.mapping:
             return {entry.name: entry.amount for entry in self.mapping if entry.amount is not None}
         return dict(self.resources)
@@ -88,7 +88,7 @@ class _Publishes(Protocol):
 
 
 def resources_of(device: _Publishes) -> Mapping[str, NodeAllocatableResource]:
-    """A device's node-allocatable resources in the one model; 1.37's spelling wins where both name a resource."""
+    """Return a device's node-allocatable resources in 1.37's form, which takes precedence over the KEP's."""
     if not device.node_allocatable_resource_mappings:
         return device.node_allocatable_resources
     translated = {name: _from_kep(mapping) for name, mapping in device.node_allocatable_resource_mappings.items()}

@@ -1,4 +1,4 @@
-"""Node selectors: which nodes a slice, a device, an allocation or a pod's affinity means."""
+"""Node selectors of slices, devices, allocations and pod affinities."""
 
 from drachma.api.struct import ABSENT_TUPLE, ZERO_TEXT, Struct
 
@@ -12,13 +12,13 @@ class NodeSelectorRequirement(Struct, frozen=True, kw_only=True):
 
 
 class NodeSelectorTerm(Struct, frozen=True, kw_only=True):
-    """Requirements that must all hold; a term without any matches no node."""
+    """Conjunction of requirements; a term without requirements matches no node."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ABSENT_TUPLE
     match_fields: tuple[NodeSelectorRequirement, ...] = ABSENT_TUPLE
 
 
 class NodeSelector(Struct, frozen=True, kw_only=True):
-    """Terms of which one must hold."""
+    """Disjunction of terms."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ABSENT_TUPLE

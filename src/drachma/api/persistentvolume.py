@@ -1,4 +1,4 @@
-"""PersistentVolume: what decides which claim it can be bound to, and on which nodes it can be used. A partial view."""
+"""PersistentVolume: the fields that binding and scheduling read. A partial view."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,24 +8,24 @@ from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT,
 from drachma.values import quantity
 
 AVAILABLE: Final = "Available"
-"""The phase of a volume that no claim has."""
+"""Phase of a volume without a claim."""
 
 
 class VolumeNodeAffinity(Struct, frozen=True, kw_only=True):
-    """On which nodes a volume can be used."""
+    """Nodes that can use a volume."""
 
     required: nodeselector.NodeSelector | None = None
 
 
 class CSIVolumeSource(Struct, frozen=True, kw_only=True):
-    """Which volume of which storage driver it is."""
+    """Volume of a storage driver."""
 
     driver: str = ZERO_TEXT
     volume_handle: str = ZERO_TEXT
 
 
 class PersistentVolumeSpec(Struct, frozen=True, kw_only=True):
-    """What a volume offers, and to whom."""
+    """Capacity, access modes, class and claim of a volume."""
 
     capacity: Mapping[str, quantity.Quantity] = ABSENT_MAP
     access_modes: tuple[str, ...] = ABSENT_TUPLE
@@ -39,7 +39,7 @@ class PersistentVolumeSpec(Struct, frozen=True, kw_only=True):
 
 
 class PersistentVolumeStatus(Struct, frozen=True, kw_only=True):
-    """What became of a volume."""
+    """Phase of a volume."""
 
     phase: str = ABSENT_TEXT
 

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaim: what quotas count of it, and what decides about its volume. A partial view."""
+"""PersistentVolumeClaim: the fields that quotas and binding read. A partial view."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,18 +8,18 @@ from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT,
 from drachma.values import quantity
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
-"""Where the storage class stood before it had a field; it still counts."""
+"""Old annotation with the storage class; it still counts."""
 
 
 class VolumeResourceRequirements(Struct, frozen=True, kw_only=True):
-    """How much storage is wanted."""
+    """Requested and maximum storage."""
 
     limits: Mapping[str, quantity.Quantity] = ABSENT_MAP
     requests: Mapping[str, quantity.Quantity] = ABSENT_MAP
 
 
 class PersistentVolumeClaimSpec(Struct, frozen=True, kw_only=True):
-    """What storage is wanted."""
+    """Requested storage."""
 
     access_modes: tuple[str, ...] = ABSENT_TUPLE
     selector: meta.LabelSelector | None = None
@@ -31,7 +31,7 @@ class PersistentVolumeClaimSpec(Struct, frozen=True, kw_only=True):
 
 
 class ModifyVolumeStatus(Struct, frozen=True, kw_only=True):
-    """The class that a volume is on its way to."""
+    """Progress of a change of the volume's attributes class."""
 
     target_volume_attributes_class_name: str = ABSENT_TEXT
 
@@ -47,7 +47,7 @@ class PersistentVolumeClaimCondition(Struct, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimStatus(Struct, frozen=True, kw_only=True):
-    """What storage there is."""
+    """Provided storage."""
 
     phase: str = ABSENT_TEXT
     allocated_resources: Mapping[str, quantity.Quantity] = ABSENT_MAP
@@ -64,5 +64,5 @@ class PersistentVolumeClaim(meta.Object, frozen=True, kw_only=True):
 
 
 def class_of(claim: PersistentVolumeClaim) -> str:
-    """The storage class that a claim is for; empty where none is named."""
+    """Return the storage class of a claim; empty if it names none."""
     return claim.metadata.annotations.get(CLASS_ANNOTATION, claim.spec.storage_class_name or "")

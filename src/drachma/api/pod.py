@@ -1,4 +1,4 @@
-"""Pod: the part of it that scheduling, claims and the node agent read. A partial view; never written back whole."""
+"""Pod: the fields that scheduling, claims and the node agent read. A partial view; never written back as a whole."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ class ContainerClaim(Struct, frozen=True, kw_only=True):
 
 
 class ResourceRequirements(Struct, frozen=True, kw_only=True):
-    """What a container, or the pod as a whole, asks for."""
+    """Resources that a container or a pod requests."""
 
     limits: ResourceList = ABSENT_MAP
     requests: ResourceList = ABSENT_MAP
@@ -58,7 +58,7 @@ class Container(Struct, frozen=True, kw_only=True):
 
 
 class PodResourceClaim(Struct, frozen=True, kw_only=True):
-    """A claim the pod needs: an existing one, or one made from a template for it alone."""
+    """A claim that the pod needs: an existing one, or one generated from a template."""
 
     name: str = ZERO_TEXT
     resource_claim_name: str | None = None
@@ -73,7 +73,7 @@ class PreferredSchedulingTerm(Struct, frozen=True, kw_only=True):
 
 
 class NodeAffinity(Struct, frozen=True, kw_only=True):
-    """Which nodes the pod must, or had better, run on."""
+    """Required and preferred nodes of a pod."""
 
     required_during_scheduling_ignored_during_execution: nodeselector.NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ABSENT_TUPLE
@@ -111,7 +111,7 @@ class Affinity(Struct, frozen=True, kw_only=True):
 
 
 class Toleration(Struct, frozen=True, kw_only=True):
-    """Which node taints the pod puts up with."""
+    """Node taints that the pod tolerates."""
 
     key: str = ABSENT_TEXT
     operator: str = ABSENT_TEXT
@@ -121,13 +121,13 @@ class Toleration(Struct, frozen=True, kw_only=True):
 
 
 class PodSchedulingGate(Struct, frozen=True, kw_only=True):
-    """While any is left, the pod is not scheduled."""
+    """Gate that keeps the pod from being scheduled."""
 
     name: str = ZERO_TEXT
 
 
 class TopologySpreadConstraint(Struct, frozen=True, kw_only=True):
-    """How unevenly pods that are alike may be spread over a topology."""
+    """Maximum skew of matching pods over a topology."""
 
     max_skew: Int32 = ABSENT_INT
     topology_key: str = ABSENT_TEXT
@@ -140,39 +140,39 @@ class TopologySpreadConstraint(Struct, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimVolume(Struct, frozen=True, kw_only=True):
-    """A volume that a claim stands for."""
+    """Volume of a persistent volume claim."""
 
     claim_name: str = ABSENT_TEXT
 
 
 class ImageVolume(Struct, frozen=True, kw_only=True):
-    """A volume that is an image."""
+    """Volume of an image."""
 
     reference: str = ABSENT_TEXT
 
 
 class GCEDisk(Struct, frozen=True, kw_only=True):
-    """A disk of Google's."""
+    """Google Compute Engine disk."""
 
     pd_name: str = ZERO_TEXT
     read_only: bool = False
 
 
 class EBSVolume(Struct, frozen=True, kw_only=True):
-    """A disk of Amazon's."""
+    """Amazon Elastic Block Store volume."""
 
     volume_id: str = msgspec.field(default=ZERO_TEXT, name="volumeID")
 
 
 class ISCSIVolume(Struct, frozen=True, kw_only=True):
-    """A disk by iSCSI."""
+    """iSCSI disk."""
 
     iqn: str = ZERO_TEXT
     read_only: bool = False
 
 
 class RBDVolume(Struct, frozen=True, kw_only=True):
-    """An image of Ceph's."""
+    """Ceph block device image."""
 
     monitors: tuple[str, ...] = ABSENT_TUPLE
     image: str = ZERO_TEXT
@@ -181,12 +181,12 @@ class RBDVolume(Struct, frozen=True, kw_only=True):
 
 
 class Volume(Struct, frozen=True, kw_only=True):
-    """Storage of a pod, as far as it decides where the pod can go."""
+    """Volume of a pod: the sources that scheduling reads."""
 
     name: str = ZERO_TEXT
     persistent_volume_claim: PersistentVolumeClaimVolume | None = None
     ephemeral: meta.Opaque = None
-    """A template; the claim that is made of it is named after the pod and the volume."""
+    """Claim template; the generated claim is named after the pod and the volume."""
     image: ImageVolume | None = None
     gce_persistent_disk: GCEDisk | None = None
     aws_elastic_block_store: EBSVolume | None = None
@@ -195,13 +195,13 @@ class Volume(Struct, frozen=True, kw_only=True):
 
 
 class PodSchedulingGroup(Struct, frozen=True, kw_only=True):
-    """The group of pods that a pod is scheduled with."""
+    """Pod group of a pod."""
 
     pod_group_name: str | None = None
 
 
 class PodSpec(Struct, frozen=True, kw_only=True):
-    """What the pod asks for."""
+    """Desired state of the pod."""
 
     volumes: tuple[Volume, ...] = ABSENT_TUPLE
     init_containers: tuple[Container, ...] = ABSENT_TUPLE
@@ -244,14 +244,14 @@ class PodCondition(Struct, frozen=True, kw_only=True):
 
 
 class PodResourceClaimStatus(Struct, frozen=True, kw_only=True):
-    """Which claim was generated for one of the pod's template references."""
+    """Generated claim of one of the pod's claim templates."""
 
     name: str = ZERO_TEXT
     resource_claim_name: str | None = None
 
 
 class PodExtendedResourceRequest(Struct, frozen=True, kw_only=True):
-    """Which container's extended resource is served by which request of the pod's special claim."""
+    """Request of the special claim that serves a container's extended resource."""
 
     container_name: str = ABSENT_TEXT
     resource_name: str = ABSENT_TEXT
@@ -259,27 +259,27 @@ class PodExtendedResourceRequest(Struct, frozen=True, kw_only=True):
 
 
 class PodExtendedResourceClaimStatus(Struct, frozen=True, kw_only=True):
-    """The claim made for a pod's extended resources that device classes back."""
+    """Special claim for a pod's extended resources that device classes provide."""
 
     request_mappings: tuple[PodExtendedResourceRequest, ...] = ABSENT_TUPLE
     resource_claim_name: str = ABSENT_TEXT
 
 
 class ContainerStateTerminated(Struct, frozen=True, kw_only=True):
-    """How and when a container ended."""
+    """Exit code and end time of a container."""
 
     exit_code: Int32 = ABSENT_INT
     finished_at: meta.Time | None = None
 
 
 class ContainerState(Struct, frozen=True, kw_only=True):
-    """How a container is, as far as anybody asks: whether it has ended."""
+    """State of a container: whether it has terminated."""
 
     terminated: ContainerStateTerminated | None = None
 
 
 class ContainerStatus(Struct, frozen=True, kw_only=True):
-    """How a container is, and what it has been given, which a resize makes other than what it asks for."""
+    """State of a container, and its actual resources, which differ from the spec during a resize."""
 
     name: str = ZERO_TEXT
     state: ContainerState = ContainerState()
@@ -295,7 +295,7 @@ class PodIP(Struct, frozen=True, kw_only=True):
 
 
 class PodStatus(Struct, frozen=True, kw_only=True):
-    """What became of the pod."""
+    """Observed state of the pod."""
 
     observed_generation: Int64 = ABSENT_INT
     phase: str = ABSENT_TEXT

@@ -1,4 +1,4 @@
-"""PodDisruptionBudget: how many pods of a kind may be missing because somebody wants them gone. A partial view."""
+"""PodDisruptionBudget: limit on voluntary disruptions of pods. A partial view."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,18 +7,18 @@ from drachma.api import meta
 from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TUPLE, ZERO_INT, Int32, Int64, Struct
 
 DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
-"""The condition that says whether a pod may go."""
+"""Condition that is true if a pod may be evicted."""
 
 SUFFICIENT_PODS: Final = "SufficientPods"
 INSUFFICIENT_PODS: Final = "InsufficientPods"
 SYNC_FAILED: Final = "SyncFailed"
 
 ALWAYS_ALLOW: Final = "AlwaysAllow"
-"""The policy that lets pods go which are not ready, whatever the rest of the budget says."""
+"""Policy that always allows the eviction of pods that are not ready."""
 
 
 class PodDisruptionBudgetSpec(Struct, frozen=True, kw_only=True):
-    """Which pods, and how many of them must stay or may go: a number, or a text such as ``50%``."""
+    """Selector of the pods, and the number or percentage that must stay or may go."""
 
     min_available: Int32 | str | None = None
     selector: meta.LabelSelector | None = None
@@ -27,7 +27,7 @@ class PodDisruptionBudgetSpec(Struct, frozen=True, kw_only=True):
 
 
 class PodDisruptionBudgetStatus(Struct, frozen=True, kw_only=True):
-    """How many pods there are, and how many of them may go now."""
+    """Numbers of pods, and of allowed disruptions."""
 
     observed_generation: Int64 = ABSENT_INT
     disrupted_pods: Mapping[str, meta.Time] = ABSENT_MAP

@@ -5,29 +5,29 @@ from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, ZERO_INT, Int32, Struc
 
 
 class GangSchedulingPolicy(Struct, frozen=True, kw_only=True):
-    """All at once: so many pods at least, or none."""
+    """Minimum number of pods that are scheduled together."""
 
     min_count: Int32 = ZERO_INT
 
 
 class PodGroupSchedulingPolicy(Struct, frozen=True, kw_only=True):
-    """How the pods are scheduled; without ``gang`` each by itself."""
+    """Policy of scheduling; without ``gang``, pods are scheduled one by one."""
 
     gang: GangSchedulingPolicy | None = None
 
 
 class AllDisruptionMode(Struct, frozen=True, kw_only=True):
-    """Who evicts one pod of the group evicts them all."""
+    """Mode in which all pods of the group are evicted together."""
 
 
 class DisruptionMode(Struct, frozen=True, kw_only=True):
-    """How pods of the group are evicted; without ``all`` one by one."""
+    """Mode of eviction; without ``all``, pods are evicted one by one."""
 
     all: AllDisruptionMode | None = None
 
 
 class PodGroupSpec(Struct, frozen=True, kw_only=True):
-    """What the group asks for."""
+    """Desired state of the group."""
 
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     disruption_mode: DisruptionMode | None = None
@@ -36,7 +36,7 @@ class PodGroupSpec(Struct, frozen=True, kw_only=True):
 
 
 class PodGroupStatus(Struct, frozen=True, kw_only=True):
-    """How far the group is."""
+    """Observed state of the group."""
 
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
 

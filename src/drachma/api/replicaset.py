@@ -1,4 +1,4 @@
-"""ReplicaSet: so many pods of one template. A partial view; the template is kept as it is written."""
+"""ReplicaSet: a number of pods of one template. A partial view; the template stays a document."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE
 
 
 class ReplicaSetSpec(Struct, frozen=True, kw_only=True):
-    """How many pods, which ones, and what they look like."""
+    """Number, selector and template of the pods."""
 
     replicas: Int32 | None = None
     min_ready_seconds: Int32 = ABSENT_INT
@@ -27,7 +27,7 @@ class ReplicaSetCondition(Struct, frozen=True, kw_only=True):
 
 
 class ReplicaCounts(Struct, frozen=True, kw_only=True):
-    """How many pods there are, as sets and their predecessor, the ReplicationController, both tell."""
+    """Numbers of pods, in the status of replica sets and replication controllers."""
 
     replicas: Int32 = ABSENT_INT
     fully_labeled_replicas: Int32 = ABSENT_INT
@@ -38,7 +38,7 @@ class ReplicaCounts(Struct, frozen=True, kw_only=True):
 
 
 class ReplicaSetStatus(ReplicaCounts, frozen=True, kw_only=True):
-    """How many pods there are, those included that are on their way out."""
+    """Numbers of pods, including terminating ones."""
 
     terminating_replicas: Int32 | None = None
 

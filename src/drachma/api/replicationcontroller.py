@@ -1,4 +1,4 @@
-"""ReplicationController: so many pods of one template, in the oldest form. A partial view."""
+"""ReplicationController: predecessor of the ReplicaSet. A partial view."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from drachma.api.struct import ABSENT_INT, ABSENT_MAP, Int32, Struct
 
 
 class ReplicationControllerSpec(Struct, frozen=True, kw_only=True):
-    """How many pods, which ones, and what they look like."""
+    """Number, selector and template of the pods."""
 
     replicas: Int32 | None = None
     min_ready_seconds: Int32 = ABSENT_INT

@@ -1,4 +1,4 @@
-"""ResourceClaim: which devices are wanted, which were allocated, and who uses them."""
+"""ResourceClaim: requested devices, allocated devices, and their users."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from drachma.values import quantity
 
 
 class CapacityRequirements(Struct, frozen=True, kw_only=True):
-    """How much of a shared device's capacity is wanted."""
+    """Requested capacity of a shared device."""
 
     requests: Mapping[str, quantity.Quantity] = ABSENT_MAP
 
@@ -36,7 +36,7 @@ class ExactDeviceRequest(Struct, frozen=True, kw_only=True):
 
 
 class DeviceSubRequest(Struct, frozen=True, kw_only=True):
-    """One of several ways, in order of preference (KEP-4816)."""
+    """Alternative of a request. The first one that fits is allocated (KEP-4816)."""
 
     name: str = ZERO_TEXT
     device_class_name: str = ZERO_TEXT
@@ -49,7 +49,7 @@ class DeviceSubRequest(Struct, frozen=True, kw_only=True):
 
 
 class DeviceRequest(Struct, frozen=True, kw_only=True):
-    """A named wish: ``exactly`` one way, or the ``first_available`` of several."""
+    """A named request: ``exactly`` one alternative, or the ``first_available`` of several."""
 
     name: str = ZERO_TEXT
     exactly: ExactDeviceRequest | None = None
@@ -57,7 +57,7 @@ class DeviceRequest(Struct, frozen=True, kw_only=True):
 
 
 class DeviceConstraint(Struct, frozen=True, kw_only=True):
-    """What the devices of some (or, without ``requests``, all) requests must have in common or apart."""
+    """Constraint on the devices of some requests, or of all without ``requests``."""
 
     requests: tuple[str, ...] = ABSENT_TUPLE
     match_attribute: str | None = None
@@ -65,14 +65,14 @@ class DeviceConstraint(Struct, frozen=True, kw_only=True):
 
 
 class DeviceClaimConfiguration(Struct, frozen=True, kw_only=True):
-    """Configuration for the devices of some (or, without ``requests``, all) requests."""
+    """Configuration for the devices of some requests, or of all without ``requests``."""
 
     requests: tuple[str, ...] = ABSENT_TUPLE
     opaque: devices.OpaqueDeviceConfiguration | None = None
 
 
 class DeviceClaim(Struct, frozen=True, kw_only=True):
-    """All that a claim asks for."""
+    """Requests, constraints and configuration of a claim."""
 
     requests: tuple[DeviceRequest, ...] = ZERO_TUPLE
     constraints: tuple[DeviceConstraint, ...] = ABSENT_TUPLE
@@ -86,7 +86,7 @@ class ResourceClaimSpec(Struct, frozen=True, kw_only=True):
 
 
 class DeviceRequestAllocationResult(Struct, frozen=True, kw_only=True):
-    """One allocated device; ``request`` is ``request/subrequest`` where a subrequest was chosen."""
+    """One allocated device; ``request`` is ``request/subrequest`` for a subrequest."""
 
     request: str = ZERO_TEXT
     driver: str = ZERO_TEXT
@@ -102,7 +102,7 @@ class DeviceRequestAllocationResult(Struct, frozen=True, kw_only=True):
 
 
 class DeviceAllocationConfiguration(Struct, frozen=True, kw_only=True):
-    """Configuration for allocated devices, and whether class or claim asked for it."""
+    """Configuration for allocated devices, and its source: class or claim."""
 
     source: str = ZERO_TEXT
     requests: tuple[str, ...] = ABSENT_TUPLE
@@ -117,7 +117,7 @@ class DeviceAllocationResult(Struct, frozen=True, kw_only=True):
 
 
 class AllocationResult(Struct, frozen=True, kw_only=True):
-    """What the allocator decided, and on which nodes it can be used."""
+    """Allocated devices, and the nodes that can use them."""
 
     devices: DeviceAllocationResult = DeviceAllocationResult()
     node_selector: nodeselector.NodeSelector | None = None
@@ -125,7 +125,7 @@ class AllocationResult(Struct, frozen=True, kw_only=True):
 
 
 class ResourceClaimConsumerReference(Struct, frozen=True, kw_only=True):
-    """Who may use the claim."""
+    """Consumer that may use the claim."""
 
     api_group: str = ABSENT_TEXT
     resource: str = ZERO_TEXT
@@ -134,7 +134,7 @@ class ResourceClaimConsumerReference(Struct, frozen=True, kw_only=True):
 
 
 class NetworkDeviceData(Struct, frozen=True, kw_only=True):
-    """What a network driver reports about an allocated interface."""
+    """Report of a network driver about an allocated interface."""
 
     interface_name: str = ABSENT_TEXT
     ips: tuple[str, ...] = ABSENT_TUPLE
@@ -142,7 +142,7 @@ class NetworkDeviceData(Struct, frozen=True, kw_only=True):
 
 
 class AllocatedDeviceStatus(Struct, frozen=True, kw_only=True):
-    """What a driver reports about one allocated device."""
+    """Report of a driver about an allocated device."""
 
     driver: str = ZERO_TEXT
     pool: str = ZERO_TEXT

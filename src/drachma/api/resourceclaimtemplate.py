@@ -1,4 +1,4 @@
-"""ResourceClaimTemplate: from which each pod gets a claim of its own."""
+"""ResourceClaimTemplate: template of claims that are generated for pods."""
 
 from drachma.api import meta, resourceclaim
 from drachma.api.struct import Struct

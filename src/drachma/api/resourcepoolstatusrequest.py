@@ -1,4 +1,4 @@
-"""ResourcePoolStatusRequest: a question about pools of devices, and its answer. A partial view."""
+"""ResourcePoolStatusRequest: a request for the status of resource pools, and its answer. A partial view."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from drachma.api.struct import ABSENT_TUPLE, ZERO_TEXT, Int32, Struct
 
 
 class ResourcePoolStatusRequestSpec(Struct, frozen=True, kw_only=True):
-    """Whose pools, which of them, and how many at most."""
+    """Driver, pool and limit of the request."""
 
     driver: str = ZERO_TEXT
     pool_name: str | None = None
@@ -16,7 +16,7 @@ class ResourcePoolStatusRequestSpec(Struct, frozen=True, kw_only=True):
 
 
 class ResourcePoolStatusRequestStatus(Struct, frozen=True, kw_only=True):
-    """The answer, of which what is said about single pools is not looked at."""
+    """Answer to the request, without the fields about single pools."""
 
     pool_count: Int32 | None = None
     pools: tuple[Any, ...] = ABSENT_TUPLE
@@ -24,7 +24,7 @@ class ResourcePoolStatusRequestStatus(Struct, frozen=True, kw_only=True):
 
 
 class ResourcePoolStatusRequest(meta.Object, frozen=True, kw_only=True):
-    """``resource.k8s.io`` ResourcePoolStatusRequest, of the cluster; a partial view."""
+    """``resource.k8s.io`` ResourcePoolStatusRequest, cluster-scoped; a partial view."""
 
     spec: ResourcePoolStatusRequestSpec = ResourcePoolStatusRequestSpec()
     status: ResourcePoolStatusRequestStatus | None = None

@@ -1,4 +1,4 @@
-"""ResourceQuota: how much a namespace may use, and does."""
+"""ResourceQuota: limits and usage of a namespace."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ class ScopedResourceSelectorRequirement(Struct, frozen=True, kw_only=True):
 
 
 class ScopeSelector(Struct, frozen=True, kw_only=True):
-    """Expressions that must all hold."""
+    """Conjunction of expressions."""
 
     match_expressions: tuple[ScopedResourceSelectorRequirement, ...] = ABSENT_TUPLE
 
@@ -30,7 +30,7 @@ class ResourceQuotaSpec(Struct, frozen=True, kw_only=True):
 
 
 class ResourceQuotaStatus(Struct, frozen=True, kw_only=True):
-    """The limits in force and the use they are compared with."""
+    """Limits in force, and usage."""
 
     hard: Mapping[str, quantity.Quantity] = ABSENT_MAP
     used: Mapping[str, quantity.Quantity] = ABSENT_MAP

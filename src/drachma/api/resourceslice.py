@@ -1,4 +1,4 @@
-"""ResourceSlice: the devices of a pool, or a part of them, as a driver publishes them."""
+"""ResourceSlice: devices of a pool that a driver publishes."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ class CapacityRequestPolicyRange(Struct, frozen=True, kw_only=True):
 
 
 class CapacityRequestPolicy(Struct, frozen=True, kw_only=True):
-    """Which amounts of a shared capacity may be requested, and what a request without an amount gets."""
+    """Valid amounts of requests for a shared capacity, and the default amount."""
 
     default: quantity.Quantity | None = None
     valid_values: tuple[quantity.Quantity, ...] = ABSENT_TUPLE
@@ -39,7 +39,7 @@ class CapacityRequestPolicy(Struct, frozen=True, kw_only=True):
 
 
 class DeviceCapacity(Struct, frozen=True, kw_only=True):
-    """An amount of something that a device has."""
+    """Capacity of a device."""
 
     value: quantity.Quantity | None = None
     request_policy: CapacityRequestPolicy | None = None
@@ -59,7 +59,7 @@ class CounterSet(Struct, frozen=True, kw_only=True):
 
 
 class DeviceCounterConsumption(Struct, frozen=True, kw_only=True):
-    """What a device takes from a counter set when it is allocated."""
+    """Amounts that an allocated device consumes from a counter set."""
 
     counter_set: str = ZERO_TEXT
     counters: Mapping[str, Counter] = ABSENT_MAP
@@ -67,7 +67,7 @@ class DeviceCounterConsumption(Struct, frozen=True, kw_only=True):
 
 
 class BasicDevice(Struct, frozen=True, kw_only=True):
-    """Everything about a device but its name; v1beta1 has these fields one level down."""
+    """Fields of a device except its name; v1beta1 has them in ``basic``."""
 
     attributes: Mapping[str, DeviceAttribute] = ABSENT_MAP
     capacity: Mapping[str, DeviceCapacity] = ABSENT_MAP
@@ -91,7 +91,7 @@ class Device(BasicDevice, frozen=True, kw_only=True):
 
 
 class ResourcePool(Struct, frozen=True, kw_only=True):
-    """Which pool a slice is a part of, how new it is, and of how many slices the pool consists."""
+    """Pool of a slice: name, generation and number of slices."""
 
     name: str = ZERO_TEXT
     generation: Int64 = ZERO_INT

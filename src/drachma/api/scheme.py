@@ -1,7 +1,4 @@
-"""Which kinds exist, in which groups and versions, and which Python type each has on the wire.
-
-The codec, the conversion and later the server look kinds up here; nothing else knows version strings.
-"""
+"""Kinds with their groups and versions, and their Python types on the wire."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -60,7 +57,7 @@ RESOURCE_GROUP: Final = "resource.k8s.io"
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind. ``model`` is its form in memory; ``shapes`` has the versions that are written differently."""
+    """A kind. ``model`` is its form in memory; ``shapes`` has the wire forms of versions that differ from it."""
 
     group: str
     model: type[meta.Object]
@@ -69,7 +66,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     namespaced: bool = True
     complete: bool = False
     optional: bool = False
-    """Whether a cluster may do without it: then there are no objects of it, and that is all."""
+    """True if a cluster may not serve the kind; then it has no objects."""
     shapes: Mapping[str, type[meta.Object]] = {}
 
     @property
@@ -78,11 +75,11 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def api_versions(self) -> tuple[str, ...]:
-        """``group/version`` of every version served, the newest first."""
+        """``group/version`` of every served version, the newest first."""
         return tuple(f"{self.group}/{version}" if self.group else version for version in self.versions)
 
     def shape(self, api_version: str) -> type[meta.Object]:
-        """The Python type of this kind's wire form in a version that it is served in."""
+        """Return the Python type of the kind's wire form in a served version."""
         return self.shapes.get(api_version.rpartition("/")[2], self.model)
 
 
@@ -209,22 +206,22 @@ _BY_MODEL = {kind.model: kind for kind in KINDS}
 
 
 def find(api_version: str, name: str) -> Kind:
-    """The kind of that name in that version; a DecodeError says what there is instead."""
-    found = _BY_NAME.get((api_version, name))
-    if found is not None:
-        return found
-    elsewhere = [served for served, other in _BY_NAME if other == name]
+    """Return the kind of a name and version. Raises DecodeError with the alternatives."""
+    kind = _BY_NAME.get((api_version, name))
+    if kind is not None:
+        return kind
+    elsewhere = [served for served, kind_name in _BY_NAME if kind_name == name]
     if elsewhere:
         raise errors.DecodeError(f"kind {name} does not exist in {api_version}: it is served in {', '.join(elsewhere)}")
-    known = ", ".join(sorted({other for _, other in _BY_NAME}))
-    raise errors.DecodeError(f"unknown kind {name} in {api_version}: known kinds are {known}")
+    names = ", ".join(sorted({kind_name for _, kind_name in _BY_NAME}))
+    raise errors.DecodeError(f"unknown kind {name} in {api_version}: known kinds are {names}")
 
 
 def has(model: type[meta.Object]) -> bool:
-    """Whether this is the form in memory of a kind, and not another view of some object."""
+    """Return True if the struct is the form in memory of a kind, not another view."""
     return model in _BY_MODEL
 
 
 def of(model: type[meta.Object]) -> Kind:
-    """The kind whose form in memory is ``model``."""
+    """Return the kind whose form in memory is ``model``."""
     return _BY_MODEL[model]

@@ -1,4 +1,4 @@
-"""Secret: data that only few should read. A partial view."""
+"""Secret: confidential data. A partial view."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Service: what quotas count of it, and which pods it is about. A partial view."""
+"""Service: the fields that quotas and endpoints read. A partial view."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE
 
 
 class ServicePort(Struct, frozen=True, kw_only=True):
-    """A port, and where every node offers it."""
+    """A port, with its port on nodes."""
 
     name: str = ABSENT_TEXT
     port: Int32 = ABSENT_INT
@@ -20,7 +20,7 @@ class ServicePort(Struct, frozen=True, kw_only=True):
 
 
 class ServiceSpec(Struct, frozen=True, kw_only=True):
-    """How the service is reached."""
+    """Type, ports, addresses and selector of the service."""
 
     type: str = ABSENT_TEXT
     ports: tuple[ServicePort, ...] = ABSENT_TUPLE

@@ -1,4 +1,4 @@
-"""ServiceAccount: who a pod is. A partial view, of which its metadata is enough."""
+"""ServiceAccount: identity of pods. A partial view of its metadata."""
 
 from drachma.api import meta
 

@@ -1,7 +1,7 @@
-"""Looks at a decoded document the way its Python type does: which fields are unknown, null or of the wrong type.
+"""Comparison of a document with its Python type: unknown fields, nulls and values of a wrong type.
 
-The codec's fast path never comes here. It is asked only for strict reading and to explain a failed decode, because
-msgspec stops at the first problem and does not name map keys.
+The codec calls it for strict decoding and to explain a failed decode, because msgspec stops at the first problem and
+does not name map keys.
 """
 
 import functools
@@ -15,28 +15,28 @@ from drachma.api import hooks, meta, struct
 
 
 class Mismatch(NamedTuple):
-    """One value that cannot be decoded: where it is, what was wanted and what was found."""
+    """A value that cannot be decoded: its path, the expected type, and a description."""
 
     path: str
-    wanted: str
-    found: str
+    expected_type: str
+    value: str
 
     def __str__(self) -> str:
-        return f"{self.path}: expected {self.wanted}, found {self.found}"
+        return f"{self.path}: expected {self.expected_type}, found {self.value}"
 
 
 class Examination(NamedTuple):
-    """A document without its nulls, and what is wrong with it; paths are in Kubernetes' notation."""
+    """A document without its nulls, and its problems; paths are in Kubernetes' notation."""
 
     document: Any
     unknown: tuple[str, ...]
     mismatches: tuple[Mismatch, ...]
 
 
-def examine(document: Any, model: type, *, known: frozenset[str] = frozenset()) -> Examination:
-    """Compare a document with the type it should decode to; ``known`` are extra names allowed at its top."""
+def examine(document: Any, model: type, *, allowed_names: frozenset[str] = frozenset()) -> Examination:
+    """Compare a document with its type; ``allowed_names`` are additional fields at its top."""
     examiner = _Examiner()
-    cleaned = examiner.visit(document, _type_info(model), path="", extra=known)
+    cleaned = examiner.visit(document, _type_info(model), path="", extra=allowed_names)
     return Examination(cleaned, tuple(examiner.unknown), tuple(examiner.mismatches))
 
 
@@ -80,7 +80,7 @@ class _Examiner:
         return self._visit_leaf(value, info, path=path)
 
     def _visit_item(self, value: Any, info: inspect.Type, *, path: str) -> Any:
-        """An item of a map or list. Kubernetes reads one that is null as the zero value of its type."""
+        """Visit an item of a map or list. Kubernetes reads a null item as the zero value of its type."""
         if value is None and isinstance(info, inspect.CustomType):
             return "0"
         return self.visit(_ZEROS.get(type(info)) if value is None else value, info, path=path)
@@ -103,25 +103,25 @@ class _Examiner:
 
     def _visit_leaf(self, value: Any, info: inspect.Type, *, path: str) -> Any:
         if isinstance(info, inspect.CustomType):
-            wanted, target = info.cls.__name__.lower(), info.cls
+            expected_type, target = info.cls.__name__.lower(), info.cls
         else:
-            wanted, target = _leaf(info)
+            expected_type, target = _leaf(info)
         try:
             msgspec.convert(value, target, dec_hook=hooks.decode)
         except msgspec.ValidationError as error:
             if isinstance(info, inspect.CustomType) and isinstance(value, str):
-                self.mismatches.append(Mismatch(path, wanted, f"{value!r} ({_plain(error)})"))
+                self.mismatches.append(Mismatch(path, expected_type, f"{value!r} ({_plain(error)})"))
             else:
-                self._refuse(path, wanted, value)
+                self._refuse(path, expected_type, value)
         return value
 
-    def _refuse(self, path: str, wanted: str, value: Any) -> Any:
-        self.mismatches.append(Mismatch(path or "the document", wanted, describe(value)))
+    def _refuse(self, path: str, expected_type: str, value: Any) -> Any:
+        self.mismatches.append(Mismatch(path or "the document", expected_type, describe(value)))
         return value
 
 
 def describe(value: Any) -> str:
-    """A value as people wrote it, shortened, with the name of its JSON type."""
+    """Return a value as it was written, shortened, with the name of its JSON type."""
     if value is None:
         return "null"
     if isinstance(value, dict):
@@ -131,8 +131,8 @@ def describe(value: Any) -> str:
     if isinstance(value, bool):
         return f"boolean {str(value).lower()}"
     text = repr(value) if not isinstance(value, str) else msgspec.json.encode(value).decode()
-    shown = text if len(text) <= 64 else text[:61] + "..."
-    return f"string {shown}" if isinstance(value, str) else f"number {shown}"
+    short_text = text if len(text) <= 64 else text[:61] + "..."
+    return f"string {short_text}" if isinstance(value, str) else f"number {short_text}"
 
 
 def _leaf(info: inspect.Type) -> tuple[str, Any]:

@@ -1,4 +1,4 @@
-"""StatefulSet: pods with names and volumes of their own. A partial view; templates are as written."""
+"""StatefulSet: pods with stable names and volumes. A partial view; templates stay documents."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,34 +8,34 @@ from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE
 
 
 class RollingUpdateStatefulSetStrategy(Struct, frozen=True, kw_only=True):
-    """From which ordinal on pods are replaced, and how many may be missing: a number, or a share of all."""
+    """First ordinal to replace, and the number or percentage of pods that may be missing."""
 
     partition: Int32 | None = None
     max_unavailable: int | str | None = None
 
 
 class StatefulSetUpdateStrategy(Struct, frozen=True, kw_only=True):
-    """How pods are replaced."""
+    """Strategy for replacing pods."""
 
     type: str = ABSENT_TEXT
     rolling_update: RollingUpdateStatefulSetStrategy | None = None
 
 
 class StatefulSetPersistentVolumeClaimRetentionPolicy(Struct, frozen=True, kw_only=True):
-    """Whether volumes stay when the set, or the ordinal that they are for, goes."""
+    """Retention of volume claims after the set is deleted or scaled down."""
 
     when_deleted: str = ABSENT_TEXT
     when_scaled: str = ABSENT_TEXT
 
 
 class StatefulSetOrdinals(Struct, frozen=True, kw_only=True):
-    """The number of the first pod."""
+    """Ordinal of the first pod."""
 
     start: Int32 = ABSENT_INT
 
 
 class StatefulSetSpec(Struct, frozen=True, kw_only=True):
-    """How many pods, what they look like, their volumes, and how they are replaced."""
+    """Number, template, volumes and update strategy of the pods."""
 
     replicas: Int32 | None = None
     selector: meta.LabelSelector | None = None
@@ -61,7 +61,7 @@ class StatefulSetCondition(Struct, frozen=True, kw_only=True):
 
 
 class StatefulSetStatus(Struct, frozen=True, kw_only=True):
-    """How far the set is: pods in all, and those of its current and of its newest revision."""
+    """Progress of the set: numbers of pods, in total and by revision."""
 
     observed_generation: Int64 = ABSENT_INT
     replicas: Int32 = ABSENT_INT

@@ -1,4 +1,4 @@
-"""StorageClass: who provides volumes of a class, where, and when they are bound. A partial view."""
+"""StorageClass: provisioner, topology and binding mode of volumes. A partial view."""
 
 from typing import Final
 
@@ -6,20 +6,20 @@ from drachma.api import meta
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT, Struct
 
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
-"""The mode in which a claim is bound once a pod that uses it has a node."""
+"""Mode that binds a claim once a pod that uses it has a node."""
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
 class TopologySelectorLabelRequirement(Struct, frozen=True, kw_only=True):
-    """A label of nodes and the values that will do."""
+    """A label of nodes and its allowed values."""
 
     key: str = ZERO_TEXT
     values: tuple[str, ...] = ABSENT_TUPLE
 
 
 class TopologySelectorTerm(Struct, frozen=True, kw_only=True):
-    """Labels that a node must have, all of them."""
+    """Conjunction of label requirements."""
 
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ABSENT_TUPLE
 

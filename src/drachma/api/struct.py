@@ -1,14 +1,13 @@
-"""The base of every API struct, and the values that stand for "not written".
+"""Base of API structs, and the values of absent fields.
 
-Kubernetes reads an absent field as the zero value of its type. So do we: readers see ``""``, ``0``, ``()`` or
-``{}`` and never test for None. But what came in must go out in the same form, and an explicit ``[]`` or ``""`` is
-not the same text as an absent field. The absent values below are equal to the zero values and a type of their
-own: msgspec leaves a field out only when it holds the very default object, so absence survives a round trip.
-Fields whose absence means something else than zero are ``| None``.
+As in Kubernetes, an absent field has the zero value of its type: readers see ``""``, ``0``, ``()`` or ``{}`` and never
+test for None. But a round trip must keep the difference between an absent field and an explicit ``[]`` or ``""``. The
+absent values below are equal to zero values and have types of their own. msgspec omits a field only if it holds the
+default object itself, so absence survives a round trip. Fields whose absence differs from zero are ``| None``.
 
-Upstream leaves most fields out when they are zero; a few it always writes. Those have a ``ZERO`` value as default:
-absent here too, but written out in the canonical form (:func:`drachma.api.defaults.canonical`). Lists of that sort
-(``ZERO_TUPLE``) upstream writes as null, which only the server's documents show.
+Upstream omits most zero fields and always writes a few. Those have a ``ZERO`` value as their default: absent here too,
+but written in the canonical form (:func:`drachma.api.defaults.canonical`). Upstream writes such lists (``ZERO_TUPLE``)
+as null, which only the server's documents show.
 """
 
 from collections.abc import Mapping
@@ -55,12 +54,12 @@ Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 def is_absent(value: object) -> bool:
-    """Whether a field's value stands for "not written"; an explicit empty value is not absent."""
+    """Return True if a value means absent; an explicit empty value is not absent."""
     return value is None or id(value) in _ABSENT
 
 
 def canonical_zero(default: object) -> object:
-    """What upstream writes for a field whose value is zero: nothing (the default itself), or the zero."""
+    """Return the canonical value of a zero field: the default itself if upstream omits it, or the zero."""
     return _ALWAYS_WRITTEN.get(id(default), default)
 
 

@@ -11,13 +11,13 @@ from drachma.values import quantity
 
 
 class BasicDevice(resourceslice.BasicDevice, frozen=True, kw_only=True):
-    """Everything about a device but its name; there is no room for policies on how capacity is shared."""
+    """Fields of a device except its name, without policies for shared capacity."""
 
     capacity: Mapping[str, quantity.Quantity] = ABSENT_MAP  # type: ignore[assignment]
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """A device; all but its name is in ``basic``."""
+    """A device; all fields except its name are in ``basic``."""
 
     name: str = ZERO_TEXT
     basic: BasicDevice | None = None

@@ -15,7 +15,7 @@ class DeviceRequest(resourceclaim.ExactDeviceRequest, frozen=True, kw_only=True)
 
 
 class DeviceClaim(Struct, frozen=True, kw_only=True):
-    """All that a claim asks for."""
+    """Requests, constraints and configuration of a claim."""
 
     requests: tuple[DeviceRequest, ...] = ZERO_TUPLE
     constraints: tuple[resourceclaim.DeviceConstraint, ...] = ABSENT_TUPLE
@@ -49,14 +49,14 @@ class ResourceClaimTemplate(meta.Object, frozen=True, kw_only=True):
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """A device; all but its name is in ``basic``."""
+    """A device; all fields except its name are in ``basic``."""
 
     name: str = ZERO_TEXT
     basic: resourceslice.BasicDevice | None = None
 
 
 class ResourceSliceSpec(Struct, frozen=True, kw_only=True):
-    """``spec`` of a slice; ``node_name`` and ``all_nodes`` cannot be told from their zero values here."""
+    """``spec`` of a slice; absent ``node_name`` and ``all_nodes`` equal zero values."""
 
     driver: str = ZERO_TEXT
     pool: resourceslice.ResourcePool = resourceslice.ABSENT_POOL

@@ -1,17 +1,17 @@
-"""VolumeAttachment: which volume is attached to which node. A partial view."""
+"""VolumeAttachment: attachment of a volume to a node. A partial view."""
 
 from drachma.api import meta
 from drachma.api.struct import ABSENT_TEXT, Struct
 
 
 class VolumeAttachmentSource(Struct, frozen=True, kw_only=True):
-    """What is attached."""
+    """Attached volume."""
 
     persistent_volume_name: str | None = None
 
 
 class VolumeAttachmentSpec(Struct, frozen=True, kw_only=True):
-    """Who attaches what to which node."""
+    """Attacher, volume and node."""
 
     attacher: str = ABSENT_TEXT
     node_name: str = ABSENT_TEXT

@@ -1,4 +1,4 @@
-"""The YAML that Kubernetes speaks: JSON's values in YAML's syntax.
+"""YAML as Kubernetes uses it: values of JSON in the syntax of YAML.
 
 A loader and a dumper for PyYAML; :mod:`drachma.api.manifest` uses them. Unlike plain YAML 1.1 there are no
 timestamps, base-60 numbers, sets or binary data, ``1e3`` is a number, mapping keys become strings, and a duplicate
@@ -16,23 +16,23 @@ from drachma import errors
 from drachma.api import shape
 
 MAX_DEPTH: Final = 200
-"""How deep values may be nested; PyYAML's C composer recurses without a limit of its own."""
+"""Maximum depth of nesting; PyYAML's C composer recurses without a limit."""
 
 MAX_NODES: Final = 200_000
-"""How many values and keys a document may have; reading each takes ten microseconds. JSON has no such limit."""
+"""Maximum number of values and keys; each takes ten microseconds to read. JSON has no such limit."""
 
 _TEXT = "tag:yaml.org,2002:str"
 
 
 class Repeated(NamedTuple):
-    """A key that a mapping has once more, and the line of its value."""
+    """A duplicate key, and the line of its value."""
 
     key: str
     line: int
 
 
 def events(text: str | bytes) -> Iterator[yaml.Event]:
-    """What the parser sees in a text, in order; a DecodeError once that is nested too deep or too much."""
+    """Yield the parser events of a text. Raises DecodeError if it is nested too deeply or too large."""
     depth = count = 0
     for event in yaml.parse(text, Loader=yaml.CBaseLoader):
         count += isinstance(event, yaml.NodeEvent)
@@ -45,7 +45,7 @@ def events(text: str | bytes) -> Iterator[yaml.Event]:
 
 
 class Loader(yaml.CSafeLoader):
-    """PyYAML's C loader with Kubernetes' idea of scalars, and duplicate keys refused unless they are collected."""
+    """PyYAML's C loader with Kubernetes' scalars; duplicate keys are refused or collected."""
 
     repeated: list[Repeated] | None = None
 
@@ -91,7 +91,7 @@ def _construct_float(loader: Loader, node: yaml.ScalarNode) -> float:
     return float(loader.construct_scalar(node))
 
 
-# Only what JSON can say: dates, binary data, sets and Python objects have no place in a manifest.
+# Only values of JSON: manifests have no dates, binary data, sets or Python objects.
 Loader.yaml_constructors = {
     **{
         tag: constructor
@@ -111,12 +111,12 @@ Loader.add_implicit_resolver(*_FLOAT)
 
 
 def line_of(node: yaml.Node) -> int:
-    """The line a node starts on, counted from 1."""
+    """Return the first line of a node, counted from 1."""
     return int(node.start_mark.line) + 1
 
 
 def _key(key: Any, node: yaml.Node) -> str:
-    """Kubernetes turns YAML's scalar keys into JSON's string keys."""
+    """Return a key as a string, as Kubernetes converts scalar keys."""
     if isinstance(key, str):
         return key
     if isinstance(key, bool):
@@ -127,20 +127,20 @@ def _key(key: Any, node: yaml.Node) -> str:
 
 
 class Dumper(yaml.CSafeDumper):
-    """Writes every value out in full, and strings of several lines as blocks."""
+    """Dumper without aliases, which writes multi-line strings as blocks."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
-# Quotes whatever any YAML reader, ours or one that knows dates and base-60 numbers, would not read as a string.
+# Quotes texts that a YAML reader, ours or one with dates and base-60 numbers, would not read as strings.
 Dumper.add_implicit_resolver(*_INT)
 Dumper.add_implicit_resolver(*_FLOAT)
 Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^[yYnN]$"), list("yYnN"))
 
 
 def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
-    """Texts as kubectl writes them: in double quotes where they would be read as something else."""
+    """Represent a text as kubectl does: in double quotes if it would be read as something else."""
     style = None
     if "\n" in text:
         style = "|"
@@ -150,7 +150,7 @@ def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
 
 
 Dumper.add_representer(str, _represent_text)
-# Values that stand for absent fields, and words of enumerations, are written as what they are equal to.
+# Absent values and enumeration members are written as the plain values that they equal.
 Dumper.add_multi_representer(str, _represent_text)
 Dumper.add_multi_representer(int, Dumper.represent_int)
 Dumper.add_multi_representer(tuple, Dumper.represent_list)
@@ -158,8 +158,8 @@ Dumper.add_multi_representer(dict, Dumper.represent_dict)
 
 
 def refuse_depth(text: str | bytes) -> None:
-    """Raises a DecodeError where values are nested so deeply, or are so many, that composing them would be a burden."""
-    # Reading it properly gives the same syntax error, with the number of the document.
+    """Raise DecodeError if values are nested too deeply or are too many to compose."""
+    # The reader raises the same syntax error, with the number of the document.
     with contextlib.suppress(yaml.YAMLError):
         for _event in events(text):
             pass

@@ -107,7 +107,7 @@ ANYTHING: Final = Subjects()
 
 
 class Dialect(NamedTuple):
-    """What expressions of one place can use beside the request and its objects."""
+    """Variables and functions of expressions in one place, in addition to the request and its objects."""
 
     params: bool = False
     authorizer: bool = True
@@ -115,7 +115,7 @@ class Dialect(NamedTuple):
 
 
 def is_identifier(name: str) -> bool:
-    """Whether a variable can have this name."""
+    """Return True if a variable can have this name."""
     return _IDENTIFIER.fullmatch(name) is not None and name not in lexer.RESERVED
 
 
@@ -130,7 +130,7 @@ class Compiler:
     def declare(
         self, name: str, expression: str, *, expressions: Expressions = Expressions.STORED
     ) -> program.Program | program.CompilationError:
-        """A variable, which those that follow can use; one that does not compile is of any type for them."""
+        """Return a variable, which those that follow can use; one that does not compile is of any type for them."""
         assert self._fields is not None, "only who composes has variables"
         compiled: program.Program | program.CompilationError
         try:
@@ -147,7 +147,7 @@ class Compiler:
         authorizer: bool = True,
         expressions: Expressions = Expressions.STORED,
     ) -> program.Program:
-        """The program of an expression that gives one of the results, or anything where none are named.
+        """Return the program of an expression that gives one of the results, or anything where none are named.
 
         Raises:
             program.CompilationError: it does not compile, or gives something else.
@@ -178,8 +178,8 @@ def _kept(result: types.Type) -> types.Type:
 def _mismatch(result: types.Type, results: tuple[types.Type, ...]) -> str:
     if len(results) == 1:
         return f"must evaluate to {results[0].declared_name} but got {result.declared_name}"
-    allowed = " ".join(each.declared_name for each in results)
-    return f"must evaluate to one of [{allowed}] but got {result.declared_name}"
+    expected_types = " ".join(each.declared_name for each in results)
+    return f"must evaluate to one of [{expected_types}] but got {result.declared_name}"
 
 
 def _environment(

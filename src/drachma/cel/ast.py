@@ -1,7 +1,7 @@
-"""The abstract syntax of CEL after macro expansion: what parser, checker, cost estimate and code generation share.
+"""Abstract syntax of CEL after macro expansion, shared by parser, checker, cost estimate and code generation.
 
 The node kinds are those of the language definition, so ids, overloads and costs can be compared with upstream's.
-Every node has an ``id``, unique in its expression; positions and types are kept beside the tree, keyed by id.
+Every node has an ``id``, unique in its expression; positions and types are kept next to the tree, keyed by id.
 """
 
 from __future__ import annotations

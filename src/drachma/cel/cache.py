@@ -35,11 +35,11 @@ class Cache:
         return len(self._entries)
 
     def selector(self, expression: str) -> program.Program:
-        """The program of a selector; raises CompilationError, also when it did so before."""
+        """Return the program of a selector. Raises CompilationError, also when it did so before."""
         return self._get(expression, derived=False)
 
     def derivation(self, expression: str) -> program.Program:
-        """The program of a derived attribute; raises CompilationError, also when it did so before."""
+        """Return the program of a derived attribute. Raises CompilationError, also when it did so before."""
         return self._get(expression, derived=True)
 
     def _get(self, expression: str, *, derived: bool) -> program.Program:
@@ -59,7 +59,7 @@ class Cache:
         return entry
 
     def _compile(self, expression: str, *, derived: bool) -> program.Program | program.CompilationError:
-        # Outside the lock: compiling takes a while, and nobody else should wait for it.
+        # Outside the lock: compiling takes a while, and other callers should not wait for it.
         try:
             return program.compile_expression(expression, self._env, derived=derived)
         except program.CompilationError as error:
@@ -76,7 +76,7 @@ def _size(expression: str, entry: _Outcome) -> int:
 def device_programs(
     *, consumable_capacity: bool, list_type_attributes: bool, expressions: environment.Expressions
 ) -> Cache:
-    """The programs of one device environment, for everybody in the process; see ``environment.device_environment``."""
+    """Return the process-wide programs of one device environment; see ``environment.device_environment``."""
     return Cache(
         environment.device_environment(
             consumable_capacity=consumable_capacity,

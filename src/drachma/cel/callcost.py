@@ -1,4 +1,4 @@
-"""What calls cost by estimate, and how large their results are: the rules of the language, and the order of rules.
+"""Estimated cost of calls and size of their results: the rules of the language, and their order.
 
 Called by the estimate. Rules are looked up as upstream does: by overload for the extensions that bring their own
 rules, then by function for Kubernetes' libraries, then by overload for the language. A rule gives the cost of the
@@ -59,7 +59,7 @@ def _affix(call: Call) -> Estimate | None:
     return scan(_known(call.args[0])), None
 
 
-def _in_list(call: Call) -> Estimate | None:
+def _list_membership(call: Call) -> Estimate | None:
     return _known(call.args[1]).scaled(1), None
 
 
@@ -101,7 +101,7 @@ _LANGUAGE: Mapping[str, Rule] = {
     "strings_quote": _quote,
     "starts_with_string": _affix,
     "ends_with_string": _affix,
-    "in_list": _in_list,
+    "in_list": _list_membership,
     "matches": _matches,
     "matches_string": _matches,
     "contains_string": _contains,

@@ -37,13 +37,13 @@ class Entries(NamedTuple):
 
 
 class Walk(Protocol):
-    """What rules ask of the estimate that is under way."""
+    """Interface of a running estimate to its rules."""
 
     def bound(self, path: sizes.Path) -> Range | None:
-        """The declared bound of what a path leads to."""
+        """Return the declared bound of what a path leads to."""
 
     def entries(self, node: ast.Node) -> Entries | None:
-        """What is known of the entries of a list or map."""
+        """Return the known sizes of the entries of a list or map."""
 
     def set_entries(self, node: ast.Node, entries: Entries | None) -> None:
         """Note it for a result."""
@@ -59,11 +59,11 @@ class Call(NamedTuple):
     walk: Walk
 
     def size(self, operand: Operand) -> Range:
-        """The size of an operand, by its declared bound if nothing else is known."""
+        """Return the size of an operand, by its declared bound if nothing else is known."""
         return operand.size or self.walk.bound(operand.path) or UNKNOWN
 
     def element(self, operand: Operand) -> Operand | None:
-        """A stand-in for the elements of a list."""
+        """Return a stand-in for the elements of a list."""
         if not operand.type.params:
             return None
         path = operand.path.separate().grown("@items") if operand.path.length else operand.path
@@ -76,5 +76,5 @@ Rule = Callable[[Call], Estimate | None]
 
 
 def scan(size: Range) -> Range:
-    """The cost of reading a string or bytes once."""
+    """Return the cost of reading a string or bytes once."""
     return size.scaled(STRING_FACTOR)

@@ -43,7 +43,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def check(parsed: parser.Parsed, env: environment.Environment) -> Checked:
-    """The checked form of a parsed expression. Raises ``CompileError`` if it does not type-check."""
+    """Return the checked form of a parsed expression. Raises ``CompileError`` if it does not type-check."""
     checker = _Checker(parsed, env)
     try:
         checker.run()
@@ -111,15 +111,15 @@ class _Checker(checking.Checking):
             self.types[node.id] = local
             self.references[node.id] = checking.Reference(name)
             return
-        found = self.globally(name)
-        if found is None:
+        declaration = self.globally(name)
+        if declaration is None:
             self.types[node.id] = types.ERROR
             self.undeclared(node.id, name)
         else:
-            self.refer(node, found, shadowed=local is not None)
+            self.refer(node, declaration, shadowed=local is not None)
 
     def globally(self, name: str) -> str | None:
-        """The full name of the variable or type that a name means outside all comprehensions."""
+        """Return the full name of the variable or type that a name means outside all comprehensions."""
         variables = self.env.variables
         if name in variables and not self.env.container:
             return name
@@ -134,7 +134,7 @@ class _Checker(checking.Checking):
             self.replaced[node.id] = lambda _below: ast.Ident(node.id, full)
 
     def qualified(self, node: ast.Node) -> list[str] | None:
-        """The names of a chain of selections, first the variable; None if it is no such chain."""
+        """Return the names of a chain of selections, first the variable; None if it is no such chain."""
         names: list[str] = []
         while type(node) is ast.Select:
             if node.test_only:
@@ -156,9 +156,9 @@ class _Checker(checking.Checking):
         if names is not None and (env.container or names[0].removeprefix(".") in env.packages):
             local = self.local(names[0].removeprefix("."))
             if local is None or names[0].startswith("."):
-                found = self.globally(".".join(names))
-                if found is not None:
-                    self.refer(node, found, shadowed=local is not None)
+                declaration = self.globally(".".join(names))
+                if declaration is not None:
+                    self.refer(node, declaration, shadowed=local is not None)
                     return
         self.todo.append((self.finish_select, node, 0))
         self.visit(node.operand)
@@ -186,7 +186,7 @@ class _Checker(checking.Checking):
         self.references[node.id] = checking.Reference(overload_ids=("select_optional_field",))
 
     def field_name(self, operand: ast.Node, field: str) -> str:
-        """The name that a field has in its object: words that the language keeps for itself have another one there.
+        """Return the name of a field in its object, where reserved words are escaped.
 
         As upstream since 1.31, both are understood: ``self.namespace`` and ``self.__namespace__``.
         """
@@ -198,7 +198,7 @@ class _Checker(checking.Checking):
         return escaped if field not in fields and escaped in fields else field
 
     def selected(self, node_id: int, operand: ast.Node, field: str) -> Type:
-        """The type of a field; optional if the operand is."""
+        """Return the type of a field; optional if the operand is."""
         target = self.known.apply(self.types[operand.id])
         optional = target.is_optional
         if optional:
@@ -374,16 +374,16 @@ class _Checker(checking.Checking):
             self.visit(node.fields[stage].value)
 
     def check_field(self, field: ast.MessageField, message: environment.Message) -> None:
-        expected: Type | None = None
+        field_type: Type | None = None
         if message.fields is None:
             self.report(field.id, f"unexpected failed resolution of '{message.message}'")
         else:
-            expected = message.field(field.name)
-            if expected is None:
+            field_type = message.field(field.name)
+            if field_type is None:
                 self.report(field.id, f"undefined field '{field.name}'")
-        found = self.unwrapped(field.value) if field.optional else self.types[field.value.id]
-        if expected is not None and not self.known.assign(expected, found):
-            text = f"expected type of field '{field.name}' is '{expected}' but provided type is '{found}'"
+        value_type = self.unwrapped(field.value) if field.optional else self.types[field.value.id]
+        if field_type is not None and not self.known.assign(field_type, value_type):
+            text = f"expected type of field '{field.name}' is '{field_type}' but provided type is '{value_type}'"
             self.report(field.id, text)
 
     # Comprehensions: range and initial value, then the loop in a scope of its own, then the result.
@@ -417,7 +417,7 @@ class _Checker(checking.Checking):
         self.visit(node.loop_condition)
 
     def iterated(self, range_node: ast.Node, range_type: Type) -> tuple[Type, Type]:
-        """The types of index and element of a list, or of key and value of a map."""
+        """Return the types of index and element of a list, or of key and value of a map."""
         match range_type.kind:
             case Kind.LIST:
                 return types.INT, range_type.params[0]
@@ -451,9 +451,9 @@ class _Checker(checking.Checking):
         self.types[node.id] = self.known.apply(self.types[node.result.id])
 
     def require(self, node: ast.Node, expected: Type) -> None:
-        found = self.types[node.id]
-        if not self.known.assign(expected, found):
-            self.mismatch(node.id, expected=expected, found=found)
+        actual_type = self.types[node.id]
+        if not self.known.assign(expected, actual_type):
+            self.mismatch(node.id, expected=expected, found=actual_type)
 
 
 _VISITS: dict[type, Callable[[_Checker, ast.Node, int], None]] = {

@@ -14,7 +14,7 @@ from drachma.cel.types import Type
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """What an identifier or a call stands for: a variable's full name, or the overloads that may apply."""
+    """Meaning of an identifier or a call: a variable's full name, or the overloads that may apply."""
 
     name: str | None = None
     overload_ids: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 Step = tuple[Callable[[ast.Node, int], None], ast.Node, int]
-"""What to do with a node, and how many of its parts are done."""
+"""Step for a node, and the number of its finished parts."""
 
 
 class Checking:
@@ -44,7 +44,7 @@ class Checking:
         self.joined: dict[int, list[Type | None]] = {}
 
     def replacement(self, node: ast.Node, below: tuple[ast.Node, ...]) -> ast.Node:
-        """The node under its resolved name, over its resolved children."""
+        """Return the node under its resolved name, over its resolved children."""
         make = self.replaced.get(node.id)
         return tree.with_children(node, below) if make is None else make(below)
 
@@ -62,15 +62,15 @@ class Checking:
     # Names and elements
 
     def local(self, name: str) -> Type | None:
-        """The type of a name that a comprehension around binds."""
+        """Return the type of a name that a comprehension around binds."""
         for scope in reversed(self.scopes):
-            found = scope.get(name)
-            if found is not None:
-                return found
+            type_ = scope.get(name)
+            if type_ is not None:
+                return type_
         return None
 
     def join(self, before: Type | None, current: Type) -> Type:
-        """The common type of a literal's elements so far and one more; dyn if they have none.
+        """Return the common type of a literal's elements so far and one more; dyn if they have none.
 
         Where literals must be uniform, the validators say so; upstream's checker lets them pass as well.
         """
@@ -79,7 +79,7 @@ class Checking:
         return unification.most_general(before, current) if self.known.assign(before, current) else types.DYN
 
     def unwrapped(self, node: ast.Node) -> Type:
-        """The type inside an element written with ``?``."""
+        """Return the type inside an element written with ``?``."""
         type_ = self.types[node.id]
         if type_.is_optional:
             return type_.params[0]

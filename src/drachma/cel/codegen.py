@@ -25,13 +25,13 @@ SURPRISES: Final = (
     Surprise, faults.Fault, faults.Abort, KeyError, TypeError, AttributeError, IndexError, OverflowError,
     RecursionError,
 )  # fmt: skip
-"""What generated code raises where the stepwise machine has to take over."""
+"""Error of generated code that hands over to the stepwise machine."""
 
 Function = Callable[[Any, Callable[[], str | None] | None], tuple[Any, int]]
 
 
 def generate(plan: steps.Node, *, device: bool) -> Function:
-    """The function of a plan; raises Unsuitable. With ``device`` its input is a Device, otherwise a mapping."""
+    """Return the function of a plan. Raises Unsuitable. With ``device`` its input is a Device, otherwise a mapping."""
     writer, text = _write(plan, device=device)
     namespace = writer.namespace
     exec(compile(text, "<cel>", "exec", dont_inherit=True), namespace)
@@ -40,7 +40,7 @@ def generate(plan: steps.Node, *, device: bool) -> Function:
 
 
 def source(plan: steps.Node, *, device: bool) -> str:
-    """The text of the function, for tests and for the curious."""
+    """Return the text of the function, for tests and for the curious."""
     return _write(plan, device=device)[1]
 
 
@@ -128,7 +128,7 @@ class Emitter:
         self.writer.give(value.code)
 
     def end_resolved(self, attribute: steps.Attribute, scope: codegen_attributes.Scope, *, boolean: bool) -> None:
-        """The same for a branch of a conditional, which is not charged for being read."""
+        """Like end(), for a branch of a conditional, whose read is not charged."""
         if isinstance(attribute.base, steps.Operand) and not attribute.qualifiers:
             self.end(attribute.base.node, scope, boolean=boolean)
             return
@@ -175,9 +175,9 @@ class Emitter:
     def fallback(self, node: steps.Fallback, scope: codegen_attributes.Scope) -> Atom:
         writer = self.writer
         if node.unwrap and isinstance(node.left, steps.Attribute):
-            found = codegen_attributes.emit_raw(self, node.left, scope)
-            if found is not None:
-                return self._instead(found, "MISSING", node.right, scope)
+            raw = codegen_attributes.emit_raw(self, node.left, scope)
+            if raw is not None:
+                return self._instead(raw, "MISSING", node.right, scope)
         left = self.emit(node.left, scope)
         writer.line(f"if {left.code}.__class__ is not Optional: raise Surprise")
         if not node.unwrap:
@@ -215,7 +215,7 @@ class Emitter:
 
 
 def _terms(node: steps.Logic) -> list[steps.Node]:
-    """The operands of a chain of the same operator, from left to right."""
+    """Return the operands of a chain of the same operator, from left to right."""
     todo: list[steps.Node] = [node]
     terms: list[steps.Node] = []
     while todo:

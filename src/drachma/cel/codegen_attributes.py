@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from drachma.cel import codegen
 
 Scope = dict[str, Callable[[], Atom]]
-"""How to read each local variable by its CEL name."""
+"""Code that reads each local variable, by its CEL name."""
 
 _FIELDS: Final[dict[str, tuple[str, type]]] = {
     "driver": ("V.driver", str),
@@ -33,25 +33,25 @@ _FLAT: Final[dict[str, tuple[str, type | None]]] = {
 
 
 def emit(emitter: codegen.Emitter, node: steps.Attribute, scope: Scope) -> Atom:
-    """An attribute that is read for its value."""
+    """Return an attribute that is read for its value."""
     if not isinstance(node.base, steps.Branch):
         emitter.writer.count(costs.STEP)
     return resolve(emitter, node, scope)
 
 
 def resolve(emitter: codegen.Emitter, node: steps.Attribute, scope: Scope) -> Atom:
-    """The value of an attribute, without the cost of reading it."""
+    """Return the value of an attribute, without the cost of reading it."""
     if any(qualifier.optional for qualifier in node.qualifiers):
         raw = _resolve_raw(emitter, node, scope)
         return emitter.writer.let(f"NONE if {raw.code} is MISSING else Optional({raw.code})", values.Optional)
-    value, rest = _base(emitter, node, scope)
-    for qualifier in rest:
+    value, qualifiers = _base(emitter, node, scope)
+    for qualifier in qualifiers:
         value = _qualify(emitter, value, qualifier, scope)
     return value
 
 
 def emit_raw(emitter: codegen.Emitter, node: steps.Attribute, scope: Scope) -> Atom | None:
-    """An attribute that ends in an optional: its value or ``MISSING``; None where it does not."""
+    """Return an attribute that ends in an optional: its value or ``MISSING``; None where it does not."""
     if isinstance(node.base, steps.Branch) or not any(qualifier.optional for qualifier in node.qualifiers):
         return None
     emitter.writer.count(costs.STEP)
@@ -67,7 +67,7 @@ def emit_presence(emitter: codegen.Emitter, node: steps.Presence, scope: Scope) 
 
 
 def _base(emitter: codegen.Emitter, node: steps.Attribute, scope: Scope) -> tuple[Atom, list[steps.Qualifier]]:
-    """The base of an attribute with as many qualifiers as can be read at once, and the others."""
+    """Return the base of an attribute with as many qualifiers as can be read at once, and the others."""
     base, qualifiers = node.base, node.qualifiers
     if isinstance(base, steps.Operand):
         return emitter.emit(base.node, scope), qualifiers
@@ -104,9 +104,9 @@ def _device(emitter: codegen.Emitter, qualifiers: list[steps.Qualifier]) -> tupl
         domain = qualifiers[1]
         if domain.key.__class__ is str and device.SEPARATOR not in domain.key:
             writer.count(2 * costs.STEP)
-            whole = Atom(f"{_FIELDS[first.key][0]}[{domain.key!r}]", dict)
-            whole.domain = first.key, domain.key
-            return whole, []
+            domain_values = Atom(f"{_FIELDS[first.key][0]}[{domain.key!r}]", dict)
+            domain_values.domain = first.key, domain.key
+            return domain_values, []
     writer.count(costs.STEP)
     code, sure = _FIELDS[first.key]
     return writer.let(code, sure), qualifiers[1:]
@@ -122,7 +122,7 @@ def _is_name(qualifier: steps.Qualifier) -> bool:
 
 
 def _flat(emitter: codegen.Emitter, field: str, domain: str, name: steps.Qualifier) -> Atom:
-    """What is under a name of a domain."""
+    """Return the value under a name of a domain."""
     writer = emitter.writer
     key = f"{domain}{device.SEPARATOR}{name.key}"
     writer.count(costs.STEP)
@@ -179,7 +179,7 @@ def _qualify(emitter: codegen.Emitter, value: Atom, qualifier: steps.Qualifier, 
 
 
 def _resolve_raw(emitter: codegen.Emitter, node: steps.Attribute, scope: Scope) -> Atom:
-    """The value at the end of a chain with optional links, or ``MISSING``."""
+    """Return the value at the end of a chain with optional links, or ``MISSING``."""
     writer = emitter.writer
     first = next(place for place, qualifier in enumerate(node.qualifiers) if qualifier.optional)
     head = steps.Attribute(node.base_id, node.base, node.qualifiers[:first])

@@ -44,7 +44,7 @@ _INLINE: Final = frozenset((int, bool))
 
 
 def emit(emitter: codegen.Emitter, node: steps.Call, scope: codegen_attributes.Scope) -> Atom:
-    """The value of a call, and its cost."""
+    """Return the value of a call, and its cost."""
     binding, writer = node.binding, emitter.writer
     if binding.function in _RELATIONS and _is_order_of_known(node):
         return _order_of_known(emitter, node, scope)
@@ -124,7 +124,7 @@ def require(writer: Writer, value: Atom, kind: type) -> None:
 
 
 def text_cost(code: str, known: str, equal: str = "") -> str:
-    """The cost of comparing a text with a known one: a tenth of the shorter; ``equal`` tells that they are equal."""
+    """Return the cost of comparing a text with a constant: a tenth of the shorter; ``equal`` if they are equal."""
     if not known:
         return "0"
     limit = costs.tenth(len(known))
@@ -135,7 +135,7 @@ def text_cost(code: str, known: str, equal: str = "") -> str:
 
 
 def text_equality(node: steps.Node) -> tuple[steps.Node, str] | None:
-    """The other side and the text of a comparison ``x == "text"``; None for other nodes."""
+    """Return the other side and the text of a comparison ``x == "text"``; None for other nodes."""
     if not isinstance(node, steps.Call) or node.binding is not plan.EQUAL:
         return None
     for value, other in (node.args, node.args[::-1]):
@@ -275,13 +275,13 @@ def _comparison(writer: Writer, binding: library.Binding, args: Sequence[Atom]) 
         return None
     writer.count(binding.charge)
     kind = other.sure
-    known = writer.constant(other.known.nanos).literal if kind is quantity.Quantity else other.code
+    constant = writer.constant(other.known.nanos).literal if kind is quantity.Quantity else other.code
     mine = target.nanos if kind is quantity.Quantity else target.code
     slow = f"{writer.use(binding.run)}({target.code}, {other.code})"
     if binding.function == "compareTo":
-        fast = f"({mine} > {known}) - ({mine} < {known})"
+        fast = f"({mine} > {constant}) - ({mine} < {constant})"
     else:
-        fast = f"{mine} {'>' if binding.function == 'isGreaterThan' else '<'} {known}"
+        fast = f"{mine} {'>' if binding.function == 'isGreaterThan' else '<'} {constant}"
     sure = int if binding.function == "compareTo" else bool
     if target.sure is kind:
         return writer.let(fast, sure)

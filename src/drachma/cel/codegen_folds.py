@@ -22,7 +22,7 @@ MAX_LOOPS: Final = 8
 
 
 def emit(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attributes.Scope) -> Atom:
-    """The value of a fold."""
+    """Return the value of a fold."""
     if is_binding(node):
         return emitter.emit(node.result, bind(emitter, node, scope))
     if not isinstance(node.accu, steps.Constant):
@@ -31,13 +31,13 @@ def emit(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attributes.S
 
 
 def is_binding(node: steps.Fold) -> bool:
-    """Whether a fold is a local variable."""
+    """Return True if a fold is a local variable."""
     over_nothing = isinstance(node.range, steps.Constant) and not node.range.value
     return over_nothing and isinstance(node.condition, steps.Constant) and node.condition.value is False
 
 
 def bind(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attributes.Scope) -> codegen_attributes.Scope:
-    """The scope in which a local variable is known, after code that computes it."""
+    """Return the scope in which a local variable is known, after code that computes it."""
     writer = emitter.writer
     certain = is_certain(node.result, node.accu_var)
     if certain:
@@ -65,14 +65,14 @@ def bind(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attributes.S
 
 
 def is_certain(node: steps.Node | steps.Attribute, name: str) -> bool:
-    """Whether a variable is read whenever a node is evaluated without an error."""
+    """Return True if a variable is read whenever a node is evaluated without an error."""
     match node:
         case steps.Constant():
             return False
         case steps.Attribute(base=steps.Variable() as base):
-            return base.name == name or _in_keys(node, name)
+            return base.name == name or _is_read_by_keys(node, name)
         case steps.Attribute(base=steps.Operand() as base):
-            return is_certain(base.node, name) or _in_keys(node, name)
+            return is_certain(base.node, name) or _is_read_by_keys(node, name)
         case steps.Attribute(base=steps.Branch() as base):
             both = is_certain(base.truthy, name) and is_certain(base.falsy, name)
             return both or is_certain(base.condition, name)
@@ -95,7 +95,7 @@ def is_certain(node: steps.Node | steps.Attribute, name: str) -> bool:
     raise AssertionError(f"no such node: {node}")
 
 
-def _in_keys(node: steps.Attribute, name: str) -> bool:
+def _is_read_by_keys(node: steps.Attribute, name: str) -> bool:
     if any(qualifier.optional for qualifier in node.qualifiers):
         return False
     return any(q.source is not steps.Source.CONSTANT and is_certain(q.key, name) for q in node.qualifiers)
@@ -152,7 +152,7 @@ def _loop(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attributes.
 
 
 def _heads(emitter: codegen.Emitter, node: steps.Fold, iterated: Atom, first: str, second: str) -> str:
-    """The head of the loop, after the range has been found to be a list or a map."""
+    """Return the head of the loop, after the range has been found to be a list or a map."""
     writer = emitter.writer
     keys = writer.use(values.keys)
     source = iterated.code
@@ -177,7 +177,7 @@ def _pairs(iterated: Any) -> Any:
 
 
 def _step(emitter: codegen.Emitter, node: steps.Fold, accu: str, scope: codegen_attributes.Scope) -> None:
-    """One iteration; appending to the accumulator is written out."""
+    """Write one iteration, with appends to the accumulator written out."""
     writer, step = emitter.writer, node.step
     if _is_append(step, node.accu_var):
         _append(emitter, step, accu, scope)

@@ -47,12 +47,12 @@ class Atom:
 
     @property
     def is_known(self) -> bool:
-        """Whether the value is a constant."""
+        """True if the value is a constant."""
         return self.known is not values.MISSING
 
     @property
     def literal(self) -> str:
-        """The value spelled out where that is faster than a name; never to be followed by a dot or an ``is``."""
+        """Value spelled out where that is faster than a name; never followed by a dot or an ``is``."""
         kind = self.known.__class__
         if kind is str and len(self.known) <= MAX_LITERAL:
             return repr(self.known)
@@ -76,17 +76,17 @@ class Writer:
         }  # fmt: skip
 
     def source(self, name: str) -> str:
-        """The function as text: it takes the input and the interrupt, and returns a value and its cost."""
+        """Return the function as text: it takes the input and the interrupt, and returns a value and its cost."""
         start = " n = 0\n" if self.has_loops else ""
         return f"def {name}(V, I):\n{start}" + "\n".join(self._lines)
 
     def line(self, text: str) -> None:
-        """One line at the present indentation."""
+        """Write one line at the current indentation."""
         self._lines.append(" " * self._indent + text)
 
     @contextlib.contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """An indented block; its costs are its own and are settled at its end."""
+        """Return an indented block; its costs are its own and are settled at its end."""
         self.line(head)
         self._indent += 1
         before = self.pending
@@ -101,7 +101,7 @@ class Writer:
 
     @contextlib.contextmanager
     def path(self, head: str) -> Iterator[None]:
-        """An indented block that ends the function; what follows is another path with the costs of before."""
+        """Return an indented block that ends the function; what follows is another path with the costs of before."""
         self.line(head)
         self._indent += 1
         before = self.pending
@@ -110,18 +110,18 @@ class Writer:
         self._indent -= 1
 
     def name(self) -> str:
-        """A fresh local name."""
+        """Return a fresh local name."""
         self._names += 1
         return f"t{self._names}"
 
     def let(self, code: str, sure: type | None = None) -> Atom:
-        """A local name for the value of an expression."""
+        """Return a local name for the value of an expression."""
         name = self.name()
         self.line(f"{name} = {code}")
         return Atom(name, sure)
 
     def use(self, value: Any) -> str:
-        """A global name for an object that generated code needs."""
+        """Return a global name for an object that generated code needs."""
         for name, known in self.namespace.items():
             if known is value:
                 return name
@@ -130,17 +130,17 @@ class Writer:
         return name
 
     def constant(self, value: Any) -> Atom:
-        """A constant of the expression."""
+        """Return a constant of the expression."""
         name = f"K{len(self.namespace)}"
         self.namespace[name] = value
         return Atom(name, value.__class__, value)
 
     def count(self, cost: int) -> None:
-        """A cost known in advance."""
+        """Add a cost known in advance."""
         self.pending += cost
 
     def count_value(self, code: str) -> None:
-        """A cost that depends on values: the expression for it."""
+        """Add a cost that depends on values, given as an expression."""
         total = f"{code} + {self.pending}" if self.pending else code
         self.line(f"c += {total}" if self._counted else f"c = {total}")
         self._counted = True
@@ -169,7 +169,7 @@ class Writer:
             self.line(f"return {code}, c")
 
     def give_extra(self, code: str, extra: str) -> None:
-        """The same with a cost that depends on values."""
+        """Like give(), with a cost that depends on values."""
         if self._counted:
             self.line(f"return {code}, c + {self.pending} + {extra}")
         else:
@@ -177,7 +177,7 @@ class Writer:
 
     @property
     def counted(self) -> bool:
-        """Whether the counter exists at this point."""
+        """True if the counter exists at this point."""
         return self._counted
 
     def restore(self, *, counted: bool) -> None:

@@ -1,7 +1,7 @@
-"""Evaluating the expressions of a policy or webhook on one request, within a budget.
+"""Evaluation of the expressions of a policy or webhook on one request, within a budget.
 
 :mod:`drachma.cel.admission` compiles them. Variables are evaluated when an expression first asks for them, once for all
-expressions of an :class:`Activation`; what they cost is charged to whoever asked. What goes wrong in an expression is
+expressions of an :class:`Activation`; what they cost is charged to the caller. What goes wrong in an expression is
 its outcome; running out of the budget ends everything.
 """
 
@@ -16,10 +16,10 @@ from drachma.cel.runtime import faults, values
 from drachma.values import quotation
 
 BUDGET: Final = 10_000_000
-"""What the expressions of one policy may cost together on one request."""
+"""Cost limit of all expressions of one policy on one request."""
 
 MATCH_BUDGET: Final = 2_500_000
-"""What the match conditions of one policy or webhook may cost together."""
+"""Cost limit of all match conditions of one policy or webhook."""
 
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
@@ -39,19 +39,19 @@ class Expression(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        """The variables that it can read."""
+        """Variables that it can read."""
         return frozenset() if isinstance(self.compiled, program.CompilationError) else self.compiled.names
 
 
 class Outcome(NamedTuple):
-    """What an expression gave: a value, or why there is none."""
+    """Result of an expression: a value, or the reason for having none."""
 
     value: Any
     error: str = ""
 
 
 class Activation:
-    """What expressions see of a request: ``inputs`` by name, and the policy's variables."""
+    """Values that expressions read of a request: ``inputs`` by name, and the policy's variables."""
 
     def __init__(
         self, inputs: Mapping[str, Any], variables: Mapping[str, Compiled] | None = None, *, budget: int = BUDGET
@@ -64,7 +64,7 @@ class Activation:
             self._inputs = {**inputs, admission.VARIABLES: values.LazyMap(computations)}
 
     def evaluate(self, expression: Expression) -> Outcome:
-        """The outcome of an expression.
+        """Return the outcome of an expression.
 
         Raises:
             OutOfBudgetError: it cost more than was left; nothing may be evaluated any more.
@@ -99,7 +99,7 @@ class UndecidedError(errors.CelError):
 
 
 def match(conditions: Sequence[Expression], activation: Activation) -> bool:
-    """Whether all conditions hold; one that does not hold decides, whatever is wrong with others.
+    """Return True if all conditions hold; one that does not hold decides, whatever is wrong with others.
 
     Raises:
         UndecidedError: some could not be evaluated.

@@ -38,7 +38,7 @@ class Range(NamedTuple):
         return _range(Range, (low if low < MAX else MAX, high if high < MAX else MAX))
 
     def times(self, other: tuple[int, int]) -> Range:
-        """One for each of the other."""
+        """Return one for each of the other."""
         return Range(min(self[0] * other[0], MAX), min(self[1] * other[1], MAX))
 
     def scaled(self, factor: float) -> Range:
@@ -46,7 +46,7 @@ class Range(NamedTuple):
         return Range(_scaled(self[0], factor), _scaled(self[1], factor))
 
     def union(self, other: tuple[int, int]) -> Range:
-        """The smallest range that holds both."""
+        """Return the smallest range that holds both."""
         return Range(min(self[0], other[0]), max(self[1], other[1]))
 
 

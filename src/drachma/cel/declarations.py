@@ -37,26 +37,26 @@ class Function(msgspec.Struct, frozen=True):
     overloads: tuple[Overload, ...]
 
     def called(self, *, member: bool) -> tuple[Overload, ...]:
-        """The overloads for one way of calling."""
+        """Return the overloads for one way of calling."""
         return tuple(overload for overload in self.overloads if overload.member is member)
 
 
 def merged(tables: Iterable[Iterable[Function]]) -> Mapping[str, Function]:
-    """All functions by name; where libraries share a name, the overloads of the earlier library come first."""
+    """Return all functions by name; where libraries share a name, the overloads of the earlier library come first."""
     result: dict[str, Function] = {}
     for table_ in tables:
         for function in table_:
-            known = result.get(function.name)
-            if known is not None:
-                ids = {overload.id for overload in known.overloads}
+            existing = result.get(function.name)
+            if existing is not None:
+                ids = {overload.id for overload in existing.overloads}
                 added = tuple(overload for overload in function.overloads if overload.id not in ids)
-                function = Function(function.name, known.overloads + added)
+                function = Function(function.name, existing.overloads + added)
             result[function.name] = function
     return result
 
 
 def table(text: str) -> tuple[Function, ...]:
-    """The functions of a table."""
+    """Return the functions of a table."""
     result: list[tuple[str, list[Overload]]] = []
     for line in text.splitlines():
         if not line.strip():
@@ -115,7 +115,7 @@ _SIMPLE = {
 
 
 def parse_type(text: str) -> types.Type:
-    """A type by its spelling; a dotted name that is no other type is an object type."""
+    """Return a type by its spelling; a dotted name that is no other type is an object type."""
     name, bracket, rest = text.partition("(")
     if not bracket:
         if name in _SIMPLE:

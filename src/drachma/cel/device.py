@@ -63,7 +63,7 @@ class Device:
 
     @classmethod
     def of(cls, device: resourceslice.BasicDevice, driver: str) -> Device:
-        """The device of a slice whose driver is given."""
+        """Return the device of a slice whose driver is given."""
         return cls(
             driver,
             attributes=device.attributes,
@@ -72,7 +72,7 @@ class Device:
         )
 
     def _key(self, name: str) -> str:
-        """A name without a domain belongs to the driver's."""
+        """Return a name without a domain belongs to the driver's."""
         domain, slash, rest = name.partition("/")
         return f"{domain}{SEPARATOR}{rest}" if slash else f"{self.driver}{SEPARATOR}{name}"
 
@@ -85,7 +85,7 @@ class Device:
 
     @property
     def capacity(self) -> values.DefaultMap:
-        """Capacities by domain and name; a domain that is not there is empty."""
+        """Capacities by domain and name. An absent domain is empty."""
         if self._capacity is None:
             self._capacity = _nested(self.flat_capacity)
         return self._capacity
@@ -115,7 +115,7 @@ def _nested(flat: Mapping[str, Any]) -> values.DefaultMap:
 
 
 def _attribute_value(attribute: resourceslice.DeviceAttribute, *, list_type_attributes: bool) -> Any:
-    """The one value of an attribute; lists come first, as upstream looks for them, or are not looked at."""
+    """Return the one value of an attribute; lists come first, as upstream looks for them, or are not looked at."""
     if list_type_attributes:
         for elements in (attribute.int_values, attribute.bool_values, attribute.string_values):
             if not struct.is_absent(elements):
@@ -141,7 +141,7 @@ def _parse_version(text: str) -> versions.SemVer:
 
 
 def to_attribute(value: Any) -> resourceslice.DeviceAttribute:
-    """The attribute that a derived attribute's value becomes; raises CelError for values that cannot be one."""
+    """Return the attribute that a derived attribute's value becomes. Raises CelError for values that cannot be one."""
     field = _SCALARS.get(value.__class__)
     if field is not None:
         return _make_attribute(field, str(value) if value.__class__ is versions.SemVer else value)
@@ -155,10 +155,10 @@ def _to_list_attribute(elements: Any) -> resourceslice.DeviceAttribute:
     if not elements:
         return resourceslice.DeviceAttribute(string_values=())
     kind = elements[0].__class__
-    known = _ELEMENTS.get(kind)
-    if known is None:
+    kinds = _ELEMENTS.get(kind)
+    if kinds is None:
         raise errors.CelError(f"unsupported list element type: {_native_name(elements[0])}")
-    field, name = known
+    field, name = kinds
     for index, element in enumerate(elements):
         if element.__class__ is not kind:
             raise errors.CelError(f"expected list element at index {index} to be {name}, got {_native_name(element)}")
@@ -205,5 +205,5 @@ _NATIVE: Final[dict[type, str]] = {
 
 
 def _native_name(value: Any) -> str:
-    """The name that upstream's messages print for the Go form of a value."""
+    """Return the name that upstream's messages print for the Go form of a value."""
     return _NATIVE.get(value.__class__) or kinds.go_name(value)

@@ -41,7 +41,7 @@ _MEMORY = 4096
 
 
 class Resolution(NamedTuple):
-    """What a call means: the overloads that may apply, their result, and how many type variables it took to see."""
+    """Meaning of a call: the overloads that may apply, their result, and the number of type variables used."""
 
     ids: tuple[str, ...]
     result: types.Type
@@ -49,7 +49,7 @@ class Resolution(NamedTuple):
 
 
 class Expressions(enum.Enum):
-    """Whether an expression is being written now or was stored before.
+    """Age of an expression: new, or stored before.
 
     What is written now may use only what every server of the cluster understands; what was stored may use all that a
     newer server, or another set of feature gates, had accepted.
@@ -62,14 +62,14 @@ class Expressions(enum.Enum):
 
 
 class Literals(enum.Enum):
-    """Whether list and map literals may mix types; with ``UNIFORM``, literals of dates and patterns are checked too."""
+    """Rule for types in list and map literals; ``UNIFORM`` also checks literals of dates and patterns."""
 
     UNIFORM = "uniform"
     MIXED = "mixed"
 
 
 class Message(NamedTuple):
-    """What a message literal makes: its type, and its fields by name.
+    """Meaning of a message literal: its type, and its fields by name.
 
     ``fields`` is None where upstream finds no message of the name ``message``. Where the type has no literals,
     ``problem`` says so; its fields are looked at all the same, and a map has all of them, of its values' type. ``make``
@@ -85,7 +85,7 @@ class Message(NamedTuple):
     make: Callable[[dict[str, Any]], Any] | None = None
 
     def field(self, name: str) -> types.Type | None:
-        """The type of a field, None if there is no such field."""
+        """Return the type of a field, None if there is no such field."""
         return (self.fields or {}).get(name, self.any_field)
 
 
@@ -94,7 +94,7 @@ Messages = Callable[[str], Message | None]
 
 
 class Environment:
-    """What an expression can refer to. ``attribute`` is the type of a device attribute, in device environments."""
+    """Names that expressions can use. ``attribute`` is the type of a device attribute, in device environments."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Environment:
         self._called: dict[tuple[str, bool], tuple[declarations.Overload, ...]] = {}
 
     def candidates(self, name: str) -> list[str]:
-        """The full names that a name can mean, innermost container first."""
+        """Return the full names that a name can mean, innermost container first."""
         if name.startswith("."):
             return [name[1:]]
         result = []
@@ -146,14 +146,14 @@ class Environment:
         return result
 
     def function(self, name: str) -> declarations.Function | None:
-        """The function that a name means, None if there is none."""
+        """Return the function that a name means, None if there is none."""
         if not self.container and not name.startswith("."):
             return self.functions.get(name)
-        found = (self.functions.get(candidate) for candidate in self.candidates(name))
-        return next((function for function in found if function is not None), None)
+        matches = (self.functions.get(candidate) for candidate in self.candidates(name))
+        return next((function for function in matches if function is not None), None)
 
     def called(self, function: declarations.Function, *, member: bool) -> tuple[declarations.Overload, ...]:
-        """The overloads of a function for one way of calling it."""
+        """Return the overloads of a function for one way of calling it."""
         key = (function.name, member)
         overloads = self._called.get(key)
         if overloads is None:
@@ -161,7 +161,7 @@ class Environment:
         return overloads
 
     def recall(self, key: tuple[object, ...]) -> Resolution | None:
-        """An overload resolution that was remembered for these argument types."""
+        """Return an overload resolution that was remembered for these argument types."""
         return self._resolutions.get(key)
 
     def remember(self, key: tuple[object, ...], resolution: Resolution) -> None:
@@ -218,14 +218,14 @@ def device_environment(
     list_type_attributes: bool,
     expressions: Expressions = Expressions.STORED,
 ) -> Environment:
-    """The environment of device selectors under two feature gates; stored expressions may use what both add."""
-    stored = expressions is not Expressions.NEW
+    """Return the environment of device selectors under two feature gates; stored expressions may use what both add."""
+    is_stored = expressions is not Expressions.NEW
     is_newest = expressions is Expressions.STORED
     # Kubernetes 1.37 moves its list functions to a newer library version, which new expressions do not get yet;
     # what changes is the order of overloads, and includes.
     tables = [*_LANGUAGE, *_LIBRARIES]
     tables.insert(len(tables) if is_newest else len(_LANGUAGE), lists.KUBERNETES)
-    if stored or list_type_attributes:
+    if is_stored or list_type_attributes:
         tables.append(lists.INCLUDES)
     attribute = types.DYN if is_newest or list_type_attributes else types.ANY
     fields = {
@@ -233,7 +233,7 @@ def device_environment(
         "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute)),
         "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
     }
-    if stored or consumable_capacity:
+    if is_stored or consumable_capacity:
         fields["allowMultipleAllocations"] = types.BOOL
     return Environment(
         variables={"device": DEVICE},
@@ -255,7 +255,7 @@ def base_environment(
     bounds: Mapping[str, sizes.Bound] | None = None,
     messages: Messages | None = None,
 ) -> Environment:
-    """What Kubernetes gives every expression, with these variables, object types and further functions."""
+    """Return the environment of all Kubernetes expressions, with these variables, object types and functions."""
     return Environment(
         variables=variables,
         functions=declarations.merged((_base_functions(expressions).values(), functions)),
@@ -271,9 +271,9 @@ def base_environment(
 def _base_functions(expressions: Expressions) -> Mapping[str, declarations.Function]:
     # As for devices: the newer version of the list functions is not for new expressions yet.
     tables = [*_LANGUAGE, *_LIBRARIES]
-    stored = expressions is Expressions.STORED
-    tables.insert(len(tables) if stored else len(_LANGUAGE), lists.KUBERNETES)
-    if stored:
+    is_stored = expressions is Expressions.STORED
+    tables.insert(len(tables) if is_stored else len(_LANGUAGE), lists.KUBERNETES)
+    if is_stored:
         tables.append(lists.INCLUDES)
     return declarations.merged(tables)
 
@@ -284,7 +284,7 @@ def plain_environment(
     container: str = "",
     functions: Iterable[declarations.Function] = (),
 ) -> Environment:
-    """All libraries, with the caller's variables and further functions, and literals of mixed types."""
+    """Return all libraries, with the caller's variables and further functions, and literals of mixed types."""
     tables = (*_LANGUAGE, *_LIBRARIES, lists.KUBERNETES, lists.INCLUDES, tuple(functions))
     return Environment(
         variables=variables or {},
@@ -296,7 +296,7 @@ def plain_environment(
     )
 
 
-def _by_domain(inner: sizes.Bound) -> sizes.Bound:
+def _domain_map_bound(inner: sizes.Bound) -> sizes.Bound:
     domain = sizes.Bound(MAX_DOMAIN_LENGTH)
     return sizes.Bound(MAX_ATTRIBUTES_AND_CAPACITIES, key=domain, element=inner)
 
@@ -307,7 +307,7 @@ _DEVICE_BOUND = sizes.Bound(
     0,
     fields={
         "driver": sizes.Bound(MAX_DRIVER_LENGTH),
-        "attributes": _by_domain(
+        "attributes": _domain_map_bound(
             sizes.Bound(
                 MAX_ATTRIBUTES_AND_CAPACITIES,
                 key=_ID_BOUND,
@@ -315,7 +315,9 @@ _DEVICE_BOUND = sizes.Bound(
                 any_name=True,
             )
         ),
-        "capacity": _by_domain(sizes.Bound(MAX_ATTRIBUTES_AND_CAPACITIES, key=_ID_BOUND, element=sizes.Bound(0))),
+        "capacity": _domain_map_bound(
+            sizes.Bound(MAX_ATTRIBUTES_AND_CAPACITIES, key=_ID_BOUND, element=sizes.Bound(0))
+        ),
         "allowMultipleAllocations": sizes.Bound(1),
     },
 )

@@ -22,7 +22,7 @@ _ACCUMULATORS = frozenset({macros.ACCUMULATOR, macros.OLD_ACCUMULATOR})
 
 
 def estimate(checked: checker.Checked, env: environment.Environment) -> CostRange:
-    """The range of the cost of evaluating an expression that was checked in the environment."""
+    """Return the range of the cost of evaluating an expression that was checked in the environment."""
     return _Walk(checked, env).run()
 
 
@@ -98,10 +98,10 @@ class _Walk:
         return self.paths.get(node.id, sizes.NO_PATH)
 
     def size(self, node: ast.Node) -> Range | None:
-        """The size of a value, None if nothing is known of it."""
-        known = self.sizes.get(node.id)
-        if known is not None:
-            return known
+        """Return the size of a value, None if nothing is known of it."""
+        size = self.sizes.get(node.id)
+        if size is not None:
+            return size
         if type(node) is ast.Literal:
             return _literal_size(node)
         if type(node) is ast.ListLiteral:
@@ -110,26 +110,26 @@ class _Walk:
             return costs.fixed(len(node.entries))
         path = self.path(node)
         if path.length and path.memory[0] in self.bounds:
-            known = self.bound(path)
-            if known is not None:
-                self.sizes[node.id] = known
-                return known
+            size = self.bound(path)
+            if size is not None:
+                self.sizes[node.id] = size
+                return size
         if _is_scalar(self.types[node.id]):
             return ONE
         variable = self.variable(node)
         return None if variable is None else variable.size
 
     def size_or_unknown(self, node: ast.Node) -> Range:
-        known = self.size(node)
-        return UNKNOWN if known is None else known
+        size = self.size(node)
+        return UNKNOWN if size is None else size
 
     def entries(self, node: ast.Node) -> Entries | None:
-        known = self.entry_sizes.get(node.id)
-        if known is None:
+        sizes = self.entry_sizes.get(node.id)
+        if sizes is None:
             variable = self.variable(node)
             if variable is not None:
-                known = variable.entries
-        return known
+                sizes = variable.entries
+        return sizes
 
     def set_entries(self, node: ast.Node, entries: Entries | None) -> None:
         if entries is not None:
@@ -229,22 +229,22 @@ class _Walk:
         self.costs[node.id] = own.plus(worst)
 
     def overload_cost(self, call: calls.Call) -> calls.Estimate:
-        """The cost of one overload with its arguments; operators that skip an argument add them up differently."""
+        """Return the cost of one overload with its arguments, some of which an operator may skip."""
         node = call.node
-        given = [self.costs[arg.id] for arg in node.args]
+        argument_costs = [self.costs[arg.id] for arg in node.args]
         match call.overload:
             case "logical_and" | "logical_or":
-                return Range(given[0].min, given[0].plus(given[1]).max), None
+                return Range(argument_costs[0].min, argument_costs[0].plus(argument_costs[1]).max), None
             case "conditional":
-                _, then, other = node.args
-                ours, theirs = self.entries(then), self.entries(other)
+                _, then, otherwise = node.args
+                ours, theirs = self.entries(then), self.entries(otherwise)
                 if ours is not None and theirs is not None:
                     self.set_entries(node, ours.union(theirs))
                 size = (call.args[1].size or UNKNOWN).union(call.args[2].size or UNKNOWN)
-                return given[0].plus(given[1].union(given[2])), size
+                return argument_costs[0].plus(argument_costs[1].union(argument_costs[2])), size
             case _:
                 cost, result = callcost.estimate(call)
-                for each in given:
+                for each in argument_costs:
                     cost = cost.plus(each)
                 return cost, result
 
@@ -274,9 +274,9 @@ class _Walk:
             entry = node.entries[stage - 1]
             cost = self.costs[entry.key.id].plus(self.costs[entry.value.id])
             self.costs[node.id] = self.costs[node.id].plus(cost)
-            seen = self.entry_sizes[node.id]
-            key = seen.key.union(self.size_or_unknown(entry.key))
-            self.set_entries(node, Entries(Kind.MAP, key, seen.value.union(self.size_or_unknown(entry.value))))
+            entries = self.entry_sizes[node.id]
+            key = entries.key.union(self.size_or_unknown(entry.key))
+            self.set_entries(node, Entries(Kind.MAP, key, entries.value.union(self.size_or_unknown(entry.value))))
         if stage < len(node.entries):
             entry = node.entries[stage]
             self.todo.append((self.visit_map, node, stage + 1))
@@ -346,11 +346,11 @@ class _Walk:
     def finish_loop(self, node: ast.Node, _stage: int) -> None:
         assert isinstance(node, ast.Comprehension)
         self.scopes[node.accu_var].pop()
-        known = self.costs
+        costs = self.costs
         count = self.size_or_unknown(node.iter_range)
-        loop = count.times(known[node.loop_step.id].plus(known[node.loop_condition.id]))
-        cost = known[node.iter_range.id].plus(known[node.accu_init.id]).plus(known[node.result.id])
-        known[node.id] = cost.plus(loop)
+        loop = count.times(costs[node.loop_step.id].plus(costs[node.loop_condition.id]))
+        cost = costs[node.iter_range.id].plus(costs[node.accu_init.id]).plus(costs[node.result.id])
+        costs[node.id] = cost.plus(loop)
         initial = node.accu_init
         if type(initial) is ast.Literal:
             size = self.size(initial)
@@ -363,9 +363,9 @@ class _Walk:
     def finish_binding(self, node: ast.Node, _stage: int) -> None:
         assert isinstance(node, ast.Comprehension)
         self.scopes[node.accu_var].pop()
-        known = self.costs
-        cost = known[node.iter_range.id].plus(known[node.accu_init.id])
-        known[node.id] = cost.plus(known[node.result.id])
+        costs = self.costs
+        cost = costs[node.iter_range.id].plus(costs[node.accu_init.id])
+        costs[node.id] = cost.plus(costs[node.result.id])
         self.copy_sizes(node, node.result)
 
 
@@ -381,7 +381,7 @@ _INDEXED = {"index_list": "@items", "index_map": "@values"}
 
 
 def _is_binding(node: ast.Comprehension) -> bool:
-    """Whether this is what cel.bind() expands to: its loop never runs."""
+    """Return True if this is what cel.bind() expands to: its loop never runs."""
     return (
         type(node.iter_range) is ast.ListLiteral
         and not node.iter_range.elements
@@ -392,7 +392,7 @@ def _is_binding(node: ast.Comprehension) -> bool:
 
 
 def _is_scalar(type_: types.Type) -> bool:
-    """Whether all values of the type have one size."""
+    """Return True if all values of the type have one size."""
     while type_.is_optional:
         type_ = type_.params[0]
     return type_.kind in _SCALARS

@@ -57,7 +57,7 @@ class _FormatError(errors.CelError):
         self.node_id = node_id
 
 
-def check_call(call: ast.Call, known: dict[int, types.Type], report: Callable[[int, str], None]) -> None:
+def check_call(call: ast.Call, node_types: dict[int, types.Type], report: Callable[[int, str], None]) -> None:
     """Report what is wrong with a call of ``format``; calls that cannot be checked are left alone."""
     target = call.target
     if type(target) is not ast.Literal or not isinstance(target.value, str) or len(call.args) != 1:
@@ -66,17 +66,17 @@ def check_call(call: ast.Call, known: dict[int, types.Type], report: Callable[[i
     if type(arguments) is not ast.ListLiteral:
         return
     try:
-        used = _check_clauses(target.value, arguments.elements, known)
+        used = _check_clauses(target.value, arguments.elements, node_types)
     except _FormatError as error:
         report(call.id if error.node_id is None else error.node_id, str(error))
         return
-    given = len(arguments.elements)
-    if given > used:
-        report(call.id, f"too many arguments supplied to string.format (expected {used}, got {given})")
+    argument_count = len(arguments.elements)
+    if argument_count > used:
+        report(call.id, f"too many arguments supplied to string.format (expected {used}, got {argument_count})")
 
 
-def _check_clauses(text: str, arguments: Sequence[ast.Node], known: dict[int, types.Type]) -> int:
-    """The number of clauses of a format, each of which fits its argument. Upstream reads bytes, not characters."""
+def _check_clauses(text: str, arguments: Sequence[ast.Node], node_types: dict[int, types.Type]) -> int:
+    """Return the number of clauses of a format after checking their arguments. Upstream reads bytes."""
     data = text.encode()
     at = used = 0
     while at < len(data):
@@ -90,13 +90,13 @@ def _check_clauses(text: str, arguments: Sequence[ast.Node], known: dict[int, ty
             if used >= len(arguments):
                 raise _FormatError(f"index {used} out of range")
             at, clause = _read_clause(data, at + 1)
-            _check_argument(clause, arguments[used], known)
+            _check_argument(clause, arguments[used], node_types)
             used += 1
     return used
 
 
 def _read_clause(data: bytes, at: int) -> tuple[int, str]:
-    """The clause's letter after its precision, and where the text goes on."""
+    """Return the clause's letter after its precision, and where the text goes on."""
     if data[at : at + 1] == b".":
         end = at + 1
         while data[end : end + 1].isdigit():
@@ -117,12 +117,12 @@ def _read_clause(data: bytes, at: int) -> tuple[int, str]:
     return at + 1, clause
 
 
-def _check_argument(clause: str, argument: ast.Node, known: dict[int, types.Type]) -> None:
+def _check_argument(clause: str, argument: ast.Node, node_types: dict[int, types.Type]) -> None:
     kinds, message = _CLAUSES[clause]
     todo = [argument]
     while todo:
         node = todo.pop()
-        type_ = known[node.id]
+        type_ = node_types[node.id]
         if type_.kind is not Kind.DYN and type_.kind not in kinds:
             raise _FormatError(f"error during formatting: {message}, was given {type_.name}", node.id)
         if clause != "s":

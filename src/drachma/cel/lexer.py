@@ -102,7 +102,7 @@ _KINDS = {
 
 
 def _unrecognized(text: str, start: int) -> str:
-    """What to show of text that is no token: a broken string to the end of its line, else one character."""
+    """Return the text to show for an invalid token: a broken string to the end of its line, else one character."""
     if text[start] in "\"'`":
         return text[start:].split("\n", 1)[0]
     return text[start]

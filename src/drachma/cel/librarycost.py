@@ -1,4 +1,4 @@
-"""What calls of library functions cost by estimate: the lists and sets extensions, and Kubernetes' libraries.
+"""Estimated cost of library functions: the lists and sets extensions, and Kubernetes' libraries.
 
 Looked up by ``callcost``: the extensions by overload, Kubernetes' functions by name, as upstream does.
 """
@@ -21,12 +21,12 @@ _MAX_NAME_FORMAT_REGEX_SIZE = 128
 
 
 def _list_of(size: Range, factor: float) -> Estimate:
-    """A call that makes a list of this size at so much an element."""
+    """Return a call that makes a list of this size at so much an element."""
     return size.scaled(factor).plus(ONE).plus(costs.fixed(costs.LIST_COST)), size
 
 
 def _literal(operand: Operand, default: int) -> int:
-    """The value of an int literal, not below zero."""
+    """Return the value of an int literal, not below zero."""
     node = operand.node
     if type(node) is ast.Literal and type(node.value) is int:
         return max(node.value, 0)
@@ -119,7 +119,7 @@ def _selector(call: Call) -> Estimate | None:
 
 
 def _traverse(call: Call) -> Estimate | None:
-    """One pass over a list, comparing each element; strings and bytes are compared to their end."""
+    """Return one pass over a list, comparing each element; strings and bytes are compared to their end."""
     if call.target is None:
         return None
     size = call.size(call.target)

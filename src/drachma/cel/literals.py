@@ -40,7 +40,7 @@ _ESCAPE = re.compile(
 
 
 def int_value(text: str, *, negative: bool) -> int:
-    """The value of an int token, with the sign written before it."""
+    """Return the value of an int token, with the sign written before it."""
     value = _integer(text)
     if value is not None:
         value = -value if negative else value
@@ -50,7 +50,7 @@ def int_value(text: str, *, negative: bool) -> int:
 
 
 def uint_value(text: str) -> ast.UInt:
-    """The value of a uint token; its last character is the suffix."""
+    """Return the value of a uint token; its last character is the suffix."""
     value = _integer(text[:-1])
     if value is None or value > UINT_MAX:
         raise errors.InvalidValueError("invalid uint literal")
@@ -68,7 +68,7 @@ def _integer(text: str) -> int | None:
 
 
 def double_value(text: str, *, negative: bool) -> float:
-    """The value of a float token, with the sign written before it; too large a number is refused, not infinite."""
+    """Return the value of a float token with its sign. A number too large is refused, not infinite."""
     value = float(text)
     if math.isinf(value):
         raise errors.InvalidValueError("invalid double literal")
@@ -76,7 +76,7 @@ def double_value(text: str, *, negative: bool) -> float:
 
 
 def string_value(token: str) -> str:
-    """The text of a string token: quotes and prefix removed, line ends made line feeds, escapes replaced."""
+    """Return the text of a string token: quotes and prefix removed, line ends made line feeds, escapes replaced."""
     body, raw = _body(token)
     if raw or "\\" not in body:
         return body
@@ -84,7 +84,7 @@ def string_value(token: str) -> str:
 
 
 def bytes_value(token: str) -> bytes:
-    """The bytes of a bytes token; characters are UTF-8, octal and hex escapes are single bytes."""
+    """Return the bytes of a bytes token; characters are UTF-8, octal and hex escapes are single bytes."""
     body, raw = _body(token[1:])
     if raw or "\\" not in body:
         return body.encode()

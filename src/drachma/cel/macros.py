@@ -30,13 +30,13 @@ class MacroError(errors.CelError):
 
 
 class Builder(Protocol):
-    """What an expansion needs of the parser: ids for new nodes, all at the place of the macro call."""
+    """Interface of macro expansion to the parser: ids for new nodes at the place of the macro call."""
 
     def fresh(self) -> int:
-        """The id of a new node at the place of the macro call."""
+        """Return the id of a new node at the place of the macro call."""
 
     def copy(self, node: ast.Node) -> ast.Node:
-        """The same tree with ids of its own."""
+        """Return a copy of the tree with new ids."""
 
 
 Expand = Callable[[Builder, "ast.Node | None", list[ast.Node]], "ast.Node | None"]

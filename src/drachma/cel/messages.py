@@ -29,11 +29,11 @@ _STAND_INS: Final = {
 
 
 def find(name: str, env: environment.Environment) -> Message | None:
-    """The message that a type name stands for, with its ``problem`` where it is a type without literals; or None."""
+    """Return the message of a type name, with a ``problem`` if the type has no literals, or None."""
     for candidate in env.candidates(name):
-        made = env.messages(candidate) if env.messages is not None else None
-        if made is not None:
-            return made
+        message = env.messages(candidate) if env.messages is not None else None
+        if message is not None:
+            return message
         declared = env.variables.get(candidate)
         if declared is None or declared.kind is not types.Kind.TYPE:
             continue

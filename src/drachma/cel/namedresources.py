@@ -48,7 +48,7 @@ class Read(msgspec.Struct, frozen=True):
 
 
 class Presence(Read, frozen=True):
-    """Whether there is such an attribute."""
+    """Condition that an attribute exists."""
 
 
 class Value(Read, frozen=True):
@@ -97,7 +97,7 @@ class Selector(msgspec.Struct, frozen=True):
     root: ast.Node
 
     def rewritten(self, substitute: Callable[[Part], ast.Node | None]) -> ast.Node:
-        """The expression with every part that asks for an attribute replaced; None leaves a part as it is."""
+        """Return the expression with every part that asks for an attribute replaced; None leaves a part as it is."""
 
         def make(node: ast.Node) -> ast.Node | None:
             part = _part(node)
@@ -107,7 +107,7 @@ class Selector(msgspec.Struct, frozen=True):
 
 
 def compile_selector(expression: str) -> Selector:
-    """The selector that a text is.
+    """Return the selector that a text is.
 
     Raises:
         program.CompilationError: it is no expression, does not give a bool, or uses attributes in a way that cannot be
@@ -126,13 +126,13 @@ def compile_selector(expression: str) -> Selector:
 
 
 def max_cost(expression: str) -> int:
-    """What an evaluation can cost at most; raises CompilationError."""
+    """Return the highest cost of an evaluation. Raises CompilationError."""
     return program.compile_expression(expression, selector_environment()).max_cost
 
 
 @functools.cache
 def selector_environment() -> environment.Environment:
-    """The variables that a selector sees, with the libraries of all expressions."""
+    """Return the variables that a selector sees, with the libraries of all expressions."""
     variables = {f"{VARIABLE}.{name}": types.map_of(types.STRING, type_) for name, type_ in TYPES.items()}
     variables[VARIABLE] = types.map_of(types.STRING, types.DYN)
     return environment.base_environment(variables, bounds=dict.fromkeys(variables, _BOUND))
@@ -150,8 +150,8 @@ _BOUND: Final = sizes.Bound(
 
 def _refuse_other_uses(selector: Selector) -> None:
     """Refuses an expression in which the maps are used as values of their own."""
-    rest = selector.rewritten(lambda _: ast.Literal(0, value=True))
-    for node in tree.descendants(rest):
+    remainder = selector.rewritten(lambda _: ast.Literal(0, value=True))
+    for node in tree.descendants(remainder):
         if isinstance(node, ast.Ident) and node.name == VARIABLE:
             raise program.CompilationError(
                 f"{VARIABLE} can only be asked for an attribute that is named by a literal, "
@@ -161,10 +161,10 @@ def _refuse_other_uses(selector: Selector) -> None:
 
 
 def _replace(root: ast.Node, make: Callable[[ast.Node], ast.Node | None]) -> ast.Node:
-    """The tree with nodes replaced from the top: nothing below a replaced node is looked at."""
-    made = make(root)
-    if made is not None:
-        return made
+    """Return the tree with nodes replaced from the top: nothing below a replaced node is looked at."""
+    replacement = make(root)
+    if replacement is not None:
+        return replacement
     below = tree.children(root)
     return tree.with_children(root, tuple(_replace(each, make) for each in below)) if below else root
 
@@ -207,7 +207,7 @@ def _value(node: ast.Node) -> Value | None:
 
 
 def _map(node: ast.Node) -> str | None:
-    """Which map a node is: that of a type, or the one open to all types, whose name is empty."""
+    """Return the type whose map a node is; empty for the map that is open to all types."""
     match node:
         case ast.Ident(name=name) if name == VARIABLE:
             return ""

@@ -19,14 +19,14 @@ class Overloads:
         self.known = unification.Substitution()
 
     def variable(self) -> Type:
-        """A fresh type variable. Their numbers show in messages, so each must be taken where upstream takes it."""
+        """Return a fresh type variable. Messages show its number, so calls follow upstream's order."""
         self._variables += 1
         return types.type_param(f"_var{self._variables - 1}")
 
     def resolve(
         self, function: declarations.Function, args: tuple[Type, ...], *, member: bool
     ) -> environment.Resolution | None:
-        """The overloads that fit and their common result, None if none fits."""
+        """Return the overloads that fit and their common result, None if none fits."""
         key = (function.name, member, args)
         remembered = self._env.recall(key)
         if remembered is not None:

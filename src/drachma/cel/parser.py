@@ -45,7 +45,7 @@ class Parsed(msgspec.Struct, frozen=True):
 
 
 def parse(text: str, known_macros: macros.Macros) -> Parsed:
-    """The tree of an expression. Raises ``CompileError`` for text that is no expression."""
+    """Return the tree of an expression. Raises ``CompileError`` for text that is no expression."""
     origin = source.Source(text)
     if len(origin.text) > MAX_CODE_POINTS:
         message = f"expression code point size exceeds limit: size: {len(origin.text)}, limit {MAX_CODE_POINTS}"
@@ -64,7 +64,7 @@ class _Parser(reduction.Reduction):
     """One run over the tokens, which decides what each of them means."""
 
     def run(self) -> ast.Node:
-        """The root of the tree. Raises ``RefusedError`` at the first syntax error or exceeded limit."""
+        """Return the root of the tree. Raises ``RefusedError`` at the first syntax error or exceeded limit."""
         value_next = True
         while self.stack:
             at = self.at
@@ -139,7 +139,7 @@ class _Parser(reduction.Reduction):
         return False
 
     def sign(self, at: int) -> bool:
-        """A run of ``!`` or of ``-``: an even number of them cancels out, and one ``-`` belongs to its number."""
+        """Parse a run of ``!`` or ``-``. An even number cancels out, and one ``-`` belongs to its number."""
         kinds = self.kinds
         symbol = kinds[at]
         end = at

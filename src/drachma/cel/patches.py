@@ -1,4 +1,4 @@
-"""What mutations are made of: ``Object{spec: Object.spec{...}}`` and ``JSONPatch{op: "add", path: ..., value: ...}``.
+"""Literals of mutations: ``Object{spec: Object.spec{...}}`` and ``JSONPatch{op: "add", path: ..., value: ...}``.
 
 Types of objects are known by their names only, which are those of the fields that they are in, and have fields of any
 name. Expressions of mutations can make such values, and so can no others. :func:`to_json` takes them out of CEL.
@@ -19,7 +19,7 @@ OBJECT: Final = types.object_type("Object")
 JSON_PATCH: Final = types.object_type("JSONPatch")
 JSON_PATCH_LIST: Final = types.list_of(JSON_PATCH)
 RESULTS: Final = frozenset((OBJECT, JSON_PATCH_LIST))
-"""What expressions of mutations give."""
+"""Result types of mutation expressions."""
 
 FUNCTIONS: Final = declarations.table("""\
 jsonpatch.escapeKey
@@ -31,7 +31,7 @@ _TEXTS: Final = ("op", "path", "from")
 
 
 def find(name: str) -> Message | None:
-    """The type of a literal, if it is one of these."""
+    """Return the type of a literal, if it is one of these."""
     if name == JSON_PATCH.name:
         return Message(name, JSON_PATCH, name, _PATCH_FIELDS, make=_make_patch)
     if name == OBJECT.name or name.startswith(f"{OBJECT.name}."):
@@ -53,27 +53,27 @@ class UnfitError(errors.CelError):
 
 
 def mismatches(value: Any, place: str = OBJECT.name) -> list[str]:
-    """What is wrong with the types of objects inside of an object: each must be named after where it is."""
+    """Return the wrong types of objects inside an object: each must be named after its place."""
     problems: list[str] = []
     todo: list[tuple[Any, str]] = [(value, place)]
     while todo:
-        part, expected = todo.pop()
+        part, expected_name = todo.pop()
         kind = part.__class__
         if kind is ObjectValue:
-            if part.type_name != expected:
-                shown, wanted = quotation.quote(part.type_name), quotation.quote(expected)
+            if part.type_name != expected_name:
+                actual_text, expected_text = quotation.quote(part.type_name), quotation.quote(expected_name)
                 detail = "which matches field name path from root Object type"
-                problems.append(f"unexpected type name {shown}, expected {wanted}, {detail}")
-            todo.extend((each, f"{expected}.{name}") for name, each in part.items())
+                problems.append(f"unexpected type name {actual_text}, expected {expected_text}, {detail}")
+            todo.extend((each, f"{expected_name}.{name}") for name, each in part.items())
         elif kind in kinds.LISTS:
-            todo.extend((each, expected) for each in part)
+            todo.extend((each, expected_name) for each in part)
         elif kind in kinds.MAPS:
-            todo.extend((each, expected) for each in part.values())
+            todo.extend((each, expected_name) for each in part.values())
     return problems
 
 
 def to_json(value: Any) -> Any:
-    """The JSON form of a value; raises UnfitError where it has none."""
+    """Return the JSON form of a value. Raises UnfitError where it has none."""
     kind = value.__class__
     if value is None or kind in (bool, int, float, str):
         return value

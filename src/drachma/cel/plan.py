@@ -28,7 +28,7 @@ _PRIMITIVES: Final = frozenset((bool, float, int, str, values.UInt))
 
 
 def build(checked: checker.Checked, env: environment.Environment) -> steps.Node:
-    """The plan of a checked expression; raises PlanError."""
+    """Return the plan of a checked expression. Raises PlanError."""
     return _Planner(checked, env).plan(checked.root)
 
 
@@ -131,9 +131,9 @@ class _Planner:
     def map_literal(self, node: ast.MapLiteral, parts: tuple[steps.Node, ...]) -> steps.Node:
         optional = [entry.optional for entry in node.entries]
         if not any(optional) and all(part.__class__ is steps.Constant for part in parts):
-            found = [part.value for part in parts if isinstance(part, steps.Constant)]
+            constants = [part.value for part in parts if isinstance(part, steps.Constant)]
             try:
-                return steps.Constant(node.id, values.make_map(list(zip(found[::2], found[1::2], strict=True))))
+                return steps.Constant(node.id, values.make_map(list(zip(constants[::2], constants[1::2], strict=True))))
             except faults.Abort as error:
                 raise PlanError(str(error)) from None
         return steps.MakeMap(node.id, tuple(zip(parts[::2], parts[1::2], optional, strict=True)))
@@ -171,12 +171,12 @@ _BUILDERS: Final[dict[type, Callable[..., steps.Node]]] = {
 
 
 def _attribute(node: steps.Node) -> steps.Attribute:
-    """The node as an attribute that qualifiers can be added to."""
+    """Return the node as an attribute that qualifiers can be added to."""
     return node if isinstance(node, steps.Attribute) else steps.Attribute(node.id, steps.Operand(node))
 
 
 def _resolvable(node: steps.Node) -> steps.Attribute:
-    """The node as a branch of a conditional, which looks past ``has`` at the attribute inside."""
+    """Return the node as a branch of a conditional, which looks past ``has`` at the attribute inside."""
     return node.attribute if isinstance(node, steps.Presence) else _attribute(node)
 
 
@@ -242,7 +242,7 @@ def _unbound(name: str, arguments: int) -> library.Binding:
 
 
 def _optimized(call: steps.Call) -> steps.Node:
-    """What upstream makes of a call whose arguments are partly constant."""
+    """Return upstream's optimised form of a call whose arguments are partly constant."""
     binding = call.binding
     if binding.overload == "in_list" and isinstance(call.args[1], steps.Constant):
         return _membership(call, call.args[1].value)
@@ -269,7 +269,7 @@ def _membership(call: steps.Call, elements: Any) -> steps.Node:
 
 
 def _twins(element: Any) -> list[Any]:
-    """The same number in the other types that have it."""
+    """Return the equal numbers of other types."""
     kind = element.__class__
     if kind is int:
         twins: list[Any] = [float(element)]

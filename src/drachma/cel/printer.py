@@ -35,12 +35,12 @@ _UNARY, _MEMBER = 6, 7
 
 
 def show(node: ast.Node) -> str:
-    """The text of an expression."""
+    """Return the text of an expression."""
     return _show(node)[0]
 
 
 def _show(node: ast.Node) -> tuple[str, int]:
-    """A node's text, and how tightly it holds together."""
+    """Return a node's text, and how tightly it holds together."""
     match node:
         case ast.Literal(value=value):
             # A negative number is read as one after an operator, but not before a member.
@@ -54,14 +54,14 @@ def _show(node: ast.Node) -> tuple[str, int]:
         case ast.Call():
             return _call(node)
         case ast.ListLiteral(elements=elements, optional=optional):
-            shown = (("?" if at in optional else "") + show(each) for at, each in enumerate(elements))
-            return f"[{', '.join(shown)}]", _MEMBER
+            texts = (("?" if at in optional else "") + show(each) for at, each in enumerate(elements))
+            return f"[{', '.join(texts)}]", _MEMBER
         case ast.MapLiteral(entries=entries):
-            shown = (f"{'?' if each.optional else ''}{show(each.key)}: {show(each.value)}" for each in entries)
-            return f"{{{', '.join(shown)}}}", _MEMBER
+            texts = (f"{'?' if each.optional else ''}{show(each.key)}: {show(each.value)}" for each in entries)
+            return f"{{{', '.join(texts)}}}", _MEMBER
         case ast.MessageLiteral(type_name=type_name, fields=fields):
-            shown = (f"{'?' if each.optional else ''}{each.name}: {show(each.value)}" for each in fields)
-            return f"{type_name}{{{', '.join(shown)}}}", _MEMBER
+            texts = (f"{'?' if each.optional else ''}{each.name}: {show(each.value)}" for each in fields)
+            return f"{type_name}{{{', '.join(texts)}}}", _MEMBER
         case ast.Comprehension():
             raise ValueError("an expanded macro has no text")
 
@@ -93,7 +93,7 @@ def _call(call: ast.Call) -> tuple[str, int]:
 
 
 def _at(node: ast.Node, strength: int) -> str:
-    """A node's text, in brackets where it would fall apart."""
+    """Return a node's text, in brackets where it would fall apart."""
     text, own = _show(node)
     return text if own >= strength else f"({text})"
 

@@ -41,7 +41,7 @@ from drachma.cel.runtime import faults, kinds, values
 from drachma.cel.stepwise import machine
 
 COST_LIMIT: Final = machine.LIMIT
-"""What one evaluation of a selector may cost."""
+"""Cost limit of one evaluation of a selector."""
 
 _COMPILATION_EFFORT: Final = 6
 """Effort of compiling one character."""
@@ -107,7 +107,7 @@ class Program:
 
     @functools.cached_property
     def max_cost(self) -> int:
-        """The most that an evaluation can cost, as estimated from the sizes that the API allows."""
+        """Highest cost of an evaluation, estimated from the sizes that the API allows."""
         return estimate.estimate(self._checked, self._env).max
 
     @functools.cached_property
@@ -132,7 +132,7 @@ class Program:
     def evaluate(
         self, subject: device.Device, *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
     ) -> Outcome:
-        """Whether the device matches; errors are part of the outcome."""
+        """Return True if the device matches; errors are part of the outcome."""
         if subject.problem is None and (fast := self._fast) is not None:
             try:
                 value, cost = fast(subject, interrupt)
@@ -152,7 +152,7 @@ class Program:
     def matches(
         self, subject: device.Device, *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
     ) -> bool:
-        """The same for callers that care for the match only; raises EvaluationError."""
+        """Like evaluate(), for callers that need the match only. Raises EvaluationError."""
         # Written out rather than left to _run: this is the allocator's innermost call.
         if subject.problem is None and (fast := self._fast) is not None:
             try:
@@ -170,7 +170,7 @@ class Program:
     def derive(
         self, subject: device.Device, *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
     ) -> resourceslice.DeviceAttribute:
-        """The attribute that a derived attribute's expression gives a device; raises EvaluationError."""
+        """Return the attribute that a derived attribute's expression gives a device. Raises EvaluationError."""
         value, cost = self._run(subject, interrupt, limit)
         try:
             return device.to_attribute(value)
@@ -178,7 +178,7 @@ class Program:
             raise EvaluationError(str(error), cost) from None
 
     def evaluate_variables(self, variables: Mapping[str, Any], *, limit: int = COST_LIMIT) -> stepwise.Result:
-        """The value of an expression over other variables than a device; errors are values."""
+        """Return the value of an expression over other variables than a device; errors are values."""
         fast = self._fast
         if fast is not None:
             try:
@@ -200,7 +200,7 @@ class Program:
     def evaluate_stepwise(
         self, variables: Mapping[str, Any], *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
     ) -> stepwise.Result:
-        """The same by the stepwise machine alone; tests compare the two."""
+        """Like evaluate_variables(), by the stepwise machine alone; tests compare the two."""
         return stepwise.run(self._code, variables, limit=limit, interrupt=interrupt)
 
     @functools.cached_property
@@ -251,7 +251,7 @@ def _not_bool(value: Any) -> str:
 
 
 def compile_expression(expression: str, env: environment.Environment, *, derived: bool = False) -> Program:
-    """The program of an expression; raises CompilationError.
+    """Return the program of an expression. Raises CompilationError.
 
     In a device environment the expression must give a bool or, if it is for a ``derived`` attribute, a value that an
     attribute can have.
@@ -267,7 +267,7 @@ def compile_expression(expression: str, env: environment.Environment, *, derived
 
 
 def compile_unchecked(expression: str, env: environment.Environment) -> Program:
-    """The program of an expression that is not type-checked; raises CompilationError.
+    """Return the program of an expression that is not type-checked. Raises CompilationError.
 
     Kubernetes has no use for this; the language's own test cases do.
     """
@@ -292,8 +292,8 @@ def _check_result(result: types.Type, attribute: types.Type, *, derived: bool) -
         element = result.params[0] if lists and result.kind is types.Kind.LIST else result
         if element.is_dynamic or element in (types.BOOL, types.INT, types.STRING, types.SEMVER):
             return
-        allowed = "a primitive scalar (string, integer, boolean, semver)"
-        allowed += " or a list of these scalars" if lists else ""
-        raise CompilationError(f"must evaluate to {allowed}, not {result.declared_name}")
+        valid_types = "a primitive scalar (string, integer, boolean, semver)"
+        valid_types += " or a list of these scalars" if lists else ""
+        raise CompilationError(f"must evaluate to {valid_types}, not {result.declared_name}")
     if result not in (types.BOOL, attribute):
         raise CompilationError(f"must evaluate to bool or the unknown type, not {result.declared_name}")

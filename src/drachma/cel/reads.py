@@ -1,4 +1,4 @@
-"""What an expression can read of a device, so that its verdict can be remembered for devices that agree on that.
+"""Parts of a device that an expression can read. Devices that agree on them share a cached verdict.
 
 Called by programs. A path is part of a device: ``("driver",)``, ``("allowMultipleAllocations",)``, ``("attributes",)``
 for all of them, ``("attributes", domain)`` or ``("attributes", domain, name)``, and the same with ``"capacity"``. The
@@ -20,8 +20,8 @@ _Scope = dict[str, Path | None]
 
 
 def find(plan: steps.Node) -> frozenset[Path] | None:
-    """All parts that evaluating a plan can depend on; None where that is the whole device."""
-    found: set[Path] = set()
+    """Return all parts that evaluating a plan can depend on; None where that is the whole device."""
+    paths: set[Path] = set()
     todo: list[tuple[Any, _Scope]] = [(plan, {})]
     while todo:
         node, scope = todo.pop()
@@ -33,29 +33,29 @@ def find(plan: steps.Node) -> frozenset[Path] | None:
             if path == ():
                 return None
             if path is not None:
-                found.add(path)
+                paths.add(path)
         todo.extend((child, scope) for child in steps.children(node))
-    return frozenset(path for path in found if not _is_covered(path, found))
+    return frozenset(path for path in paths if not _is_covered(path, paths))
 
 
 def names(plan: steps.Node) -> frozenset[str]:
-    """The names of all variables that evaluating a plan may read, those of comprehensions among them."""
-    found: set[str] = set()
+    """Return the names of all variables that evaluating a plan may read, those of comprehensions among them."""
+    variables: set[str] = set()
     todo: list[Any] = [plan]
     while todo:
         node = todo.pop()
         if isinstance(node, steps.Attribute) and isinstance(node.base, steps.Variable):
-            found.add(node.base.name.removeprefix("."))
+            variables.add(node.base.name.removeprefix("."))
         todo.extend(steps.children(node))
-    return frozenset(found)
+    return frozenset(variables)
 
 
-def _is_covered(path: Path, found: set[Path]) -> bool:
-    return any(path[:length] in found for length in range(1, len(path)))
+def _is_covered(path: Path, paths: set[Path]) -> bool:
+    return any(path[:length] in paths for length in range(1, len(path)))
 
 
 def _path(node: steps.Attribute, scope: _Scope) -> Path | None:
-    """The part of the device that an attribute stands for; None if it is another variable's."""
+    """Return the part of the device that an attribute stands for; None if it is another variable's."""
     assert isinstance(node.base, steps.Variable)
     name = node.base.name
     start: Path | None = () if name.removeprefix(".") == "device" else None

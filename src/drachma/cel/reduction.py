@@ -84,7 +84,7 @@ class Reduction:
         raise RefusedError(source.Issue(self.offsets[at], f"Syntax error: {problem}"))
 
     def shown(self, at: int) -> str:
-        """A token as messages show it."""
+        """Return a token as messages show it."""
         return self.texts[at].replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
     def report(self, offset: int, message: str) -> None:
@@ -93,7 +93,7 @@ class Reduction:
     # Nodes
 
     def number(self, offset: int) -> int:
-        """The id of a new node at an offset."""
+        """Return the id of a new node at an offset."""
         positions = self.positions
         if len(positions) > MAX_NODES:
             message = f"expression expands to more than {MAX_NODES} nodes"

@@ -1,7 +1,7 @@
 """Declared bounds on the sizes of a variable's parts, from which the cost estimate starts.
 
 A bound is the largest number of characters, bytes, elements or entries that a value can have. Bounds form a tree
-beside the type: fields of an object, keys and values of a map. ``find`` walks it by the path that the estimate
+next to the type: fields of an object, keys and values of a map. ``find`` walks it by the path that the estimate
 tracks (``device``, ``attributes``, ``@values``, ...).
 """
 
@@ -40,7 +40,7 @@ class Path:
         self.length = length
 
     def grown(self, name: str) -> Path:
-        """The path with one more name at its end."""
+        """Return the path with one more name at its end."""
         memory, length = self.memory, self.length
         if length < len(memory):
             memory[length] = name
@@ -50,7 +50,7 @@ class Path:
         return Path(memory, length + 1)
 
     def separate(self) -> Path:
-        """The same path, sharing nothing."""
+        """Return an independent copy of the path."""
         return Path(self.memory[: self.length], self.length)
 
 
@@ -58,7 +58,7 @@ NO_PATH = Path([], 0)
 
 
 def find(roots: Mapping[str, Bound], path: Path) -> int | None:
-    """The bound of the value that a path leads to, None where none is declared."""
+    """Return the bound of the value that a path leads to, None where none is declared."""
     bound = roots.get(path.memory[0]) if path.length else None
     for name in path.memory[1 : path.length]:
         if bound is None:

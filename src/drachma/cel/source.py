@@ -55,7 +55,7 @@ class Source:
         return starts
 
     def location(self, offset: int) -> tuple[int, int]:
-        """The line (from 1) and column (from 0) of an offset; ``(-1, -1)`` for ``NOWHERE``."""
+        """Return the line (from 1) and column (from 0) of an offset; ``(-1, -1)`` for ``NOWHERE``."""
         if offset == NOWHERE:
             return -1, -1
         if not self.text:
@@ -64,16 +64,16 @@ class Source:
         return line, offset - self._line_starts[line - 1]
 
     def snippet(self, line: int) -> str | None:
-        """The text of a line without its line feed; None where there is no such line or the source is empty."""
+        """Return the text of a line without its line feed; None where there is no such line or the source is empty."""
         if not self.text or not 1 <= line <= len(self._line_starts):
             return None
         start = self._line_starts[line - 1]
         return self.text[start : self._line_starts[line] - 1] if line < len(self._line_starts) else self.text[start:]
 
     def report(self, issues: list[Issue]) -> str:
-        """All issues in the order of their places, each in its frame; those past ``MAX_ISSUES`` are only counted."""
-        shown = sorted(issues[:MAX_ISSUES], key=lambda issue: self.location(issue.offset))
-        parts = [self._frame(issue) for issue in shown]
+        """Return all issues by place, each in its frame. Issues beyond ``MAX_ISSUES`` are only counted."""
+        first_issues = sorted(issues[:MAX_ISSUES], key=lambda issue: self.location(issue.offset))
+        parts = [self._frame(issue) for issue in first_issues]
         if len(issues) > MAX_ISSUES:
             parts.append(f"{len(issues) - MAX_ISSUES} more errors were truncated")
         return "\n".join(parts)

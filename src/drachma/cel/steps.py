@@ -43,7 +43,7 @@ class Branch(msgspec.Struct):
 
 
 class Source(enum.Enum):
-    """Where a qualifier has its key from; the difference shows in cost."""
+    """Origin of a qualifier's key, which affects its cost."""
 
     CONSTANT = "constant"
     ATTRIBUTE = "attribute"
@@ -72,7 +72,7 @@ class Attribute(msgspec.Struct):
 
     @property
     def id(self) -> int:
-        """The id it is known by: that of its last qualifier, if it has any."""
+        """Id of its last qualifier, if it has any, else its own."""
         return self.qualifiers[-1].id if self.qualifiers else self.base_id
 
 
@@ -159,7 +159,7 @@ Node = Constant | Attribute | Presence | Logic | Call | Membership | Fallback | 
 
 
 def children(node: Node | Attribute) -> list[Node | Attribute]:
-    """The nodes directly below a node, in the order of evaluation."""
+    """Return the nodes directly below a node, in the order of evaluation."""
     match node:
         case Constant():
             return []

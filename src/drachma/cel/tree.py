@@ -11,7 +11,7 @@ from drachma.cel import ast
 
 
 def children(node: ast.Node) -> tuple[ast.Node, ...]:
-    """The nodes directly below, target before arguments, in the order of the text."""
+    """Return the nodes directly below, target before arguments, in the order of the text."""
     match node:
         case ast.Literal() | ast.Ident():
             return ()
@@ -36,7 +36,7 @@ def children(node: ast.Node) -> tuple[ast.Node, ...]:
 
 
 def descendants(root: ast.Node) -> Iterator[ast.Node]:
-    """Every node of the tree, a node before those below it."""
+    """Yield every node of the tree, a node before those below it."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -45,7 +45,7 @@ def descendants(root: ast.Node) -> Iterator[ast.Node]:
 
 
 def rebuild(root: ast.Node, make: Callable[[ast.Node, tuple[ast.Node, ...]], ast.Node]) -> ast.Node:
-    """The tree with every node replaced by ``make(node, its rebuilt children)``, from the leaves up."""
+    """Return the tree with every node replaced by ``make(node, its rebuilt children)``, from the leaves up."""
     todo: list[tuple[ast.Node, tuple[ast.Node, ...] | None]] = [(root, None)]
     done: list[ast.Node] = []
     while todo:
@@ -64,7 +64,7 @@ def rebuild(root: ast.Node, make: Callable[[ast.Node, tuple[ast.Node, ...]], ast
 
 
 def with_children(node: ast.Node, below: tuple[ast.Node, ...], number: Callable[[int], int] | None = None) -> ast.Node:
-    """The same node over other children; ``number`` gives it and its entries or fields new ids for the old ones."""
+    """Return the node with other children; ``number`` maps old ids of it and its entries to new ones."""
 
     def numbered(id_: int) -> int:
         return id_ if number is None else number(id_)

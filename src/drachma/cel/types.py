@@ -67,17 +67,17 @@ class Type(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def declared_name(self) -> str:
-        """The spelling with run-time names, used where upstream prints a type outside the checker."""
+        """Spelling with run-time names, used where upstream prints a type outside the checker."""
         return _declared(self)
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether values of the type are only known at run time: dyn, or the protobuf any."""
+        """True if values of the type are only known at run time: dyn, or the protobuf any."""
         return self.kind is Kind.DYN or self.kind is Kind.ANY
 
     @property
     def is_optional(self) -> bool:
-        """Whether this is ``optional_type(T)``."""
+        """True if this is ``optional_type(T)``."""
         return self.kind is Kind.OPAQUE and self.name == OPTIONAL_NAME
 
 
@@ -159,22 +159,22 @@ def type_of(param: Type) -> Type:
 
 
 def opaque(name: str, *params: Type) -> Type:
-    """An abstract type without fields, told apart by its name and parameters."""
+    """Return an abstract type without fields, told apart by its name and parameters."""
     return _nested(Kind.OPAQUE, name, params)
 
 
 def type_param(name: str) -> Type:
-    """A type parameter of an overload, or a variable of the checker."""
+    """Return a type parameter of an overload, or a variable of the checker."""
     return Type(Kind.TYPE_PARAM, name, open=True)
 
 
 def object_type(name: str) -> Type:
-    """A type with fields; which fields is known to the environment that declares it."""
+    """Return a type with fields; which fields is known to the environment that declares it."""
     return Type(Kind.STRUCT, name)
 
 
 def nullable(wrapped: Type) -> Type:
-    """The wrapper of a primitive type: its values, or null."""
+    """Return the wrapper of a primitive type: its values, or null."""
     return Type(wrapped.kind, wrapped.name, wrapped.params, nullable=True, depth=wrapped.depth)
 
 
@@ -190,5 +190,5 @@ URL = object_type("kubernetes.URL")
 
 
 def with_params(type_: Type, params: tuple[Type, ...]) -> Type:
-    """The same list, map, type or opaque type over other parameters."""
+    """Return the list, map, type or opaque type with other parameters."""
     return _nested(type_.kind, type_.name, params)

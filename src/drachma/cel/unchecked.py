@@ -12,7 +12,7 @@ from drachma.cel import ast, checker, checking, environment, parser, tree, types
 
 
 def resolve(parsed: parser.Parsed, env: environment.Environment) -> checker.Checked:
-    """The tree in the form of a checked one: declared variables have references, all types are dyn."""
+    """Return the tree in the form of a checked one: declared variables have references, all types are dyn."""
     root = tree.rebuild(parsed.root, lambda node, below: _qualified_call(tree.with_children(node, below), env))
     references: dict[int, checking.Reference] = {}
     kinds: dict[int, types.Type] = defaultdict(lambda: types.DYN)
@@ -21,10 +21,10 @@ def resolve(parsed: parser.Parsed, env: environment.Environment) -> checker.Chec
         node, local = todo.pop()
         name = _dotted(node)
         if name is not None and name.partition(".")[0] not in local:
-            found = next((known for known in env.candidates(name) if known in env.variables), None)
-            if found is not None:
-                references[node.id] = checking.Reference(found, constant=env.constants.get(found))
-                kinds[node.id] = env.variables[found]
+            variable = next((candidate for candidate in env.candidates(name) if candidate in env.variables), None)
+            if variable is not None:
+                references[node.id] = checking.Reference(variable, constant=env.constants.get(variable))
+                kinds[node.id] = env.variables[variable]
                 continue
         if isinstance(node, ast.Comprehension):
             after = local | {node.accu_var}
@@ -37,7 +37,7 @@ def resolve(parsed: parser.Parsed, env: environment.Environment) -> checker.Chec
 
 
 def _dotted(node: ast.Node) -> str | None:
-    """The name that a chain of selections spells, None if it is anything else."""
+    """Return the name that a chain of selections spells, None if it is anything else."""
     fields: list[str] = []
     while isinstance(node, ast.Select):
         if node.test_only:

@@ -32,12 +32,12 @@ _NESTED = frozenset({Kind.LIST, Kind.MAP, Kind.OPAQUE})
 
 
 def most_general(first: Type, second: Type) -> Type:
-    """The less specific of two types that fit each other."""
+    """Return the less specific of two types that fit each other."""
     return first if _less_specific(first, second) else second
 
 
 def _less_specific(first: Type, second: Type) -> bool:
-    """Whether the first is equal to the second or has dyn or a variable where the second has more."""
+    """Return True if the first is equal to the second or has dyn or a variable where the second has more."""
     if first.kind in _DYNAMIC or first.kind is Kind.TYPE_PARAM:
         return True
     if second.kind in _DYNAMIC or second.kind is Kind.TYPE_PARAM or first.kind is not second.kind:
@@ -53,7 +53,7 @@ def _less_specific(first: Type, second: Type) -> bool:
 
 
 def instantiate(type_: Type, variables: Mapping[str, Type]) -> Type:
-    """The type with its parameters replaced by variables."""
+    """Return the type with its parameters replaced by variables."""
     if not type_.open:
         return type_
     if type_.kind is Kind.TYPE_PARAM:
@@ -62,7 +62,7 @@ def instantiate(type_: Type, variables: Mapping[str, Type]) -> Type:
 
 
 class Substitution:
-    """What is known of the type variables of one expression."""
+    """Bindings of the type variables of one expression."""
 
     __slots__ = ("_known",)
 
@@ -70,7 +70,7 @@ class Substitution:
         self._known: dict[str, Type] = {}
 
     def assign(self, first: Type, second: Type) -> bool:
-        """Whether the types fit each other; if they do, variables are bound so that they keep fitting."""
+        """Return True if the types fit each other; if they do, variables are bound so that they keep fitting."""
         if first is second:
             return True
         if not first.open and not second.open:
@@ -78,7 +78,7 @@ class Substitution:
         return self.assign_all((first,), (second,))
 
     def assign_all(self, first: Sequence[Type], second: Sequence[Type]) -> bool:
-        """The same for two sequences of one length: all of them fit together, or nothing is bound."""
+        """Like assign(), for two sequences of one length: all of them fit, or nothing is bound."""
         before = dict(self._known)
         for left, right in zip(first, second, strict=True):
             if not self._assign(left, right):
@@ -87,11 +87,11 @@ class Substitution:
         return True
 
     def apply(self, type_: Type) -> Type:
-        """The type with bound variables replaced."""
+        """Return the type with bound variables replaced."""
         return self._apply(type_, None, {})
 
     def close(self, type_: Type, memory: dict[Type, Type] | None = None) -> Type:
-        """The type with bound variables replaced, and free ones by dyn.
+        """Return the type with bound variables replaced, and free ones by dyn.
 
         ``memory`` saves work where many types are closed with nothing bound in between.
         """
@@ -103,8 +103,8 @@ class Substitution:
         result = memory.get(type_)
         if result is None:
             if type_.kind is Kind.TYPE_PARAM:
-                known = self._known.get(type_.name)
-                result = (free or type_) if known is None else self._apply(known, free, memory)
+                binding = self._known.get(type_.name)
+                result = (free or type_) if binding is None else self._apply(binding, free, memory)
             else:
                 params = []
                 for param in type_.params:
@@ -116,8 +116,8 @@ class Substitution:
     def _assign(self, first: Type, second: Type) -> bool:
         kind1, kind2 = first.kind, second.kind
         if kind2 is Kind.TYPE_PARAM:
-            fits, known = self._bind(second, first)
-            if fits or known:
+            fits, was_bound = self._bind(second, first)
+            if fits or was_bound:
                 return fits
         if kind1 is Kind.TYPE_PARAM:
             return self._bind(first, second)[0]
@@ -141,31 +141,31 @@ class Substitution:
         return True
 
     def _bind(self, variable: Type, type_: Type) -> tuple[bool, bool]:
-        """Whether the variable can stand for the type, and whether something was known of the variable before."""
+        """Return if the variable can stand for the type, and if it was bound before."""
         if type_ == variable:
             return True, True
-        known = self._known.get(variable.name)
-        if known is None:
+        binding = self._known.get(variable.name)
+        if binding is None:
             if self._occurs(variable, type_):
                 return False, False
             self._known[variable.name] = type_
             return True, False
-        if type_ == known:
+        if type_ == binding:
             return True, True
-        if not self._assign(type_, known):
+        if not self._assign(type_, binding):
             return False, True
-        general = most_general(type_, known)
+        general = most_general(type_, binding)
         if not self._occurs(variable, general):
             self._known[variable.name] = general
         return True, True
 
-    def _occurs(self, variable: Type, within: Type) -> bool:
-        if variable == within:
+    def _occurs(self, variable: Type, type_: Type) -> bool:
+        if variable == type_:
             return True
-        if within.kind is Kind.TYPE_PARAM:
-            known = self._known.get(within.name)
-            return known is not None and self._occurs(variable, known)
-        for param in within.params:  # noqa: SIM110 - one frame a level
+        if type_.kind is Kind.TYPE_PARAM:
+            binding = self._known.get(type_.name)
+            return binding is not None and self._occurs(variable, binding)
+        for param in type_.params:  # noqa: SIM110 - one frame a level
             if self._occurs(variable, param):
                 return True
         return False

@@ -17,32 +17,32 @@ Report = Callable[[int, str], None]
 _ORDER = ("lists", "maps", "duration", "timestamp", "matches", "format")
 
 
-def validate(root: ast.Node, known: dict[int, types.Type], positions: list[int]) -> list[source.Issue]:
-    """What is wrong with the literals of a checked tree, given the types of its nodes, in upstream's order."""
-    found: dict[str, list[source.Issue]] = {name: [] for name in _ORDER}
+def validate(root: ast.Node, node_types: dict[int, types.Type], positions: list[int]) -> list[source.Issue]:
+    """Return the issues of the literals in a checked tree, given the types of its nodes, in upstream's order."""
+    issues: dict[str, list[source.Issue]] = {name: [] for name in _ORDER}
 
     def reporter(name: str) -> Report:
-        return lambda node_id, message: found[name].append(source.Issue(positions[node_id], message))
+        return lambda node_id, message: issues[name].append(source.Issue(positions[node_id], message))
 
     for node, in_format in reversed(_inner_nodes(root)):
         if type(node) is ast.Call:
             if node.function in _VALID:
                 _check_argument(node, reporter(node.function))
             elif node.function == "format":
-                formatcheck.check_call(node, known, reporter("format"))
+                formatcheck.check_call(node, node_types, reporter("format"))
         elif type(node) is ast.ListLiteral and not in_format:
-            parts = [(e, known[e.id], i in node.optional) for i, e in enumerate(node.elements)]
+            parts = [(e, node_types[e.id], i in node.optional) for i, e in enumerate(node.elements)]
             _check_uniform(parts, reporter("lists"), only_first=True)
         elif type(node) is ast.MapLiteral and not in_format:
-            keys = [(e.key, known[e.key.id], False) for e in node.entries]
-            values = [(e.value, known[e.value.id], e.optional) for e in node.entries]
+            keys = [(e.key, node_types[e.key.id], False) for e in node.entries]
+            values = [(e.value, node_types[e.value.id], e.optional) for e in node.entries]
             _check_uniform(keys, reporter("maps"), only_first=False)
             _check_uniform(values, reporter("maps"), only_first=False)
-    return [issue for name in _ORDER for issue in found[name]]
+    return [issue for name in _ORDER for issue in issues[name]]
 
 
 def _inner_nodes(root: ast.Node) -> list[tuple[ast.Node, bool]]:
-    """Every node but leaves, a node before those below it, with whether it stands under a call of ``format``."""
+    """Return every node but leaves, a node before those below it, with whether it stands under a call of ``format``."""
     todo = [(root, False)]
     result: list[tuple[ast.Node, bool]] = []
     while todo:
@@ -93,13 +93,13 @@ def _check_argument(call: ast.Call, report: Report) -> None:
 
 def _check_uniform(parts: Iterable[tuple[ast.Node, types.Type, bool]], report: Report, *, only_first: bool) -> None:
     """Report the parts of a literal whose type is not that of the first part."""
-    expected: types.Type | None = None
-    for node, found, optional in parts:
-        if optional and found.params:
-            found = found.params[0]
-        if expected is None:
-            expected = found
-        elif found != expected:
-            report(node.id, f"expected type '{expected}' but found '{found}'")
+    expected_type: types.Type | None = None
+    for node, actual_type, optional in parts:
+        if optional and actual_type.params:
+            actual_type = actual_type.params[0]
+        if expected_type is None:
+            expected_type = actual_type
+        elif actual_type != expected_type:
+            report(node.id, f"expected type '{expected_type}' but found '{actual_type}'")
             if only_first:
                 return

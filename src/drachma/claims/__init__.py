@@ -1,5 +1,5 @@
-"""What claims mean to everybody: which claims a pod has, whose they are, who uses them, which devices, which taints.
+"""Rules about claims that several components share: claims of pods, ownership, reservations, devices and taints.
 
-Pure rules over API objects. Allocator, validation, server, controllers, scheduler and whoever comes after them ask
-here, so that a rule that two of them need is written once. No clock, no chance, nothing that waits.
+Pure functions over API objects. Allocator, validation, server, controllers and scheduler ask here, so that a rule that
+two of them need is written once.
 """

@@ -1,4 +1,4 @@
-"""Identities of pools, devices and shares of devices, and how messages call an object."""
+"""Identities of pools, devices and shares of devices, and names of objects in messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _LocatedShare(_Located, Protocol):
 
 
 class PoolID(NamedTuple):
-    """A pool: its driver's name and its own."""
+    """Pool: the driver's name and its own."""
 
     driver: str
     pool: str
@@ -32,7 +32,7 @@ class PoolID(NamedTuple):
 
 
 class DeviceID(NamedTuple):
-    """A device of a pool."""
+    """Device of a pool."""
 
     driver: str
     pool: str
@@ -40,7 +40,7 @@ class DeviceID(NamedTuple):
 
     @property
     def pool_id(self) -> PoolID:
-        """The pool that the device belongs to."""
+        """Pool of the device."""
         return PoolID(self.driver, self.pool)
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class DeviceID(NamedTuple):
 
 
 class SharedDeviceID(NamedTuple):
-    """A device, and for a shared one which share of it."""
+    """Device, and the share of a shared one."""
 
     driver: str
     pool: str
@@ -57,20 +57,20 @@ class SharedDeviceID(NamedTuple):
 
 
 def device_of(entry: _Located) -> DeviceID:
-    """Which device an allocation result, or a device's status in a claim, is about."""
+    """Return the device of an allocation result, or of a device's status in a claim."""
     return DeviceID(entry.driver, entry.pool, entry.device)
 
 
 def share_of(entry: _LocatedShare) -> SharedDeviceID:
-    """Which device such an entry is about, and which share of it."""
+    """Return the device and share of such an entry."""
     return SharedDeviceID(entry.driver, entry.pool, entry.device, entry.share_id or "")
 
 
 def pools_of(allocation: resourceclaim.AllocationResult | None) -> set[PoolID]:
-    """The pools that allocated devices are from."""
+    """Return the pools of allocated devices."""
     return set() if allocation is None else {PoolID(each.driver, each.pool) for each in allocation.devices.results}
 
 
 def label(metadata: meta.ObjectMeta) -> str:
-    """How messages call an object: ``namespace/name``, or ``name`` alone where it has no namespace."""
+    """Return the name of an object in messages: ``namespace/name``, or ``name`` for an object without a namespace."""
     return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else str(metadata.name)

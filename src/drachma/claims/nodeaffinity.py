@@ -1,4 +1,4 @@
-"""What pods require of nodes, in the form that :mod:`drachma.values.nodes` makes matchers of. Pure."""
+"""Required node affinity of pods, in the form of :mod:`drachma.values.nodes`. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from drachma.api import nodeselector, pod, struct
 from drachma.values import nodes
 
 
-def required(of: pod.PodSpec) -> nodeselector.NodeSelector | None:
-    """The terms of which a node must match one; None where any node will do."""
-    if of.affinity is None or of.affinity.node_affinity is None:
+def required(spec: pod.PodSpec) -> nodeselector.NodeSelector | None:
+    """Return the terms of which a node must match one, or None if any node matches."""
+    if spec.affinity is None or spec.affinity.node_affinity is None:
         return None
-    return of.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    return spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
 
 
 def terms(stated: Iterable[nodeselector.NodeSelectorTerm]) -> tuple[nodes.Term, ...]:
-    """Terms in the form that matchers are made of."""
+    """Return terms in the form that matchers are made of."""
     return tuple(
         nodes.Term(tuple(map(_expression, term.match_expressions)), tuple(map(_expression, term.match_fields)))
         for term in stated

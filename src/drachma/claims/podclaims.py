@@ -1,8 +1,8 @@
-"""Which claims a pod refers to, and whether they are there to be used (KEP-4381).
+"""Claims that a pod refers to (KEP-4381).
 
-An entry of a pod's ``spec.resourceClaims`` names a claim, or a template from which one is generated; the pod's status
-then says its name. The claim controller asks what one entry means; the scheduler asks for all claims at once. What is
-missing or wrong is data, or an error with upstream's words: the pod waits for it.
+An entry of a pod's ``spec.resourceClaims`` names a claim, or a template from which one is generated. The pod's status
+then has its name. The claim controller asks about one entry, the scheduler about all claims at once. A missing or wrong
+claim is data, or an error in upstream's words: the pod waits for it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from drachma.claims import ownership
 
 
 class Named(msgspec.Struct, frozen=True):
-    """The claim has this name; a generated one must be checked for its owner before it is used."""
+    """Claim with this name. The owner of a generated claim must be checked before it is used."""
 
     name: str
     is_generated: bool
 
 
 class NotNeeded(msgspec.Struct, frozen=True):
-    """It was decided that the pod does without this claim."""
+    """Entry for which intentionally no claim is generated."""
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """The claim is still to be made."""
+    """Claim that is not generated yet."""
 
 
 class Unsupported(msgspec.Struct, frozen=True):
-    """The entry has neither of the two fields that are known here."""
+    """Entry without a known field."""
 
     problem: str
 
@@ -44,86 +44,86 @@ _MISSING = Missing()
 
 
 class Claims(Protocol):
-    """Where claims are looked up."""
+    """Lookup of claims."""
 
     def get(self, namespace: str, name: str) -> resourceclaim.ResourceClaim | None: ...
 
 
 class PodClaim(NamedTuple):
-    """One entry of a pod's claims, and the claim behind it."""
+    """Entry of a pod's claims, and its claim."""
 
     name: str
     claim: resourceclaim.ResourceClaim
 
 
 class MissingError(Exception):
-    """A claim does not exist, or is not to be used by the pod; the text says which and why."""
+    """A claim does not exist or must not be used by the pod; the message says which and why."""
 
 
-def refer(of: pod.Pod, entry: pod.PodResourceClaim) -> Reference:
-    """Which claim an entry of the pod's ``spec.resourceClaims`` means."""
+def refer(user: pod.Pod, entry: pod.PodResourceClaim) -> Reference:
+    """Return the claim that an entry of the pod's ``spec.resourceClaims`` refers to."""
     if entry.resource_claim_name is not None:
         return Named(entry.resource_claim_name, is_generated=False)
     if entry.resource_claim_template_name is None:
         return Unsupported(
-            f'pod "{of.metadata.namespace}/{of.metadata.name}", spec.resourceClaim "{entry.name}": '
+            f'pod "{user.metadata.namespace}/{user.metadata.name}", spec.resourceClaim "{entry.name}": '
             "none of the supported fields are set"
         )
-    for status in of.status.resource_claim_statuses:
+    for status in user.status.resource_claim_statuses:
         if status.name == entry.name:
             name = status.resource_claim_name
             return _NOT_NEEDED if name is None else Named(name, is_generated=True)
     return _MISSING
 
 
-def named(of: pod.Pod) -> Iterator[tuple[pod.PodResourceClaim, Named]]:
-    """The entries of a pod's spec whose claims have names by now."""
-    for entry in of.spec.resource_claims:
-        reference = refer(of, entry)
+def named(user: pod.Pod) -> Iterator[tuple[pod.PodResourceClaim, Named]]:
+    """Yield the entries of a pod's spec whose claims have names."""
+    for entry in user.spec.resource_claims:
+        reference = refer(user, entry)
         if isinstance(reference, Named):
             yield entry, reference
 
 
-def names(of: pod.Pod) -> list[str]:
-    """The names of the claims that a pod's spec refers to, as far as they have one."""
-    return [reference.name for _, reference in named(of)] if of.spec.resource_claims else []
+def names(user: pod.Pod) -> list[str]:
+    """Return the names of the claims in a pod's spec that have one."""
+    return [reference.name for _, reference in named(user)] if user.spec.resource_claims else []
 
 
-def all_names(of: pod.Pod) -> list[str]:
-    """The names of all claims that a pod uses, the one for its extended resources last."""
-    extended = of.status.extended_resource_claim_status
-    return names(of) if extended is None else [*names(of), extended.resource_claim_name]
+def all_names(user: pod.Pod) -> list[str]:
+    """Return the names of all claims of a pod, the one for its extended resources last."""
+    extended = user.status.extended_resource_claim_status
+    return names(user) if extended is None else [*names(user), extended.resource_claim_name]
 
 
-def uses_claims(of: pod.Pod) -> bool:
-    """Whether the pod has anything to do with claims."""
-    return bool(of.spec.resource_claims) or of.status.extended_resource_claim_status is not None
+def uses_claims(user: pod.Pod) -> bool:
+    """Return True if the pod has any claims."""
+    return bool(user.spec.resource_claims) or user.status.extended_resource_claim_status is not None
 
 
-def resolve(of: pod.Pod, claims: Claims) -> list[PodClaim]:
-    """The pod's claims in their order.
+def resolve(user: pod.Pod, claims: Claims) -> list[PodClaim]:
+    """Return the pod's claims in their order.
 
-    Raises MissingError where one is not there yet, is going, or belongs to another pod. An entry for which
-    intentionally no claim was made is left out.
+    Raises MissingError if a claim does not exist, is being deleted, or belongs to another pod. Entries for which
+    intentionally no claim is generated are left out.
     """
     resolved: list[PodClaim] = []
-    namespace = of.metadata.namespace
-    for entry in of.spec.resource_claims:
-        reference = refer(of, entry)
+    namespace = user.metadata.namespace
+    for entry in user.spec.resource_claims:
+        reference = refer(user, entry)
         if isinstance(reference, NotNeeded):
             continue
         if not isinstance(reference, Named):
             raise MissingError(
                 reference.problem
                 if isinstance(reference, Unsupported)
-                else f'pod "{namespace}/{of.metadata.name}": ResourceClaim not created yet'
+                else f'pod "{namespace}/{user.metadata.name}": ResourceClaim not created yet'
             )
         claim = claims.get(namespace, reference.name)
         if claim is None:
             raise MissingError(f'could not find ResourceClaim "{namespace}/{reference.name}"')
         if claim.metadata.deletion_timestamp is not None:
             raise MissingError(f'resourceclaim "{reference.name}" is being deleted')
-        if reference.is_generated and (problem := ownership.problem(claim, of)):
+        if reference.is_generated and (problem := ownership.problem(claim, user)):
             raise MissingError(problem)
         resolved.append(PodClaim(entry.name, claim))
     return resolved

@@ -1,6 +1,6 @@
-"""Pods of the time of v1alpha2, in which an entry of ``resourceClaims`` says in ``source`` what it refers to.
+"""Pods of v1alpha2, in which an entry of ``resourceClaims`` has its reference in ``source``.
 
-v1 has the same two fields without ``source``. Documents are plain, of any kind that has pods or templates of pods.
+v1 has the same two fields without ``source``. Documents are plain, of any kind with pods or templates of pods.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ _SOURCE: Final = "source"
 _FIELDS: Final = ("resourceClaimName", "resourceClaimTemplateName")
 
 
-def lifted(document: Any) -> Any:
-    """The document with what ``source`` says one level up; the very same document where there is none."""
+def lift_sources(document: Any) -> Any:
+    """Return the document with the content of ``source`` one level up; the same document if there is none."""
     if isinstance(document, list):
-        items = [lifted(each) for each in document]
+        items = [lift_sources(each) for each in document]
         return document if all(new is old for new, old in zip(items, document, strict=True)) else items
     if not isinstance(document, dict):
         return document
-    fields = {key: _entries(value) if key == _CLAIMS else lifted(value) for key, value in document.items()}
+    fields = {key: _entries(value) if key == _CLAIMS else lift_sources(value) for key, value in document.items()}
     return document if all(fields[key] is value for key, value in document.items()) else fields
 
 
@@ -32,12 +32,12 @@ def _entries(claims: Any) -> Any:
 def _entry(entry: Any) -> Any:
     if not isinstance(entry, dict) or _SOURCE not in entry:
         return entry
-    # A patch may say that it is to go, which it has.
+    # A patch may delete the field, which is done by leaving it out.
     source = {} if entry[_SOURCE] is None else entry[_SOURCE]
     if not isinstance(source, dict):
         return entry
-    rest = {key: value for key, value in entry.items() if key != _SOURCE}
+    fields = {key: value for key, value in entry.items() if key != _SOURCE}
     return {
-        **rest,
-        **{field: source[field] for field in _FIELDS if source.get(field) is not None and field not in rest},
+        **fields,
+        **{field: source[field] for field in _FIELDS if source.get(field) is not None and field not in fields},
     }

@@ -1,4 +1,4 @@
-"""How far a pod is: whether it has ended, whether it will still need its claims, and why it was taken away."""
+"""State of a pod: has it ended, does it still need its claims, and was it disrupted?"""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from drachma.claims import conditions, wellknown
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
-def has_ended(of: pod.Pod) -> bool:
-    """Whether all of a pod's containers have run, for good or bad: it takes nothing of a node any more."""
-    return of.status.phase in _ENDED
+def has_ended(subject: pod.Pod) -> bool:
+    """Return True if all containers of a pod have ended, so that it takes nothing of a node."""
+    return subject.status.phase in _ENDED
 
 
-def is_done(of: pod.Pod) -> bool:
-    """Whether it is certain that nothing of the pod runs or ever will: it has ended, or goes before it had a node."""
-    if of.status.phase in _ENDED:
+def is_done(subject: pod.Pod) -> bool:
+    """Return True if no container of the pod runs or ever will: it has ended, or is deleted before it had a node."""
+    if subject.status.phase in _ENDED:
         return True
-    return of.metadata.deletion_timestamp is not None and not of.spec.node_name
+    return subject.metadata.deletion_timestamp is not None and not subject.spec.node_name
 
 
-def disruption_target(of: pod.Pod, *, reason: str, message: str, now: datetime) -> pod.PodCondition | None:
-    """The condition that a pod is to have which is taken away on purpose; None if it has it."""
-    before = conditions.find(of.status.conditions, wellknown.DISRUPTION_TARGET)
+def disruption_target(subject: pod.Pod, *, reason: str, message: str, now: datetime) -> pod.PodCondition | None:
+    """Return the condition for a pod that is disrupted on purpose, or None if it has the condition."""
+    before = conditions.find(subject.status.conditions, wellknown.DISRUPTION_TARGET)
     if before is not None and (before.status, before.reason, before.message) == ("True", reason, message):
         return None
     return pod.PodCondition(
@@ -34,5 +34,5 @@ def disruption_target(of: pod.Pod, *, reason: str, message: str, now: datetime) 
         reason=reason,
         message=message,
         last_transition_time=conditions.since(before, "True", now=now),
-        observed_generation=of.metadata.generation,
+        observed_generation=subject.metadata.generation,
     )

@@ -1,6 +1,6 @@
-"""Volume claims: which volume would do for a claim, and which of several it gets.
+"""Volume claims: the volumes that suit a claim, and the one it gets.
 
-The scheduler asks for claims that wait for a pod, the controller of volumes for all others; both get the same answer.
+The scheduler asks for claims that wait for a pod, the volume controller for all others. Both get the same answer.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ Claim = persistentvolumeclaim.PersistentVolumeClaim
 Volume = persistentvolume.PersistentVolume
 
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-"""The annotation by which provisioners learn where a claim's volume is needed."""
+"""Annotation with the node on which a claim's volume is needed, for provisioners."""
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-"""The annotation of volumes and claims which nobody but a controller brought together."""
+"""Annotation of volumes and claims that a controller bound to each other."""
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-"""The annotation of claims to which a controller has bound a volume for good."""
+"""Annotation of claims to which a controller has bound a volume."""
 
 _DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _STORAGE: Final = "storage"
@@ -29,34 +29,34 @@ _FILESYSTEM: Final = "Filesystem"
 
 
 def default_class(classes: Iterable[storageclass.StorageClass]) -> str:
-    """The class of claims that name none: the newest that says so, the first by name of several."""
-    chosen = [each for each in classes if any(each.metadata.annotations.get(name) == "true" for name in _DEFAULT)]
-    chosen.sort(key=lambda each: each.metadata.name)
+    """Return the class of claims that name none: the newest default class, the first by name of several."""
+    defaults = [each for each in classes if any(each.metadata.annotations.get(name) == "true" for name in _DEFAULT)]
+    defaults.sort(key=lambda each: each.metadata.name)
     newest = max(
-        (each.metadata.creation_timestamp for each in chosen if each.metadata.creation_timestamp), default=None
+        (each.metadata.creation_timestamp for each in defaults if each.metadata.creation_timestamp), default=None
     )
-    return next((each.metadata.name for each in chosen if each.metadata.creation_timestamp == newest), "")
+    return next((each.metadata.name for each in defaults if each.metadata.creation_timestamp == newest), "")
 
 
-def names(of: pod.Pod) -> dict[str, bool]:
-    """The names of the claims that a pod uses, and whether each is made for it alone."""
+def names(user: pod.Pod) -> dict[str, bool]:
+    """Return the names of a pod's volume claims, and True for each that is generated for it."""
     names: dict[str, bool] = {}
-    for volume in of.spec.volumes:
+    for volume in user.spec.volumes:
         if volume.persistent_volume_claim is not None:
             names[volume.persistent_volume_claim.claim_name] = False
         elif volume.ephemeral is not None:
-            names[f"{of.metadata.name}-{volume.name}"] = True
+            names[f"{user.metadata.name}-{volume.name}"] = True
     return names
 
 
 def is_exclusive(volume: pod.Volume) -> bool:
-    """Whether a volume is a disk that pods of one node may not share, or only as readers."""
+    """Return True if a volume is a disk that pods of one node cannot share, or only as readers."""
     disks = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.iscsi, volume.rbd)
     return any(disk is not None for disk in disks)
 
 
 def is_bound_to(volume: Volume, claim: Claim) -> bool:
-    """Whether a volume says that it is a claim's; one without a uid is meant for any claim of the name."""
+    """Return True if a volume names a claim. A reference without a uid is for any claim of the name."""
     reference = volume.spec.claim_ref
     if reference is None or (reference.namespace, reference.name) != (claim.metadata.namespace, claim.metadata.name):
         return False
@@ -64,7 +64,7 @@ def is_bound_to(volume: Volume, claim: Claim) -> bool:
 
 
 def suits(volume: Volume, claim: Claim) -> bool:
-    """Whether a volume would do for a claim, wherever it is."""
+    """Return True if a volume suits a claim, on any node."""
     requested = claim.spec.resources.requests.get(_STORAGE)
     offered = volume.spec.capacity.get(_STORAGE)
     if requested is not None and (offered is None or offered < requested):
@@ -87,7 +87,7 @@ def suits(volume: Volume, claim: Claim) -> bool:
 
 
 def smallest(claim: Claim, volumes: Iterable[Volume]) -> Volume | None:
-    """Of volumes that suit a claim the one that is meant for it, or else the smallest, the first of several."""
+    """Return the volume reserved for a claim, or else the smallest suitable one, the first of several."""
     best: Volume | None = None
     for volume in volumes:
         if is_bound_to(volume, claim):
@@ -98,6 +98,6 @@ def smallest(claim: Claim, volumes: Iterable[Volume]) -> Volume | None:
 
 
 def size(claim: Claim) -> int:
-    """How much storage a claim asks for, in nanobytes."""
+    """Return the requested storage of a claim, in nanobytes."""
     requested = claim.spec.resources.requests.get(_STORAGE)
     return 0 if requested is None else requested.nanos

@@ -1,36 +1,36 @@
-"""Names that Kubernetes gives a meaning to and that several components must spell alike."""
+"""Names with a meaning in Kubernetes that several components must spell alike."""
 
 from typing import Final
 
 CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
-"""Keeps a claim while it is, or might be, allocated."""
+"""Finalizer of a claim while it is, or might be, allocated."""
 
 VOLUME_CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
-"""Keeps a claim for a volume while pods use it."""
+"""Finalizer of a volume claim while pods use it."""
 
 VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
-"""Keeps a volume while a claim has it."""
+"""Finalizer of a volume while it is bound to a claim."""
 
 POD_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/pod-claim-name"
-"""On a generated claim: the entry in the pod's spec that it was made for."""
+"""Annotation of a generated claim: its entry in the pod's spec."""
 
 EXTENDED_RESOURCE_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
-"""``true`` on the claim that a scheduler makes for a pod's extended resources."""
+"""Annotation of the claim for a pod's extended resources, with the value ``true``."""
 
 FOREGROUND_FINALIZER: Final = "foregroundDeletion"
-"""On an object that goes only after its dependents."""
+"""Finalizer of an object that is deleted after its dependents."""
 
 ORPHAN_FINALIZER: Final = "orphan"
-"""On an object whose dependents are to stay."""
+"""Finalizer of an object whose dependents stay."""
 
 NAMESPACE_FINALIZER: Final = "kubernetes"
-"""In the spec of a namespace until all that was in it is gone."""
+"""Finalizer in the spec of a namespace until it is empty."""
 
 POD_SCHEDULED: Final = "PodScheduled"
-"""The condition that says whether a pod has a node, and if not, why."""
+"""Condition that says whether a pod has a node, and if not, why."""
 
 DISRUPTION_TARGET: Final = "DisruptionTarget"
-"""The condition of a pod that is taken away on purpose; who reads it, Jobs first of all, tells it from a failure."""
+"""Condition of a pod that is disrupted on purpose. Readers such as Jobs do not count it as a failure."""
 
 PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
-"""The reason of that condition where a pod makes room for another one."""
+"""Reason of that condition for a preempted pod."""

@@ -1,49 +1,57 @@
-"""``drachma allocate``: which devices claims would get and on which node, offline; and why they do not."""
+"""``drachma allocate``: the devices and nodes that claims would get, offline, or the reasons why they do not fit."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from drachma import errors
-from drachma.api import gates, manifest
-from drachma.cli import batch as batches
+from drachma.api import gates
 from drachma.cli import options, root
-from drachma.offline import allocatorcase, claimallocation, clusterdump
+
+if TYPE_CHECKING:
+    from drachma.offline.claimallocation import ClaimAllocation
+    from drachma.offline.clusterdump import ClusterDump
 
 
 def allocate(
-    file: Annotated[
-        list[str] | None, typer.Option("-f", "--filename", help="A file, a folder, or - for standard input.")
+    file: options.Filenames = None,
+    node: Annotated[
+        str | None, typer.Option(help="Try this node only; by default all nodes, in the order of their names.")
     ] = None,
-    node: Annotated[str | None, typer.Option(help="Try this node only, not all in the order of their names.")] = None,
     claim: Annotated[
-        list[str] | None, typer.Option(help="Try this claim (NAMESPACE/NAME) only, not all without an allocation.")
+        list[str] | None,
+        typer.Option(help="Try this claim (NAMESPACE/NAME) only; by default all claims without an allocation."),
     ] = None,
     pod: Annotated[str, typer.Option(help="Try the claims of this pod (NAMESPACE/NAME) only, together.")] = "",
     explain: Annotated[bool, typer.Option("--explain", help="Explain why claims do not fit.")] = False,
     output: Annotated[
         options.Format | None,
-        typer.Option("-o", "--output", help="The format; else claims are YAML and explanations text."),
+        typer.Option("-o", "--output", help="Format; by default claims are YAML and explanations are text."),
     ] = None,
     feature_gates: options.FeatureGates = "",
     batch: Annotated[bool, typer.Option("--batch", help="Answer cases from standard input, a JSON line each.")] = False,
-    timing: Annotated[bool, typer.Option("--timing", help="With --batch: take the time, and add allocUs.")] = False,
+    timing: Annotated[bool, typer.Option("--timing", help="With --batch: measure the time, and add allocUs.")] = False,
 ) -> None:
     """Find devices for claims as kube-scheduler would, from manifests or from a dump of a cluster.
 
     Reads Nodes, ResourceSlices, DeviceClasses, ResourceClaims and their templates, DeviceTaintRules, Namespaces, pods
-    and workloads, and passes over everything else. Claims with an allocation count as allocated. The others are tried
-    one after the other, and what one gets counts for the next. Pods, Deployments, Jobs and the like that no server has
-    seen get claims from their templates, those of a pod together. What fits is written with its allocation.
+    and workloads, and ignores other kinds. Claims with an allocation count as allocated. The others are allocated one
+    after the other, and each allocation counts for the next. Pods, Deployments, Jobs and other workloads that were
+    never created get claims from their templates; the claims of a pod are allocated together. Claims that fit are
+    written with their allocation.
 
     Exit code 0: everything fits. 1: something does not. 2: the input is bad.
     """
+    from drachma.offline import allocatorcase, claimallocation
+
     if batch:
+        from drachma.cli import batch as batches
+
         if file or node or claim or pod or explain or output or feature_gates:
-            raise errors.DecodeError("--batch: goes with --timing only; everything else is in its lines")
+            raise errors.DecodeError("--batch: goes with --timing only; its lines hold everything else")
         batches.write(allocatorcase.answers(sys.stdin.buffer, timing=timing))
         return
     if timing:
@@ -53,8 +61,8 @@ def allocate(
     if pod and claim:
         raise errors.DecodeError("--pod: goes without --claim: all claims of the pod are tried")
     dump = _read(file)
-    groups, beside = _of_pod(dump, pod) if pod else (_groups(dump, _claim_names(dump, claim or [])), ())
-    allocator = claimallocation.ClaimAllocator(dump, gates.Gates.parse(feature_gates), node=node, beside=beside)
+    groups, allocated = _pod_claims(dump, pod) if pod else (_groups(dump, _claim_names(dump, claim or [])), ())
+    allocator = claimallocation.ClaimAllocator(dump, gates.Gates.parse(feature_gates), node=node, next_to=allocated)
     allocations = [allocation for names in groups for allocation in allocator.allocate_together(names, explain=explain)]
     _write(allocations, output)
     for allocation in allocations:
@@ -63,7 +71,9 @@ def allocate(
         raise typer.Exit(1)
 
 
-def _read(paths: list[str]) -> clusterdump.ClusterDump:
+def _read(paths: list[str]) -> ClusterDump:
+    from drachma.offline import clusterdump
+
     dump = clusterdump.ClusterDump.read(paths)
     for warning in dump.warnings:
         typer.echo(f"drachma: warning: {warning}", err=True)
@@ -74,8 +84,8 @@ def _read(paths: list[str]) -> clusterdump.ClusterDump:
     return dump
 
 
-def _of_pod(dump: clusterdump.ClusterDump, pod: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-    """The claims of a pod that are to be tried together, and those that have their devices already."""
+def _pod_claims(dump: ClusterDump, pod: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """Return the claims of a pod to allocate together, and its claims that are allocated."""
     name = pod if "/" in pod else f"default/{pod}"
     if name not in dump.claims_of:
         others = ", ".join(sorted(dump.claims_of)[:8]) or "none at all"
@@ -84,21 +94,21 @@ def _of_pod(dump: clusterdump.ClusterDump, pod: str) -> tuple[list[tuple[str, ..
     for each in claims:
         if each not in dump.claims:
             raise errors.DecodeError(f"--pod {name}: its claim {each} is not there")
-    waiting = tuple(each for each in claims if dump.claims[each].defaulted.status.allocation is None)
-    if not waiting:
+    pending = tuple(each for each in claims if dump.claims[each].defaulted.status.allocation is None)
+    if not pending:
         typer.echo(f"drachma: nothing to do: pod {name} has no claim without an allocation", err=True)
-    return ([waiting] if waiting else []), tuple(each for each in claims if each not in waiting)
+    return ([pending] if pending else []), tuple(each for each in claims if each not in pending)
 
 
-def _groups(dump: clusterdump.ClusterDump, names: list[str]) -> list[tuple[str, ...]]:
-    """Claims that are tried together, in order: those that one pod would get from templates, others alone."""
+def _groups(dump: ClusterDump, names: list[str]) -> list[tuple[str, ...]]:
+    """Return groups of claims to allocate together: those that a pod gets from templates, and other claims alone."""
     of_pods = {name: claims for claims in dump.pods.values() for name in claims}
     groups = (tuple(each for each in of_pods.get(name, (name,)) if each in names) for name in names)
     return list(dict.fromkeys(groups))
 
 
-def _claim_names(dump: clusterdump.ClusterDump, names: list[str]) -> list[str]:
-    """The claims to be tried; DecodeError for a name of none, or of one that is allocated."""
+def _claim_names(dump: ClusterDump, names: list[str]) -> list[str]:
+    """Return the claims to allocate. Raises errors.DecodeError for an unknown or an allocated claim."""
     if not names:
         unallocated = [name for name, claim in dump.claims.items() if claim.defaulted.status.allocation is None]
         if not unallocated:
@@ -116,14 +126,16 @@ def _claim_names(dump: clusterdump.ClusterDump, names: list[str]) -> list[str]:
     return list(dict.fromkeys(qualified))
 
 
-def _write(allocations: list[claimallocation.ClaimAllocation], output: options.Format | None) -> None:
+def _write(allocations: list[ClaimAllocation], output: options.Format | None) -> None:
+    from drachma.api import manifest
+
     documents: list[Any] = [entry.document for entry in allocations if entry.document]
-    explanations = [explained for entry in allocations for explained in entry.explanations]
+    explanations = [explanation for entry in allocations for explanation in entry.explanations]
     if output is not None:
-        documents += [explained.document for explained in explanations]
+        documents += [explanation.document for explanation in explanations]
     write = manifest.write_json if output is options.Format.JSON else manifest.write_yaml
     if documents:
         typer.echo(write(documents), nl=False)
     if output is None:
-        for explained in explanations:
-            typer.echo(explained.text, nl=False)
+        for explanation in explanations:
+            typer.echo(explanation.text, nl=False)

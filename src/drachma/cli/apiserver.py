@@ -1,16 +1,17 @@
-"""``drachma apiserver``: the Kubernetes API on a data directory, for kubectl and everything else that speaks it."""
+"""``drachma apiserver``: the Kubernetes API on a data directory, for kubectl and every other client."""
 
-from drachma.cli import limitoptions, optiongroup, serveroptions
-from drachma.process import hosting, logs
+from drachma.cli import serveroptions
 
 
-@optiongroup.expand
+@serveroptions.expand
 def apiserver(
-    server: serveroptions.ServerOptions, store: serveroptions.StoreOptions, limits: limitoptions.LimitOptions
+    server: serveroptions.ServerOptions, store: serveroptions.StoreOptions, limits: serveroptions.LimitOptions
 ) -> None:
     """Serve the Kubernetes API.
 
-    TLS certificates and the admin's token are made on the first start and kept in the data directory.
+    TLS certificates and the admin's token are created on the first start and kept in the data directory.
     """
+    from drachma.process import hosting, logs
+
     logs.to_stderr()
     hosting.run(server.build(store, limits))

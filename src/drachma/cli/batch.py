@@ -1,4 +1,4 @@
-"""``--batch``: the answers to cases that come in as JSON lines, written as JSON lines."""
+"""``--batch``: answers to cases, as JSON lines."""
 
 import json
 import sys
@@ -9,11 +9,11 @@ import typer
 
 
 def write(answers: Iterable[tuple[dict[str, Any], str]]) -> None:
-    """Writes each answer as it comes; Exit 1 in the end if there was a line that is no case, and says which."""
+    """Print each answer with its line's problem, if any. At the end, exit with code 1 if a line was no case."""
     is_good = True
     for answer, problem in answers:
         sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
-        # Whoever feeds lines one by one waits for each answer.
+        # A client that sends lines one by one waits for each answer.
         sys.stdout.flush()
         if problem:
             typer.echo(f"drachma: {problem}", err=True)

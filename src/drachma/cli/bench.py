@@ -1,14 +1,20 @@
-"""``drachma bench``: how fast this machine schedules, on upstream's own workloads."""
+"""``drachma bench``: scheduling throughput of this machine, on upstream's own workloads."""
+
+from __future__ import annotations
 
 import multiprocessing
 import pathlib
-from multiprocessing import connection
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from drachma import errors
-from drachma.cli.benchmark import meter, runner, table, workloads
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from drachma.cli.benchmark.runner import Options, Result
+    from drachma.cli.benchmark.workloads import Workload
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True)
 
@@ -21,50 +27,61 @@ def _bench() -> None:
 @app.command()
 def scheduler(
     workload: Annotated[
-        str, typer.Argument(help="A workload, a folder of them, or all; another name lists those there are.")
+        str, typer.Argument(help="Name of a workload, a folder of workloads, or all; an unknown name lists them.")
     ] = "5000pods_500nodes",
-    nodes: Annotated[int | None, typer.Option(help="Nodes instead of 500; what fills them grows with them.")] = None,
-    pods: Annotated[int | None, typer.Option(help="Pods to measure, or to keep waiting in steady workloads.")] = None,
-    mode: Annotated[runner.Mode, typer.Option(help="All in one process, or one process each over HTTPS.")] = "embedded",
-    patience: Annotated[
-        float, typer.Option(help="Seconds without any pod bound after which the rest is taken not to fit.")
-    ] = meter.PATIENCE_SECONDS,
-    profile: Annotated[
-        pathlib.Path | None, typer.Option(help="Write a profile of the measurement (for pstats) into this file.")
+    nodes: Annotated[
+        int | None, typer.Option(help="Number of nodes, 500 by default; initial pods grow in proportion.")
     ] = None,
-    record: Annotated[pathlib.Path | None, typer.Option(help="Have the scheduler record its decisions here.")] = None,
+    pods: Annotated[
+        int | None, typer.Option(help="Number of pods to measure, or to keep pending in steady workloads.")
+    ] = None,
+    mode: Annotated[
+        Literal["embedded", "https"],
+        typer.Option(help="Run all components in one process, or each in its own process over HTTPS."),
+    ] = "embedded",
+    patience: Annotated[
+        float, typer.Option(help="Seconds without a bound pod after which the remaining pods count as unschedulable.")
+    ] = 90.0,
+    profile: Annotated[
+        pathlib.Path | None, typer.Option(help="File for a profile of the measurement, for pstats.")
+    ] = None,
+    record: Annotated[pathlib.Path | None, typer.Option(help="File for a recording of the decisions.")] = None,
 ) -> None:
-    """Schedule pods with claims, on the durable store, and print the rate beside kube-scheduler's.
+    """Schedule pods with claims, on the durable store, and print the rate next to kube-scheduler's.
 
-    The rate is upstream's: pods bound per second, sampled every second, averaged. Latencies are from the creation of
-    a pod until it is known to be bound; in bursts most of that is waiting for the pods before it.
+    The rate is upstream's: pods bound per second, sampled every second, averaged. The latency of a pod is the time from
+    its creation until the client sees it bound; in bursts most of it is waiting for earlier pods.
     """
-    chosen = [each.scaled(nodes=nodes, pods=pods) for each in workloads.find(workload)]
-    how = runner.Options(mode=mode, patience=patience, profile=profile, record=record)
+    from drachma.cli.benchmark import runner, workloads
+
+    selected = [each.scaled(nodes=nodes, pods=pods) for each in workloads.find(workload)]
+    settings = runner.Options(mode=mode, patience=patience, profile=profile, record=record)
     results = []
-    for each in chosen:
+    for each in selected:
         try:
-            results.append(_apart(each, how))
+            results.append(_run_in_process(each, settings))
         except errors.DrachmaError as error:
-            # What the others come to is worth knowing all the same.
+            # The results of the other workloads are still worth printing.
             typer.echo(f"{each.name}: failed: {error}", err=True)
         else:
             typer.echo(f"{each.name}: {results[-1].figures.average:.0f} pods/s", err=True)
-    for line in table.lines(results):
+    for line in runner.table_lines(results):
         typer.echo(line)
-    if len(results) < len(chosen):
+    if len(results) < len(selected):
         raise typer.Exit(1)
 
 
-def _apart(workload: workloads.Workload, how: runner.Options) -> runner.Result:
-    """Runs a workload in a process of its own, so that none pays for the memory of another."""
-    spawning = multiprocessing.get_context("spawn")
-    here, there = spawning.Pipe(duplex=False)
-    process = spawning.Process(target=_run, args=(workload, how, there))
+def _run_in_process(workload: Workload, settings: Options) -> Result:
+    """Return the result of a workload that runs in a process of its own, so that no run pays for another's memory."""
+    from drachma.cli.benchmark import runner
+
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_run, args=(workload, settings, sender))
     process.start()
-    there.close()
+    sender.close()
     try:
-        answer = here.recv()
+        answer = receiver.recv()
     except EOFError:
         raise errors.UnreachableError(f"workload {workload.name}: its process ended without a result") from None
     finally:
@@ -75,8 +92,10 @@ def _apart(workload: workloads.Workload, how: runner.Options) -> runner.Result:
     return answer
 
 
-def _run(workload: workloads.Workload, how: runner.Options, into: connection.Connection) -> None:
+def _run(workload: Workload, settings: Options, sender: Connection) -> None:
+    from drachma.cli.benchmark import runner
+
     try:
-        into.send(runner.run(workload, how))
+        sender.send(runner.run(workload, settings))
     except errors.DrachmaError as error:
-        into.send(error)
+        sender.send(error)

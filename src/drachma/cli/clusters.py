@@ -1,21 +1,23 @@
-"""What commands that simulate share: where their cluster comes from, and how they show what came out."""
+"""Clusters that commands simulate on: read from files or from an API server; and the output of their answers."""
 
 from __future__ import annotations
 
 import asyncio
 import pathlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from drachma import errors
 from drachma.api import gates, manifest
 from drachma.cli import options
-from drachma.client import http
 from drachma.offline import clusterfiles
-from drachma.runtime import clock
-from drachma.simulate import ClusterState, NodeGroup, livecluster, liveworkloads
+
+if TYPE_CHECKING:
+    from drachma.api import meta
+    from drachma.client.http import HttpClient
+    from drachma.simulate import ClusterState, NodeGroup
 
 
 def read(
@@ -27,69 +29,99 @@ def read(
     enabled: gates.Gates = gates.ALL,
     expects_pods: bool = False,
 ) -> clusterfiles.ClusterFiles:
-    """The cluster of files, or of a server where there are none; ``more`` are files beside it.
+    """Return the cluster in files, or without files the cluster of an API server.
 
-    Where it ``expects_pods``, pods that would come count as well, such as those of suspended Jobs.
-
-    Ends the command with exit code 2, and a line for every problem, where something cannot be read.
+    Objects in the files ``more`` are added to it. With ``expects_pods``, future pods count as well, such as those of
+    suspended Jobs. If something cannot be read, print a line for every problem and exit with code 2.
     """
-    refuse_both(files, kubeconfig)
+    require_one_source(files, kubeconfig)
     cluster = clusterfiles.read([*(files or ()), *(more or ())], enabled=enabled, expects_pods=expects_pods)
-    tell(cluster.problems)
+    exit_on_problems(cluster.problems)
     if files:
         return cluster
     if not expects_pods:
-        return cluster._replace(state=asyncio.run(live(kubeconfig, context)))
-    state, awaited = asyncio.run(live_with_workloads(kubeconfig, context))
-    whole = clusterfiles.expect(state, awaited, enabled=enabled)
-    tell(whole.problems)
-    return cluster._replace(state=whole.state)
+        return cluster._replace(state=asyncio.run(_read_live(kubeconfig, context)))
+    state, workloads = asyncio.run(read_live_with_workloads(kubeconfig, context))
+    expected = clusterfiles.expect(state, workloads, enabled=enabled)
+    exit_on_problems(expected.problems)
+    return cluster._replace(state=expected.state)
 
 
 def groups(files: list[str]) -> tuple[NodeGroup, ...]:
-    """The node groups of files, at least one; ends the command where something cannot be read."""
-    found = clusterfiles.read(files)
-    tell(found.problems)
-    if not found.groups:
+    """Return the node groups in files. Raises errors.DecodeError if there is none."""
+    cluster = clusterfiles.read(files)
+    exit_on_problems(cluster.problems)
+    if not cluster.groups:
         raise errors.DecodeError(f"--node-groups {', '.join(files)}: there is no NodeGroup")
-    return found.groups
+    return cluster.groups
 
 
-def refuse_both(files: list[str] | None, kubeconfig: pathlib.Path | None) -> None:
-    """A cluster is read from one of them."""
+def read_queueing(
+    files: list[str] | None, kubeconfig: pathlib.Path | None, *, context: str = ""
+) -> Sequence[meta.Object]:
+    """Return the objects that queueing depends on, from files or from an API server.
+
+    If something cannot be read, print a line for every problem and exit with code 2.
+    """
+    from drachma.offline import queueingfiles
+
+    require_one_source(files, kubeconfig)
+    if files:
+        queueing = queueingfiles.read(files)
+        exit_on_problems(queueing.problems)
+        return queueing.objects
+    return asyncio.run(read_live_queueing(kubeconfig, context))
+
+
+def require_one_source(files: list[str] | None, kubeconfig: pathlib.Path | None) -> None:
+    """Raise typer.BadParameter if a command got both files and a kubeconfig."""
     if files and kubeconfig:
         raise typer.BadParameter("goes without -f: the cluster is read from one of them", param_hint="--kubeconfig")
 
 
-def tell(problems: Sequence[str]) -> None:
-    """Says what is wrong with files, a line each, and ends the command with exit code 2 if something is."""
+def exit_on_problems(problems: Sequence[str]) -> None:
+    """Print the problems of files, one line each. If there are any, exit with code 2."""
     for problem in problems:
         typer.echo(f"drachma: {problem}", err=True)
     if problems:
         raise typer.Exit(2)
 
 
-async def live(kubeconfig: pathlib.Path | None, context: str) -> ClusterState:
-    """The cluster of a server."""
-    async with _connected(kubeconfig, context) as client:
+async def _read_live(kubeconfig: pathlib.Path | None, context: str) -> ClusterState:
+    from drachma.simulate import livecluster
+
+    async with _client(kubeconfig, context) as client:
         return await livecluster.read(client)
 
 
-async def live_with_workloads(
+async def read_live_with_workloads(
     kubeconfig: pathlib.Path | None, context: str
 ) -> tuple[ClusterState, list[dict[str, Any]]]:
-    """The same, and the documents of what pods are still to come of."""
-    async with _connected(kubeconfig, context) as client:
-        return await livecluster.read(client), await liveworkloads.read(client)
+    """Return the cluster of an API server, and the documents of workloads that will create pods."""
+    from drachma.simulate import livecluster
+
+    async with _client(kubeconfig, context) as client:
+        return await livecluster.read(client), await livecluster.read_workloads(client)
 
 
-def _connected(kubeconfig: pathlib.Path | None, context: str) -> http.HttpClient:
+async def read_live_queueing(kubeconfig: pathlib.Path | None, context: str) -> list[meta.Object]:
+    """Return the objects that queueing depends on, from an API server."""
+    from drachma.simulate import livecluster
+
+    async with _client(kubeconfig, context) as client:
+        return await livecluster.read_queueing(client)
+
+
+def _client(kubeconfig: pathlib.Path | None, context: str) -> HttpClient:
+    from drachma.client import http
+    from drachma.runtime import clock
+
     access = http.find_access(kubeconfig, context=context)
-    return http.HttpClient(access, time=clock.SystemClock(), manager="drachma")
+    return http.HttpClient(access, clock=clock.SystemClock(), manager="drachma")
 
 
 def maxima(texts: list[str], groups: set[str]) -> dict[str, int]:
-    """What ``--max GROUP=N`` says, again and again; DecodeError for what it cannot mean."""
+    """Return the limits that ``--max GROUP=N`` options set. Raises errors.DecodeError for other texts."""
     limits: dict[str, int] = {}
     for text in texts:
         name, _, number = text.partition("=")
@@ -102,7 +134,7 @@ def maxima(texts: list[str], groups: set[str]) -> dict[str, int]:
 
 
 def write(document: dict[str, Any], lines: Iterable[str], output: options.Format | None) -> None:
-    """Shows an answer as a document, or else as lines."""
+    """Print an answer as a document in the output format, or without a format as lines."""
     if output is None:
         for line in lines:
             typer.echo(line)

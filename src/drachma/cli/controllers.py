@@ -1,17 +1,19 @@
-"""``drachma controllers``: the controllers on their own, on any Kubernetes API server."""
+"""``drachma controllers``: the controllers as a process of their own, on any Kubernetes API server."""
+
+from __future__ import annotations
 
 import pathlib
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from drachma import errors
 from drachma.api import gates
 from drachma.cli import options
-from drachma.client import http
-from drachma.controllers import descriptors
-from drachma.process import accountcredentials, components, logs, standalone
-from drachma.runtime import Surroundings, lease
+
+if TYPE_CHECKING:
+    from drachma.process import components
+    from drachma.runtime import Surroundings
 
 
 def controllers(
@@ -19,38 +21,49 @@ def controllers(
     context: options.Context = "",
     which: Annotated[
         str,
-        typer.Option("--controllers", help="Which to run: * for all, a name for one, -name for all but this one."),
+        typer.Option(
+            "--controllers", help="Comma-separated controllers to run: * for all, NAME for one, -NAME to leave one out."
+        ),
     ] = "*",
     feature_gates: options.FeatureGates = "",
     root_ca_file: Annotated[
         pathlib.Path | None,
-        typer.Option(help="The authority of the API server that pods get to know; the kubeconfig's by default."),
+        typer.Option(help="Authority of the API server, published to pods; the kubeconfig's by default."),
     ] = None,
     service_account_private_key_file: Annotated[
         pathlib.Path | None,
-        typer.Option(help="The key that signs tokens for secrets; without it, secrets are not filled with tokens."),
+        typer.Option(help="Key that signs the tokens of secrets; without it, secrets get no tokens."),
     ] = None,
     cluster_signing_cert_file: Annotated[
         pathlib.Path | None,
-        typer.Option(help="The authority that signs certificates; without it, requests for them are not signed."),
+        typer.Option(help="Authority that signs certificates; without it, certificate requests are not signed."),
     ] = None,
-    cluster_signing_key_file: Annotated[pathlib.Path | None, typer.Option(help="Its key.")] = None,
+    cluster_signing_key_file: Annotated[
+        pathlib.Path | None, typer.Option(help="Key of the authority that signs certificates.")
+    ] = None,
     leader_elect: options.LeaderElect = True,
     lease_name: options.LeaseName = "kube-controller-manager",
     lease_namespace: options.LeaseNamespace = "kube-system",
     metrics_port: options.MetricsPort = 0,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")] = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.
 
-    By default they wait for the lease that kube-controller-manager holds, so that nothing is done twice.
+    By default they wait for the lease that kube-controller-manager holds, so that no work is done twice.
     """
+    from drachma.client import http
+    from drachma.controllers import descriptors
+    from drachma.process import accountcredentials, logs, standalone
+    from drachma.process import components as running
+    from drachma.runtime import lease
+
     logs.to_stderr("drachma.controllers", verbose=verbose)
-    # Other API servers have these kinds only if they are told to, and who watches what is not served waits for ever.
+    # Other API servers serve ResourcePoolStatusRequest only if configured to, and informers of a kind that is not
+    # served would never synchronise.
     enabled = gates.Gates.parse(f"{gates.Gate.RESOURCE_POOL_STATUS.value}=false,{feature_gates}")
-    chosen = descriptors.chosen(which, gates=enabled)
-    if not chosen:
-        raise errors.InvalidValueError(f"controllers {which!r}: that is none")
+    selected = descriptors.chosen(which, gates=enabled)
+    if not selected:
+        raise errors.InvalidValueError(f"controllers {which!r}: selects no controller")
 
     if (cluster_signing_cert_file is None) != (cluster_signing_key_file is None):
         raise errors.InvalidValueError("--cluster-signing-cert-file and --cluster-signing-key-file go together")
@@ -59,8 +72,8 @@ def controllers(
         signing = cluster_signing_cert_file, cluster_signing_key_file
 
     def build(surroundings: Surroundings) -> components.Run:
-        # As upstream: who waits for the lease watches nothing.
-        return lambda: components.controllers(surroundings, chosen)()
+        # As upstream: a process that waits for the lease watches nothing.
+        return lambda: running.controllers(surroundings, selected)()
 
     access = http.find_access(kubeconfig, context=context)
     standalone.run(

@@ -1,18 +1,21 @@
 """``drachma convert``: manifests from one version of ``resource.k8s.io`` to another."""
 
+from __future__ import annotations
+
 import enum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from drachma import errors
-from drachma.api import codec, manifest, scheme
 from drachma.cli import options
-from drachma.offline import manifestfiles
+
+if TYPE_CHECKING:
+    from drachma.offline.manifestfiles import Source
 
 
 class FieldValidation(enum.StrEnum):
-    """What to do about fields that a kind does not have; conversion loses them."""
+    """Treatment of fields that a kind does not have; conversion loses them."""
 
     STRICT = "strict"
     WARN = "warn"
@@ -21,18 +24,19 @@ class FieldValidation(enum.StrEnum):
 
 def convert(
     file: options.Filename,
-    to: Annotated[str, typer.Option(help="The wanted version, such as resource.k8s.io/v1beta1.")],
-    output: Annotated[
-        options.Format, typer.Option("-o", "--output", help="The format to write.")
-    ] = options.Format.YAML,
+    to: Annotated[str, typer.Option(help="Version to write, such as resource.k8s.io/v1beta1.")],
+    output: options.DocumentFormat = options.Format.YAML,
     validate: Annotated[
-        FieldValidation, typer.Option(help="Unknown fields: an error, a warning, or ignored.")
+        FieldValidation, typer.Option(help="Refuse unknown fields, warn about them, or ignore them.")
     ] = FieldValidation.STRICT,
 ) -> None:
     """Convert manifests to another version of resource.k8s.io.
 
-    Objects of other groups are written as they are. Nothing is written unless every document is good.
+    Objects of other groups are written unchanged. Nothing is written unless every document can be converted.
     """
+    from drachma.api import manifest
+    from drachma.offline import manifestfiles
+
     _require_served(to)
     converted: list[Any] = []
     is_good = True
@@ -53,6 +57,8 @@ def convert(
 
 
 def _require_served(api_version: str) -> None:
+    from drachma.api import scheme
+
     served = sorted(
         {version for kind in scheme.KINDS if kind.group == scheme.RESOURCE_GROUP for version in kind.api_versions}
     )
@@ -60,15 +66,17 @@ def _require_served(api_version: str) -> None:
         raise errors.DecodeError(f"--to {api_version}: unknown version, expected one of {', '.join(served)}")
 
 
-def _convert(source: manifestfiles.Source, to: str, validate: FieldValidation) -> Any:
+def _convert(source: Source, to: str, validate: FieldValidation) -> Any:
+    from drachma.api import codec, scheme
+
     api_version, _ = codec.type_meta(source.content)
     if api_version.partition("/")[0] != scheme.RESOURCE_GROUP:
         return source.content
-    stored = codec.decode(source.content)
+    decoded = codec.decode(source.content)
     unknown = () if validate is FieldValidation.IGNORE else codec.unknown_fields(source.content)
     if unknown:
         message = f"{codec.title(source.content)}: " + "; ".join(f"{path}: unknown field" for path in unknown)
         if validate is FieldValidation.STRICT:
             raise errors.DecodeError(message)
         typer.echo(f"drachma: {source.place}: warning: {message}", err=True)
-    return codec.encode(stored, api_version=to)
+    return codec.encode(decoded, api_version=to)

@@ -1,18 +1,22 @@
-"""``drachma driver``: what authors of drivers need."""
+"""``drachma driver``: tools for authors of drivers."""
+
+from __future__ import annotations
 
 import asyncio
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from drachma import errors
 from drachma.cli import options
-from drachma.driver.conformance import checks, report, subject
-from drachma.driver.conformance.check import Check
-from drachma.process import drivercheck
-from drachma.server.wire import serving
+
+if TYPE_CHECKING:
+    from drachma.driver.conformance.check import Check
+    from drachma.driver.conformance.report import Report
+    from drachma.driver.conformance.subject import Subject
+    from drachma.process.drivercheck import RunningDriver
 
 app = typer.Typer(no_args_is_help=True, help="Tools for drivers.")
 
@@ -27,57 +31,59 @@ def group() -> None:
 
 @app.command()
 def check(
-    module: Annotated[str, typer.Option(help="A driver in Python: a module that is a program, or module:Class.")] = "",
+    module: Annotated[str, typer.Option(help="A driver in Python: a module to run, or module:Class.")] = "",
     command: Annotated[
         str,
-        typer.Option(
-            help="A command that runs a driver; {node} {kubeconfig} {plugins} {registry} {cdi} are filled in."
-        ),
+        typer.Option(help="A command that runs a driver; {node} {kubeconfig} {plugins} {registry} {cdi} are replaced."),
     ] = "",
     socket: Annotated[
-        pathlib.Path | None, typer.Option(help="The registration socket of a driver that somebody else starts.")
+        pathlib.Path | None, typer.Option(help="Registration socket of a driver that is started separately.")
     ] = None,
     listen: Annotated[
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="With --socket: where the driver is to find an API server that can be made to fail; without "
-            "--kubeconfig, one with its node alone.",
+            help="With --socket: address of an API server for the driver, which the check can make fail; without "
+            "--kubeconfig it has only the driver's node.",
         ),
     ] = "",
     kubeconfig_out: Annotated[
         pathlib.Path | None,
-        typer.Option(help="With --listen: where to write the kubeconfig that the driver is to be started with."),
+        typer.Option(help="With --listen: file for the kubeconfig to start the driver with."),
     ] = None,
     kubeconfig: options.Kubeconfig = None,
-    node: Annotated[str, typer.Option(help="With --socket: the node that the driver is on.")] = "",
+    node: Annotated[str, typer.Option(help="With --socket: node of the driver.")] = "",
     cdi_dir: Annotated[
-        pathlib.Path, typer.Option(help="With --socket: where the driver writes CDI files.")
+        pathlib.Path, typer.Option(help="With --socket: folder where the driver writes CDI files.")
     ] = pathlib.Path("/var/run/cdi"),
     start_with: Annotated[
-        str, typer.Option(help="With --socket: the command that starts the driver, as systemctl start NAME.")
+        str, typer.Option(help="With --socket: command that starts the driver, such as systemctl start NAME.")
     ] = "",
     stop_with: Annotated[
-        str, typer.Option(help="With --socket: the command that stops it, and returns when it has ended.")
+        str, typer.Option(help="With --socket: command that stops the driver, and returns when it has ended.")
     ] = "",
     kill_with: Annotated[
-        str, typer.Option(help="With --socket: the command that kills it, and returns when it has ended.")
+        str, typer.Option(help="With --socket: command that kills the driver, and returns when it has ended.")
     ] = "",
     only: Annotated[
         list[str] | None,
-        typer.Option(help="A rule to try, by its name in the report; may be repeated. All."),
+        typer.Option(help="Rule to check, by its name in the report; may be repeated. All rules by default."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Check whether a driver, in whatever language, does what kubelets and clusters rely on.
+    """Check that a driver, written in any language, behaves as kubelets and clusters require.
 
-    A driver that is started here is also killed and restarted; it gets an API server of its own. One that somebody
-    else starts can have that too, by --listen, --start-with and so on. Exits with 1 if a rule is broken, with 2 if the
-    driver does not run at all.
+    With --module or --command the check starts the driver with an API server of its own, and also kills and restarts
+    it. With --socket it can do so by --listen, --start-with, --stop-with and --kill-with.
+
+    Exit code 1: the driver breaks a rule. 2: the driver does not run.
     """
+    from drachma.driver.conformance import checks, report
+    from drachma.process import drivercheck
+
     if sum(map(bool, (module, command, socket))) != 1:
         raise errors.InvalidValueError("driver check: name the driver by one of --module, --command and --socket")
-    chosen = checks.chosen(only) if only else checks.ALL
+    rules = checks.chosen(only) if only else checks.ALL
     if socket is not None:
         if not node:
             raise errors.InvalidValueError("driver check: --socket needs --node, the node that the driver is on")
@@ -88,20 +94,23 @@ def check(
             cdi=cdi_dir,
             subject=_subject({"--start-with": start_with, "--stop-with": stop_with, "--kill-with": kill_with}),
         )
-        made = _carried_out(lambda: _checked(running, chosen, listen=listen, kubeconfig_out=kubeconfig_out))
+        result = _run(lambda: _check_running(running, rules, listen=listen, kubeconfig_out=kubeconfig_out))
     else:
         if listen or kubeconfig_out or start_with or stop_with or kill_with:
             raise errors.InvalidValueError(
                 "driver check: --listen, --kubeconfig-out, --start-with, --stop-with and --kill-with are for --socket"
             )
-        started = drivercheck.command_of_module(module) if module else drivercheck.parse_command(command)
-        made = _carried_out(lambda: drivercheck.check_command(started, chosen))
-    typer.echo(report.json(made) if json else report.text(made), nl=False)
-    if not made.has_passed:
+        driver_command = drivercheck.command_of_module(module) if module else drivercheck.parse_command(command)
+        result = _run(lambda: drivercheck.check_command(driver_command, rules))
+    typer.echo(report.json(result) if json else report.text(result), nl=False)
+    if not result.has_passed:
         raise typer.Exit(_FAILED)
 
 
-def _subject(commands: Mapping[str, str]) -> subject.Subject:
+def _subject(commands: Mapping[str, str]) -> Subject:
+    from drachma.driver.conformance import subject
+    from drachma.process import drivercheck
+
     if not any(commands.values()):
         return subject.RunningSubject()
     for option, text in commands.items():
@@ -111,27 +120,30 @@ def _subject(commands: Mapping[str, str]) -> subject.Subject:
     return subject.ServiceSubject(start=start, stop=stop, kill=kill)
 
 
-def _checked(
-    running: drivercheck.RunningDriver, chosen: Sequence[Check], *, listen: str, kubeconfig_out: pathlib.Path | None
-) -> report.Report:
+def _check_running(
+    running: RunningDriver, rules: Sequence[Check], *, listen: str, kubeconfig_out: pathlib.Path | None
+) -> Report:
+    from drachma.listening import addresses
+    from drachma.process import drivercheck
+
     if not listen:
-        return asyncio.run(drivercheck.check_running(running, chosen))
+        return asyncio.run(drivercheck.check_running(running, rules))
     if kubeconfig_out is None:
         raise errors.InvalidValueError("driver check: --listen needs --kubeconfig-out, for the driver")
 
-    def tell() -> None:
+    def announce() -> None:
         if not running.subject.can_restart:
             kubeconfig = f"the kubeconfig {kubeconfig_out}"
             typer.echo(f"drachma: start the driver on node {running.node} with {kubeconfig}", err=True)
             typer.echo(f"drachma: waiting for its registration socket {running.socket}", err=True)
 
-    listening = drivercheck.Listening(address=serving.Address.parse(listen), kubeconfig=kubeconfig_out)
-    return drivercheck.check_listening(running, listening, chosen, told=tell)
+    listening = drivercheck.Listening(address=addresses.Address.parse(listen), kubeconfig=kubeconfig_out)
+    return drivercheck.check_listening(running, listening, rules, announce=announce)
 
 
-def _carried_out(act: Callable[[], report.Report]) -> report.Report:
+def _run(check_driver: Callable[[], Report]) -> Report:
     try:
-        return act()
+        return check_driver()
     except errors.DriverError as error:
         typer.echo(f"drachma: {error}", err=True)
         raise typer.Exit(_NOT_RUNNING) from None

@@ -5,62 +5,68 @@ from __future__ import annotations
 import asyncio
 import pathlib
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import typer
 
 from drachma import errors
-from drachma.api import codec, meta, scheme
-from drachma.cli import clusters, options, queueingclusters
-from drachma.client import target
-from drachma.queueing.kinds import decoding
-from drachma.scheduler.recording import essentials
-from drachma.simulate import queueingstate
-from drachma.simulate.clusterstate import KINDS
+from drachma.cli import options
 
-_AWAITED: Final = {"Job": "jobs", "PriorityClass": "priorityclasses"}
-"""What pods are still to come of, beside what queues hold."""
+if TYPE_CHECKING:
+    from drachma.api import meta
+    from drachma.client.target import Target
+
+_WORKLOADS: Final = {"Job": "jobs", "PriorityClass": "priorityclasses"}
+"""Kinds that future pods depend on, in addition to those of queueing."""
 
 
 def dump(
-    folder: Annotated[pathlib.Path, typer.Argument(help="Where to write; it must not exist, or be empty.")],
+    folder: Annotated[pathlib.Path, typer.Argument(help="Folder to write; it must be empty or not exist.")],
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
 ) -> None:
-    """Write all that decisions depend on into a folder, so that they can be repeated elsewhere.
+    """Write the state that scheduling decisions depend on into a folder, to replay them elsewhere.
 
-    Other commands read it with -f. There is a file a kind. Only what decisions read is written: of pods
-    neither commands nor environment variables.
+    Other commands read the folder with -f. It has one file for each kind. Fields that no decision reads are left out,
+    such as the commands and environment variables of pods.
     """
+    from drachma.cli import clusters
+    from drachma.client import target
+    from drachma.simulate.clusterstate import KINDS
+
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise errors.InvalidValueError(f"{folder}: is not empty: a dump goes into a folder of its own")
-        state, awaited = asyncio.run(clusters.live_with_workloads(kubeconfig, context))
+            raise errors.InvalidValueError(f"{folder}: is not empty: a dump needs a folder of its own")
+        state, workloads = asyncio.run(clusters.read_live_with_workloads(kubeconfig, context))
         for kind in KINDS:
             resource = target.of(kind)
-            _write(folder, resource.plural, [_encoded(each, resource) for each in state.all(kind)])
-        for resource, objects in _queueing(kubeconfig, context).items():
-            _write(folder, resource.plural, [_encoded(each, resource) for each in objects])
-        for name, plural in _AWAITED.items():
-            _write(folder, plural, [msgspec.json.encode(each) for each in awaited if each["kind"] == name])
+            _write(folder, resource.plural, [_encode(each, resource) for each in state.all(kind)])
+        for resource, objects in _read_queueing(kubeconfig, context).items():
+            _write(folder, resource.plural, [_encode(each, resource) for each in objects])
+        for name, plural in _WORKLOADS.items():
+            _write(folder, plural, [msgspec.json.encode(each) for each in workloads if each["kind"] == name])
     except OSError as error:
         raise errors.InvalidValueError(f"{folder}: {error.strerror}") from None
 
 
-def _queueing(kubeconfig: pathlib.Path | None, context: str) -> dict[target.Target[Any], list[meta.Object]]:
-    """What queueing depends on beside all that; nothing on a server without queues."""
+def _read_queueing(kubeconfig: pathlib.Path | None, context: str) -> dict[Target[Any], list[meta.Object]]:
+    """Return the objects of queueing's own kinds; none if the API server does not serve them."""
+    from drachma.cli import clusters
+    from drachma.client import target
+    from drachma.simulate import clusterstate, queueingstate
+
     try:
-        objects = asyncio.run(queueingclusters.live(kubeconfig, context))
+        objects = asyncio.run(clusters.read_live_queueing(kubeconfig, context))
     except errors.ObjectNotFoundError:
         return {}
-    found: dict[target.Target[Any], list[meta.Object]] = {}
+    by_resource: dict[Target[Any], list[meta.Object]] = {}
     for kind in queueingstate.KINDS:
-        if kind not in KINDS:
+        if kind not in clusterstate.KINDS:
             resource = target.of(kind)
-            found[resource] = [each for each in objects if isinstance(each, resource.model)]
-    return found
+            by_resource[resource] = [each for each in objects if isinstance(each, resource.model)]
+    return by_resource
 
 
 def _write(folder: pathlib.Path, plural: str, objects: Sequence[bytes]) -> None:
@@ -69,8 +75,12 @@ def _write(folder: pathlib.Path, plural: str, objects: Sequence[bytes]) -> None:
     typer.echo(f"{len(objects)} {plural}")
 
 
-def _encoded(of: meta.Object, resource: target.Target[Any]) -> bytes:
+def _encode(each: meta.Object, resource: Target[Any]) -> bytes:
+    from drachma.api import codec, scheme
+    from drachma.queueing.kinds import decoding
+    from drachma.scheduler.recording import essentials
+
     if scheme.has(resource.model):
-        return codec.encode_json(essentials.of(of))
+        return codec.encode_json(essentials.of(each))
     head = {"apiVersion": resource.api_version(resource.versions[0]), "kind": resource.kind}
-    return msgspec.json.encode({**head, **decoding.document(of)})
+    return msgspec.json.encode({**head, **decoding.document(each)})

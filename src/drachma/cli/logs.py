@@ -1,4 +1,4 @@
-"""``drachma logs``: what a container of a pod writes, from its node."""
+"""``drachma logs``: the logs of a container, read from its node."""
 
 import sys
 from typing import Annotated
@@ -6,28 +6,33 @@ from typing import Annotated
 import typer
 
 from drachma.cli import options
-from drachma.client import http
-from drachma.process import eventloop
-from drachma.runtime import clock
 
 
 def logs(
-    pod: Annotated[str, typer.Argument(help="The name of the pod.")],
-    container: Annotated[str, typer.Option("-c", "--container", help="Which one, where there are several.")] = "",
-    namespace: Annotated[str, typer.Option("-n", "--namespace", help="The namespace of the pod.")] = "",
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Stay until the container has ended.")] = False,
-    previous: Annotated[bool, typer.Option("-p", "--previous", help="Of the run before this one.")] = False,
-    timestamps: Annotated[bool, typer.Option(help="With the time of each line.")] = False,
-    tail: Annotated[int | None, typer.Option(min=0, help="The last so many lines.")] = None,
-    since: Annotated[str, typer.Option(help="Not older than this, such as 5m or 90s.")] = "",
+    pod: Annotated[str, typer.Argument(help="Name of the pod.")],
+    container: Annotated[
+        str, typer.Option("-c", "--container", help="Name of the container, if the pod has several.")
+    ] = "",
+    namespace: Annotated[str, typer.Option("-n", "--namespace", help="Namespace of the pod.")] = "",
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Follow the log until the container ends.")] = False,
+    previous: Annotated[
+        bool, typer.Option("-p", "--previous", help="Show the log of the previous run of the container.")
+    ] = False,
+    timestamps: Annotated[bool, typer.Option(help="Show the time of each line.")] = False,
+    tail: Annotated[int | None, typer.Option(min=0, help="Number of lines to show from the end of the log.")] = None,
+    since: Annotated[str, typer.Option(help="Show only lines newer than this, such as 5m or 90s.")] = "",
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
 ) -> None:
-    """Show what a container of a pod writes.
+    """Show the logs of a container.
 
-    One that is only simulated says which devices it was given.
+    The log of a simulated container lists the devices that the container got.
     """
-    query = {
+    from drachma.client import http
+    from drachma.process import eventloop
+    from drachma.runtime import clock
+
+    parameters = {
         "container": container,
         "follow": "true" if follow else "",
         "previous": "true" if previous else "",
@@ -35,12 +40,12 @@ def logs(
         "tailLines": "" if tail is None else str(tail),
         "sinceSeconds": str(max(1, round(options.seconds(since, name="--since")))) if since else "",
     }
+    query = {name: value for name, value in parameters.items() if value}
     access = http.find_access(kubeconfig, context=context)
 
     async def show() -> None:
-        async with http.HttpClient(access, time=clock.SystemClock()) as client:
-            wanted = {name: value for name, value in query.items() if value}
-            async for piece in client.read_log(namespace or access.namespace or "default", pod, query=wanted):
+        async with http.HttpClient(access, clock=clock.SystemClock()) as client:
+            async for piece in client.read_log(namespace or access.namespace or "default", pod, query=query):
                 sys.stdout.buffer.write(piece)
                 sys.stdout.buffer.flush()
 

@@ -1,4 +1,4 @@
-"""``drachma node``: the agent of one node on its own, on any Kubernetes API server."""
+"""``drachma node``: the agent of one node as a process of its own, on any Kubernetes API server."""
 
 import functools
 import pathlib
@@ -12,69 +12,72 @@ import typer
 from drachma import errors
 from drachma.api import gates
 from drachma.cli import options
-from drachma.client import http
-from drachma.node import localmachine
-from drachma.node.directories import Directories
-from drachma.node.endpoint import addresses
 from drachma.node.runtimes.runtimename import RuntimeName
-from drachma.process import logs, nodeagents, nodeidentity, standalone
-from drachma.runtime import clock
-from drachma.server.wire import serving
 
 
 def node(
     root: Annotated[
-        pathlib.Path, typer.Option(help="What the agent keeps, and where drivers register unless said otherwise.")
+        pathlib.Path,
+        typer.Option(help="Folder of the agent's state, and by default of the drivers' registration sockets."),
     ],
-    name: Annotated[str, typer.Option(help="The node's name; this machine's by default.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the node; the hostname of this machine by default.")] = "",
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
     bootstrap_kubeconfig: Annotated[
         pathlib.Path | None,
         typer.Option(
-            help="With its token a certificate is got where that of --kubeconfig has ended, or there is none."
+            help="Kubeconfig with a bootstrap token, to request a certificate if --kubeconfig has no valid one."
         ),
     ] = None,
     registry_dir: Annotated[
-        pathlib.Path | None, typer.Option(help="Where drivers register; ROOT/plugins_registry.")
+        pathlib.Path | None, typer.Option(help="Folder where drivers register; ROOT/plugins_registry by default.")
     ] = None,
     plugins_dir: Annotated[
-        pathlib.Path | None, typer.Option(help="Where drivers have their own folders; ROOT/plugins.")
+        pathlib.Path | None, typer.Option(help="Folder with a folder for each driver; ROOT/plugins by default.")
     ] = None,
-    boot_id_file: Annotated[
-        pathlib.Path, typer.Option(help="The file that says which boot of the machine this is.")
-    ] = localmachine.BOOT_ID,
+    boot_id_file: Annotated[pathlib.Path, typer.Option(help="File with the boot ID of the machine.")] = pathlib.Path(
+        "/proc/sys/kernel/random/boot_id"
+    ),
     cdi_dir: Annotated[
         list[pathlib.Path] | None,
-        typer.Option(help="Where CDI files are, beside /etc/cdi and /var/run/cdi; may be repeated."),
+        typer.Option(help="Folder of CDI files, in addition to /etc/cdi and /var/run/cdi; may be repeated."),
     ] = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
     allow_unenforced_security: options.AllowUnenforcedSecurity = False,
     listen: Annotated[
         str,
         typer.Option(
-            help="host:port where the API server finds logs and commands; port 0 takes any. By default any port of the "
-            "address by which this machine reaches the API server; 0.0.0.0:0 is for all addresses."
+            help="host:port where the API server reaches logs and commands; port 0 takes any. By default any port of "
+            "the address by which this machine reaches the API server; 0.0.0.0:0 listens on all addresses."
         ),
     ] = "",
     client_ca_file: Annotated[
-        pathlib.Path | None, typer.Option(help="Authorities of clients' certificates; the kubeconfig's by default.")
+        pathlib.Path | None, typer.Option(help="Authorities of client certificates; the kubeconfig's by default.")
     ] = None,
     tls_cert_file: Annotated[
-        pathlib.Path | None, typer.Option(help="Certificate to serve with; without one, one is made that signs itself.")
+        pathlib.Path | None, typer.Option(help="Serving certificate; a self-signed one is created if there is none.")
     ] = None,
-    tls_private_key_file: Annotated[pathlib.Path | None, typer.Option(help="Its private key.")] = None,
+    tls_private_key_file: Annotated[
+        pathlib.Path | None, typer.Option(help="Private key of the serving certificate.")
+    ] = None,
     feature_gates: options.FeatureGates = "",
     metrics_port: options.MetricsPort = 0,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")] = False,
+    verbose: options.Verbose = False,
 ) -> None:
-    """Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.
+    """Run a node agent: register the node, have drivers prepare claims, run the pods bound to the node.
 
-    The kubeconfig's user is to be system:node:NAME of the group system:nodes, by certificate or token; with
-    --bootstrap-kubeconfig such a kubeconfig is made first, as a kubelet does it, and written anew before its
-    certificate ends. Drivers are real
-    ones, on unix sockets, as a kubelet has them. Containers are simulated, unless --runtime says otherwise.
+    The user of the kubeconfig must be system:node:NAME in the group system:nodes, by certificate or token. With
+    --bootstrap-kubeconfig the agent creates such a kubeconfig first, as a kubelet does, and renews its certificate.
+    Drivers are real ones on unix sockets, as with a kubelet. Containers are simulated unless --runtime says otherwise.
     """
+    from drachma.client import http
+    from drachma.listening import addresses
+    from drachma.node.directories import Directories
+    from drachma.node.registration import addresses as node_addresses
+    from drachma.node.registration.machine import describe_local
+    from drachma.process import logs, nodeagents, nodeidentity, standalone
+    from drachma.runtime import clock
+
     logs.to_stderr("drachma.node", verbose=verbose)
     if (tls_cert_file is None) != (tls_private_key_file is None):
         raise errors.InvalidValueError("--tls-cert-file: goes with --tls-private-key-file, and the other way round")
@@ -84,28 +87,28 @@ def node(
         else None
     )
     time = clock.SystemClock()
-    own = name or socket.gethostname().lower()
+    node_name = name or socket.gethostname().lower()
     directories = Directories.below(root.absolute(), registry=registry_dir, plugins=plugins_dir)
     directories.make()
-    machine = localmachine.describe(own, root=directories.root, boot_id_file=boot_id_file)
+    machine = describe_local(node_name, root=directories.root, boot_id_file=boot_id_file)
     if bootstrap_kubeconfig is not None:
         if kubeconfig is None:
-            raise errors.InvalidValueError("--bootstrap-kubeconfig: goes with --kubeconfig, the file that is made")
+            raise errors.InvalidValueError("--bootstrap-kubeconfig: needs --kubeconfig, the file to create")
         if not nodeidentity.is_usable(kubeconfig, now=time.utc()):
-            nodeidentity.obtain(http.find_access(bootstrap_kubeconfig), own, file=kubeconfig)
+            nodeidentity.obtain(http.find_access(bootstrap_kubeconfig), node_name, file=kubeconfig)
     access = http.find_access(kubeconfig, context=context)
     renewal = None
     if bootstrap_kubeconfig is not None and kubeconfig is not None:
-        renewal = nodeidentity.Renewal(access, own, file=kubeconfig, time=time, chance=random.Random())
-    host, port = serving.Address.parse(listen) if listen else ("", 0)
-    towards = urllib.parse.urlsplit(access.server).hostname or ""
+        renewal = nodeidentity.Renewal(access, node_name, file=kubeconfig, time=time, rng=random.Random())
+    host, port = addresses.Address.parse(listen) if listen else ("", 0)
+    apiserver_host = urllib.parse.urlsplit(access.server).hostname or ""
     authority = client_ca_file.read_bytes() if client_ca_file is not None else access.certificate_authority or b""
     standalone.run(
         functools.partial(
             nodeagents.machine,
             described=machine,
             directories=directories,
-            places=addresses.of_machine(own, host, port, towards=towards),
+            places=node_addresses.machine_addresses(node_name, host, port, towards=apiserver_host),
             served=nodeagents.Served(
                 client_authority=authority,
                 apiserver=access.server,

@@ -1,4 +1,4 @@
-"""``drachma nodegroups``: node groups from nodes that are there, and what is likely wrong with node groups."""
+"""``drachma nodegroups``: node groups from existing nodes, and likely mistakes in node groups."""
 
 from __future__ import annotations
 
@@ -6,36 +6,34 @@ from typing import Annotated
 
 import typer
 
-from drachma.api import gates, manifest
-from drachma.cli import clusters, options
-from drachma.simulate import grouplearning, grouplint
+from drachma.api import gates
+from drachma.cli import options
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True)
-
-Files = Annotated[
-    list[str] | None,
-    typer.Option("-f", "--filename", help="A file, a folder, or - for standard input, in place of a server."),
-]
 
 
 @app.callback()
 def _group() -> None:
-    """Learn node groups from nodes that are there, and find what is wrong with them."""
+    """Learn node groups from existing nodes, and find mistakes in node groups."""
 
 
 @app.command()
 def learn(
-    node: Annotated[str, typer.Argument(help="The node that those of the group are like.")],
-    name: Annotated[str, typer.Option(help="The name of the group; else that of the node.")] = "",
-    file: Files = None,
+    node: Annotated[str, typer.Argument(help="Node to use as the template of the group.")],
+    name: Annotated[str, typer.Option(help="Name of the group; the name of the node by default.")] = "",
+    file: options.ClusterFiles = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
 ) -> None:
-    """Write a node group whose nodes are like one that is there, with what drivers have published on it.
+    """Write a node group whose nodes are like an existing one, with the devices that drivers published on it.
 
-    Names, pools, hostnames and values that hold a UUID are made another's; taints and conditions that tell how the node
-    is at the moment are left out. The result is a manifest: set its limits and price, and give it to drachma plan.
+    Names, pools, hostnames and values with a UUID become placeholders. Taints and conditions of the node's present
+    state are left out. The result is a manifest: set its limits and price, and pass it to drachma plan.
     """
+    from drachma.api import manifest
+    from drachma.cli import clusters
+    from drachma.simulate import grouplearning
+
     cluster = clusters.read(file, kubeconfig, context=context)
     learned = grouplearning.learn(cluster.state, node, name=name or node)
     for note in learned.notes:
@@ -46,18 +44,22 @@ def learn(
 @app.command()
 def lint(
     node_groups: Annotated[list[str], typer.Argument(help="Files with node groups.")],
-    file: Files = None,
+    file: options.ClusterFiles = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
-    output: Annotated[options.Format | None, typer.Option("-o", "--output", help="As a document.")] = None,
+    output: options.Output = None,
     feature_gates: options.FeatureGates = "",
 ) -> None:
-    """Say what is likely wrong with node groups, beside the classes and claims of a cluster.
+    """Show likely mistakes in node groups, given the classes and claims of a cluster.
 
-    Templates whose pools never become complete, pools that nodes of a group have and its template lacks, pools of equal
-    names, attributes that selectors ask for and nobody has, selectors that match no device. Exit code 1: something was
-    found.
+    Finds templates whose pools never become complete, pools that nodes of a group have and its template lacks, pools
+    of equal names, attributes that selectors read and no device has, and selectors that match no device.
+
+    Exit code 1: there is a finding.
     """
+    from drachma.cli import clusters
+    from drachma.simulate import grouplint
+
     enabled = gates.Gates.parse(feature_gates)
     cluster = clusters.read(file, kubeconfig, context=context, enabled=enabled)
     findings = grouplint.lint((*clusters.groups(node_groups), *cluster.groups), cluster.state, enabled=enabled)

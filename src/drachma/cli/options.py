@@ -1,37 +1,68 @@
-"""Options that several commands have, each written once."""
+"""Options that several commands share, each declared once.
+
+Every command imports this module, so it imports only what declares options. Functions that turn the text of an option
+into a value import what they need.
+"""
+
+from __future__ import annotations
 
 import enum
 import pathlib
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
 
-from drachma import allocator, errors
+from drachma import errors
 from drachma.api.gates import Gate
-from drachma.cel.runtime import instants
-from drachma.node import hardware
 from drachma.node.runtimes.runtimename import RuntimeName
-from drachma.offline import machineprofiles
-from drachma.server.pipeline import phases
-from drachma.values import quantity
+from drachma.server.admission import pluginnames
 
-FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=false; features by upstream's names.")]
+if TYPE_CHECKING:
+    from drachma import allocator
+    from drachma.node.simulation import hardware
+
+# Features
+
+FeatureGates: TypeAlias = Annotated[
+    str, typer.Option(help="Comma-separated feature gates by their upstream names, such as Name=true,Other=false.")
+]
 Gangs: TypeAlias = Annotated[
-    bool, typer.Option("--gangs", help="Pods of a group get their nodes together or not at all: GenericWorkload=true.")
+    bool, typer.Option("--gangs", help="Schedule all pods of a pod group or none: sets GenericWorkload=true.")
+]
+EnableFirstAlpha: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--enable-first-alpha",
+        help="Serve resource.k8s.io/v1alpha2, the first alpha of structured parameters: sets DrachmaFirstAlpha=true.",
+    ),
 ]
 
+
+def with_first_alpha(feature_gates: str, enable_first_alpha: bool) -> str:
+    """Return the feature gates, with the gate of the first alpha if it is enabled."""
+    return f"{feature_gates},{Gate.FIRST_ALPHA}=true" if enable_first_alpha else feature_gates
+
+
+def with_gangs(feature_gates: str, gangs: bool) -> str:
+    """Return the feature gates, with the gate of gang scheduling if it is enabled."""
+    return f"{feature_gates},{Gate.GENERIC_WORKLOAD}=true" if gangs else feature_gates
+
+
+# Devices and nodes to prefer
 
 Policy: TypeAlias = Annotated[
     str,
     typer.Option(
-        help="Which devices and nodes to prefer: first-fit (as kube-scheduler), pack, spread, whole-partitions, "
-        "or domain=ATTRIBUTE for devices that agree on an attribute."
+        help="Devices and nodes to prefer: first-fit (as kube-scheduler), pack, spread, whole-partitions, "
+        "or domain=ATTRIBUTE for devices with equal values of an attribute."
     ),
 ]
 
 
 def policy(text: str) -> allocator.Preference:
-    """What ``--policy`` says; InvalidValueError for what it cannot mean."""
+    """Return the preference that ``--policy`` names. Raises errors.InvalidValueError for an unknown policy."""
+    from drachma import allocator
+
     name, _, attribute = text.partition("=")
     if name == "domain" and "/" in attribute:
         return allocator.OneDomain(attribute)
@@ -44,84 +75,89 @@ def policy(text: str) -> allocator.Preference:
         ) from None
 
 
-EnableFirstAlpha: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--enable-first-alpha",
-        help="Serve resource.k8s.io/v1alpha2, the first alpha of structured parameters: DrachmaFirstAlpha=true.",
-    ),
-]
-
-
-def with_first_alpha(feature_gates: str, enable_first_alpha: bool) -> str:
-    """The feature gates, with that of the first alpha if it is asked for."""
-    return f"{feature_gates},{Gate.FIRST_ALPHA}=true" if enable_first_alpha else feature_gates
-
-
-def with_gangs(feature_gates: str, gangs: bool) -> str:
-    """The feature gates, with that of gangs if they are asked for."""
-    return f"{feature_gates},{Gate.GENERIC_WORKLOAD}=true" if gangs else feature_gates
-
+# Input and output
 
 Filename: TypeAlias = Annotated[
     list[str], typer.Option("-f", "--filename", help="A file, a folder, or - for standard input.")
 ]
+Filenames: TypeAlias = Annotated[
+    list[str] | None, typer.Option("-f", "--filename", help="A file, a folder, or - for standard input.")
+]
+ClusterFiles: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-f", "--filename", help="A file, a folder, or - for standard input, to read instead of an API server."
+    ),
+]
 
 
 class Format(enum.StrEnum):
-    """How documents are written."""
+    """Format of documents."""
 
     YAML = "yaml"
     JSON = "json"
 
+
+class TableFormat(enum.StrEnum):
+    """Format of tables."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Output: TypeAlias = Annotated[Format | None, typer.Option("-o", "--output", help="Write a document in this format.")]
+DocumentFormat: TypeAlias = Annotated[Format, typer.Option("-o", "--output", help="Format of the documents.")]
 
 # Commands that serve the API
 
 DEFAULT_LISTEN: Final = "127.0.0.1:6443"
 
 Data: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help="The data directory; without one, everything is forgotten in the end.")
+    pathlib.Path | None, typer.Option(help="Data directory; without one, objects are kept in memory only.")
 ]
-Listen: TypeAlias = Annotated[str, typer.Option(help="host:port to listen on; port 0 takes any.")]
-KubeconfigOut: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help="Where to write a kubeconfig for the admin.")
-]
+Listen: TypeAlias = Annotated[str, typer.Option(help="host:port to listen on; port 0 takes any free port.")]
+KubeconfigOut: TypeAlias = Annotated[pathlib.Path | None, typer.Option(help="File for the admin's kubeconfig.")]
 
 DEFAULT_AUTHORIZATION_MODE: Final = "Node,RBAC"
 
 TokenAuthFile: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help='Who shows which token, in lines of token,user,uid,"group,group".')
+    pathlib.Path | None, typer.Option(help='Static tokens, in lines of token,user,uid,"group,group".')
 ]
 ClientCaFile: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help="Authorities whose certificates clients may show; CN is the user, O groups.")
+    pathlib.Path | None,
+    typer.Option(help="Authorities of client certificates; CN is the user, O are the groups."),
 ]
 ServiceAccountKeyFile: TypeAlias = Annotated[
-    list[pathlib.Path] | None, typer.Option(help="Keys that service account tokens are verified with; may be repeated.")
+    list[pathlib.Path] | None, typer.Option(help="Keys that verify service account tokens; may be repeated.")
 ]
 ServiceAccountSigningKeyFile: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help="The private key that signs them; without one, one is made and kept.")
+    pathlib.Path | None,
+    typer.Option(help="Private key that signs service account tokens; one is created and kept if there is none."),
 ]
 ServiceAccountIssuer: TypeAlias = Annotated[
-    list[str] | None, typer.Option(help="Who issues them; more than one may be trusted, the first one signs.")
+    list[str] | None,
+    typer.Option(help="Issuer of service account tokens; may be repeated. The first one signs, all are trusted."),
 ]
-ApiAudiences: TypeAlias = Annotated[
-    str, typer.Option(help="Whom tokens must be meant for, comma between; the issuers.")
-]
+ApiAudiences: TypeAlias = Annotated[str, typer.Option(help="Comma-separated token audiences; the issuers by default.")]
 EnableBootstrapTokenAuth: TypeAlias = Annotated[
     bool,
-    typer.Option("--enable-bootstrap-token-auth", help="Let in by the tokens that secrets in kube-system hold."),
+    typer.Option(
+        "--enable-bootstrap-token-auth", help="Authenticate clients by bootstrap tokens, secrets in kube-system."
+    ),
 ]
 BootstrapKubeconfigOut: TypeAlias = Annotated[
     pathlib.Path | None,
-    typer.Option(help="Where to write a kubeconfig by which kubelets come in and get certificates; good for a day."),
+    typer.Option(help="File for a kubeconfig with which kubelets request certificates; valid for a day."),
 ]
 AuthorizationMode: TypeAlias = Annotated[
-    str, typer.Option(help="Who decides what users may do, comma between: AlwaysAllow, Node, RBAC.")
+    str, typer.Option(help="Comma-separated authorization modes: AlwaysAllow, Node, RBAC.")
 ]
 
 KubeletCertificateAuthority: TypeAlias = Annotated[
     pathlib.Path | None,
-    typer.Option(help="Authority of the certificates that kubelets serve with; without it they are not verified."),
+    typer.Option(help="Authority of the kubelets' serving certificates; without one they are not verified."),
 ]
 AllowLoopbackNodes: TypeAlias = Annotated[
     bool,
@@ -133,12 +169,12 @@ AllowLoopbackNodes: TypeAlias = Annotated[
 
 DEFAULT_EVENT_TTL: Final = "1h"
 
-EventTtl: TypeAlias = Annotated[str, typer.Option(help="How long events are kept, such as 1h or 90s.")]
+EventTtl: TypeAlias = Annotated[str, typer.Option(help="Retention time of events, such as 1h or 90s.")]
 AuditPolicyFile: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help="What is noted of which requests: a Policy of audit.k8s.io/v1.")
+    pathlib.Path | None, typer.Option(help="Audit policy: a Policy of audit.k8s.io/v1.")
 ]
 AuditLogPath: TypeAlias = Annotated[
-    str | None, typer.Option(help="Where it is noted, one JSON document a line; - for standard output.")
+    str | None, typer.Option(help="Audit log, one JSON document a line; - for standard output.")
 ]
 
 CacheBytes: TypeAlias = Annotated[
@@ -165,52 +201,79 @@ BackupEvery: TypeAlias = Annotated[str, typer.Option(help="Time between two sche
 DEFAULT_BACKUP_EVERY: Final = "24h"
 BackupKeep: TypeAlias = Annotated[int, typer.Option(min=1, help="Number of scheduled backups to keep.")]
 DEFAULT_BACKUP_KEEP: Final = 7
+DisableAdmissionPlugins: TypeAlias = Annotated[
+    str,
+    typer.Option(help=f"Comma-separated admission plugins to disable: {', '.join(pluginnames.DISABLEABLE)}."),
+]
+AdmissionControlConfigFile: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="AdmissionConfiguration with the defaults and exemptions of PodSecurity.")
+]
 
-Unneeded: TypeAlias = Annotated[float, typer.Option(min=0, help="Seconds that nobody needs a node before it goes.")]
-Cooldown: TypeAlias = Annotated[float, typer.Option(min=0, help="Seconds after growing before any node goes.")]
+
+def plugins(text: str) -> tuple[str, ...]:
+    """Return the names of admission plugins to disable. Raises errors.InvalidValueError for other names."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in pluginnames.DISABLEABLE:
+            raise errors.InvalidValueError(
+                f"admission plugin {name!r}: cannot be disabled, only {', '.join(pluginnames.DISABLEABLE)}"
+            )
+    return names
+
+
+# Autoscaling
+
+Unneeded: TypeAlias = Annotated[
+    float, typer.Option(min=0, help="Seconds that a node must be unneeded before it is removed.")
+]
+Cooldown: TypeAlias = Annotated[
+    float, typer.Option(min=0, help="Seconds after adding nodes in which no node is removed.")
+]
 DEFAULT_UNNEEDED: Final = 600.0
 DEFAULT_COOLDOWN: Final = 600.0
 
+
+Objective: TypeAlias = Annotated[Literal["nodes", "price"], typer.Option(help="Quantity to minimise.")]
+
+# Recording
+
 Record: TypeAlias = Annotated[
     pathlib.Path | None,
-    typer.Option(help="Keep the scheduler's decisions, and what they depend on, in this file; see drachma replay."),
+    typer.Option(help="Record the scheduler's decisions and their inputs in this file, for drachma replay."),
 ]
 RecordSize: TypeAlias = Annotated[
-    int, typer.Option(min=1, help="MiB of decisions after which the file becomes FILE.1 and a new one is begun.")
+    int, typer.Option(min=1, help="Size in MiB at which the recording is renamed to FILE.1 and a new one begins.")
 ]
 DEFAULT_RECORD_SIZE: Final = 64
 
+# Queueing
 
 Queueing: TypeAlias = Annotated[
-    bool, typer.Option("--queueing", help="Queues and quota for jobs, as Kueue has them: its kinds, and who admits.")
+    bool, typer.Option("--queueing", help="Serve Kueue's kinds, and admit jobs by queues and quota as Kueue does.")
 ]
 QueueingConfig: TypeAlias = Annotated[
     pathlib.Path | None,
-    typer.Option(help="Kueue's Configuration, from a file that is looked at again when it changes."),
+    typer.Option(help="File with Kueue's Configuration; it is read again when it changes."),
 ]
-Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many simulated machines there are.")]
+
+# Nodes
+
+Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="Number of simulated nodes.")]
 Profile: TypeAlias = Annotated[
     str,
     typer.Option(
-        help="What each of them has: cpu, gpu-server, mig, nic, numa, rack, or a file with a Node and its slices."
+        help="Hardware of the simulated nodes: cpu, gpu-server, mig, nic, numa, rack, or a file with a Node and its "
+        "slices."
     ),
 ]
 PretendNodes: TypeAlias = Annotated[
-    bool, typer.Option("--pretend-nodes", help="Keep nodes that others create alive, as if there were machines.")
+    bool, typer.Option("--pretend-nodes", help="Keep nodes that other clients create ready, as if they were machines.")
 ]
-
-
-def machines(profile: str, count: int) -> hardware.Hardware | None:
-    """The simulated machines that options ask for, if any; InvalidValueError or DecodeError for a bad profile."""
-    return machineprofiles.build(profile, count) if count else None
-
-
 PluginDirectory: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help="Where drivers register, a folder a machine; without it they are simulated.")
+    pathlib.Path | None,
+    typer.Option(help="Folder with one registration folder per node for real drivers; without it they are simulated."),
 ]
-ContainerRuntime: TypeAlias = Annotated[
-    RuntimeName, typer.Option("--runtime", help="What runs the containers of these machines.")
-]
+ContainerRuntime: TypeAlias = Annotated[RuntimeName, typer.Option("--runtime", help="Runtime of the containers.")]
 AllowUnenforcedSecurity: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -218,53 +281,50 @@ AllowUnenforcedSecurity: TypeAlias = Annotated[
         help="Run containers whose security context the runtime cannot enforce, with a warning event.",
     ),
 ]
-DisableAdmissionPlugins: TypeAlias = Annotated[
-    str, typer.Option(help=f"Plugins of admission to leave out, comma between: {', '.join(phases.DISABLEABLE)}.")
-]
 
 
-AdmissionControlConfigFile: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help="AdmissionConfiguration with the defaults and exemptions of PodSecurity.")
-]
+def machines(profile: str, count: int) -> hardware.Hardware | None:
+    """Return the simulated machines, or None for none. Raises InvalidValueError or DecodeError for a bad profile."""
+    from drachma.offline import machineprofiles
 
-
-def plugins(text: str) -> tuple[str, ...]:
-    """Names of plugins that can be left out; InvalidValueError for others."""
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    for name in names:
-        if name not in phases.DISABLEABLE:
-            raise errors.InvalidValueError(
-                f"admission plugin {name!r}: can be left out are {', '.join(phases.DISABLEABLE)}"
-            )
-    return names
+    return machineprofiles.build(profile, count) if count else None
 
 
 # Commands that work on an API server
 
 Kubeconfig: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help="How to reach the API server; found where kubectl looks by default.")
+    pathlib.Path | None, typer.Option(help="Kubeconfig of the API server; by default the one that kubectl uses.")
 ]
-Context: TypeAlias = Annotated[str, typer.Option(help="The context of the kubeconfig.")]
+Context: TypeAlias = Annotated[str, typer.Option(help="Context of the kubeconfig.")]
 LeaderElect: TypeAlias = Annotated[bool, typer.Option(help="Work only while holding the lease.")]
-LeaseName: TypeAlias = Annotated[str, typer.Option("--leader-elect-resource-name", help="The name of the lease.")]
-LeaseNamespace: TypeAlias = Annotated[str, typer.Option("--leader-elect-resource-namespace", help="Its namespace.")]
-MetricsPort: TypeAlias = Annotated[int, typer.Option(help="Serve metrics on this port of the loopback address; 0: no.")]
+LeaseName: TypeAlias = Annotated[str, typer.Option("--leader-elect-resource-name", help="Name of the lease.")]
+LeaseNamespace: TypeAlias = Annotated[
+    str, typer.Option("--leader-elect-resource-namespace", help="Namespace of the lease.")
+]
+MetricsPort: TypeAlias = Annotated[
+    int, typer.Option(help="Port of the loopback address that serves metrics; 0 serves none.")
+]
+Verbose: TypeAlias = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]
 
 
 def seconds(text: str, *, name: str) -> float:
-    """How long an option says; InvalidValueError for a text that is no time, or none at all."""
+    """Return the duration of an option in seconds. Raises errors.InvalidValueError unless it is positive."""
+    from drachma.cel.runtime import instants
+
     duration = instants.parse_duration(text)
     if duration is None or duration.nanos <= 0:
-        raise errors.InvalidValueError(f"{name} {text!r}: expected more than no time, such as 1h30m or 90s")
+        raise errors.InvalidValueError(f"{name} {text!r}: expected a positive duration, such as 1h30m or 90s")
     return duration.nanos / 10**9
 
 
 def size_in_bytes(text: str, *, name: str) -> int:
-    """Return the bytes that an option says. Raises InvalidValueError for a text that is no positive quantity."""
+    """Return the size of an option in bytes. Raises errors.InvalidValueError unless it is a positive quantity."""
+    from drachma.values import quantity
+
     try:
         amount = quantity.Quantity.parse(text)
     except errors.InvalidValueError as error:
         raise errors.InvalidValueError(f"{name} {text!r}: {error}") from None
     if amount.sign <= 0:
-        raise errors.InvalidValueError(f"{name} {text!r}: expected more than nothing, such as 256Mi")
+        raise errors.InvalidValueError(f"{name} {text!r}: expected a positive quantity, such as 256Mi")
     return amount.as_int64()

@@ -1,37 +1,37 @@
-"""``drachma queueing``: queues and quota on their own, on any Kubernetes API server that has Kueue's definitions."""
+"""``drachma queueing``: queues and quota as a process of their own, on any API server with Kueue's definitions."""
+
+from __future__ import annotations
 
 import datetime as dt
 import functools
 import pathlib
 import urllib.parse
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
 from drachma import errors
-from drachma.api import manifest
 from drachma.cli import options
-from drachma.client import http
-from drachma.process import configurationfile, logs, standalone, visibilityendpoint, webhookendpoint
-from drachma.process.queueing import component
-from drachma.queueing.component import ActiveConfiguration
-from drachma.runtime import lease
-from drachma.server.access import certificates
-from drachma.server.wire import serving
 
 _CERTIFICATES: Final = pathlib.Path("kueue-webhook-certificates")
 _VISIBILITY_CERTIFICATES: Final = pathlib.Path("kueue-visibility-certificates")
 
-_Webhooks = Annotated[str, typer.Option(help="host:port at which to answer API servers that ask about writes.")]
-_Certificates = Annotated[pathlib.Path, typer.Option(help="Where its certificate is, and is made if it is not.")]
-_Url = Annotated[str, typer.Option(help="How API servers reach it, if not by that host and port.")]
-_Manifests = Annotated[
-    bool, typer.Option("--print-webhooks", help="Write the configurations that have an API server ask, and end.")
+_Webhooks: TypeAlias = Annotated[str, typer.Option(help="host:port that serves Kueue's webhooks.")]
+_Certificates: TypeAlias = Annotated[
+    pathlib.Path, typer.Option(help="Folder of the serving certificate, which is created if there is none.")
 ]
-_Visibility = Annotated[str, typer.Option(help="host:port at which to serve visibility.kueue.x-k8s.io.")]
-_Host = Annotated[str, typer.Option(help="The name by which API servers reach it, if not that host.")]
-_Registrations = Annotated[
-    bool, typer.Option("--print-visibility", help="Write what has an API server pass requests on to it, and end.")
+_Url: TypeAlias = Annotated[
+    str, typer.Option(help="URL at which API servers reach the webhooks; by default that host and port.")
+]
+_PrintWebhooks: TypeAlias = Annotated[
+    bool, typer.Option("--print-webhooks", help="Print the webhook configurations for the API server, and exit.")
+]
+_Visibility: TypeAlias = Annotated[str, typer.Option(help="host:port that serves visibility.kueue.x-k8s.io.")]
+_Host: TypeAlias = Annotated[
+    str, typer.Option(help="Host at which API servers reach visibility.kueue.x-k8s.io; by default that host.")
+]
+_PrintVisibility: TypeAlias = Annotated[
+    bool, typer.Option("--print-visibility", help="Print the APIServices and Services for the API server, and exit.")
 ]
 
 
@@ -46,62 +46,72 @@ def queueing(
     webhooks: _Webhooks = "",
     webhook_certificates: _Certificates = _CERTIFICATES,
     webhook_url: _Url = "",
-    print_webhooks: _Manifests = False,
+    print_webhooks: _PrintWebhooks = False,
     visibility: _Visibility = "",
     visibility_certificates: _Certificates = _VISIBILITY_CERTIFICATES,
     visibility_host: _Host = "",
-    print_visibility: _Registrations = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")] = False,
+    print_visibility: _PrintVisibility = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Admit jobs by queues and quota, devices included, as Kueue does.
 
-    The kinds are those of the cluster: Kueue's definitions must be installed, without its manager. By default it waits
-    for the lease that Kueue's manager holds, so that nothing is admitted twice. The configuration is that of
+    Kueue's definitions must be installed in the cluster, without its manager. By default the process waits for the
+    lease that Kueue's manager holds, so that no workload is admitted twice. The configuration is that of
     --queueing-config, or of the ConfigMap kueue-controller-manager-config in kueue-system; changes take effect at once.
-    With --webhooks it completes and refuses objects as Kueue's webhooks do; --print-webhooks writes manifests for that.
-    With --visibility it says who waits for queues, in which place; --print-visibility writes APIServices for that.
+
+    With --webhooks it defaults and validates objects as Kueue's webhooks do; --print-webhooks prints the manifests.
+    With --visibility it serves the pending workloads of queues; --print-visibility prints the manifests.
     """
+    from drachma.api import manifest
+    from drachma.client import http
+    from drachma.listening import addresses
+    from drachma.process import configurationfile, logs, standalone, visibilityendpoint, webhookendpoint
+    from drachma.process.queueing import component
+    from drachma.queueing.component import ActiveConfiguration
+    from drachma.runtime import lease
+    from drachma.server.access import certificates
+
     logs.to_stderr("drachma.queueing", verbose=verbose)
-    active = ActiveConfiguration()
+    configuration = ActiveConfiguration()
     if queueing_config is not None:
-        configurationfile.load(queueing_config, active)
-    for option, prints, address in (
+        configurationfile.load(queueing_config, configuration)
+    for option, prints, listen in (
         ("webhooks", print_webhooks, webhooks),
         ("visibility", print_visibility, visibility),
     ):
-        if prints and not address:
+        if prints and not listen:
             raise errors.InvalidValueError(f"--print-{option}: goes with --{option} host:port")
     now = dt.datetime.now(dt.UTC)
-    endpoint: webhookendpoint.WebhookEndpoint | None = None
-    shown: visibilityendpoint.VisibilityEndpoint | None = None
-    made: list[dict[str, Any]] = []
+    webhook_endpoint: webhookendpoint.WebhookEndpoint | None = None
+    visibility_endpoint: visibilityendpoint.VisibilityEndpoint | None = None
+    manifests: list[dict[str, Any]] = []
     if webhooks:
-        place = serving.Address.parse(webhooks)
-        files = certificates.ensure(webhook_certificates, hosts=(*place.hosts, *_host(webhook_url)), now=now)
+        address = addresses.Address.parse(webhooks)
+        files = certificates.ensure(webhook_certificates, hosts=(*address.hosts, *_host(webhook_url)), now=now)
         if print_webhooks:
             authority = files.authority.read_bytes()
-            frameworks = active.jobs.management.frameworks
-            made += webhookendpoint.manifests(webhook_url or place.url, authority, frameworks)
+            frameworks = configuration.jobs.management.frameworks
+            manifests += webhookendpoint.manifests(webhook_url or address.url, authority, frameworks)
         elif not print_visibility:
-            endpoint = webhookendpoint.WebhookEndpoint(place, files)
+            webhook_endpoint = webhookendpoint.WebhookEndpoint(address, files)
     if visibility:
-        place = serving.Address.parse(visibility)
-        files = certificates.ensure(visibility_certificates, hosts=(*visibilityendpoint.HOSTS, *place.hosts), now=now)
+        address = addresses.Address.parse(visibility)
+        files = certificates.ensure(visibility_certificates, hosts=(*visibilityendpoint.HOSTS, *address.hosts), now=now)
         if print_visibility:
-            host = visibility_host or urllib.parse.urlsplit(place.url).hostname or ""
-            made += visibilityendpoint.manifests(host, place.port, files.authority.read_bytes())
+            host = visibility_host or urllib.parse.urlsplit(address.url).hostname or ""
+            manifests += visibilityendpoint.manifests(host, address.port, files.authority.read_bytes())
         elif not print_webhooks:
-            shown = visibilityendpoint.VisibilityEndpoint(place, files)
-    if made:
-        typer.echo(manifest.write_yaml(made), nl=False)
+            visibility_endpoint = visibilityendpoint.VisibilityEndpoint(address, files)
+    if manifests:
+        typer.echo(manifest.write_yaml(manifests), nl=False)
         return
     standalone.run(
         functools.partial(
             component,
-            configured=active,
+            configured=configuration,
             configuration_file=queueing_config,
-            endpoint=endpoint,
-            visibility=shown,
+            endpoint=webhook_endpoint,
+            visibility=visibility_endpoint,
             role="leader" if leader_elect else "standalone",
         ),
         standalone.Options(
@@ -114,7 +124,7 @@ def queueing(
 
 
 def _host(url: str) -> tuple[str, ...]:
-    """The host of an URL, if there is one; InvalidValueError for one that cannot be asked by HTTPS."""
+    """Return the host of a URL, if there is one. Raises errors.InvalidValueError unless the URL is of HTTPS."""
     if not url:
         return ()
     host = urllib.parse.urlsplit(url).hostname

@@ -1,30 +1,29 @@
-"""``drachma report``: how much of a cluster is in use, and what of the rest could be had in one piece."""
+"""``drachma report``: the utilisation and the fragmentation of a cluster."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drachma.api import gates, manifest
-from drachma.cli import clusters, options
-from drachma.scheduler import Settings
-from drachma.scheduler.snapshot import Snapshot
-from drachma.simulate import Simulation
-from drachma.simulate.reports import fragmentation, pictures, utilisation
+from drachma.api import gates
+from drachma.cli import options
+
+if TYPE_CHECKING:
+    from drachma.scheduler.snapshot import Snapshot
 
 
 class Subject(enum.StrEnum):
-    """What a report is about."""
+    """Subject of a report."""
 
     UTILISATION = "utilisation"
     FRAGMENTATION = "fragmentation"
 
 
 class Form(enum.StrEnum):
-    """As what a report is shown."""
+    """Form of a report."""
 
     TABLE = "table"
     JSON = "json"
@@ -35,55 +34,61 @@ def report(
     subject: Annotated[
         Subject,
         typer.Argument(
-            help="utilisation: what of every node, device, counter and capacity is in use, and by which claims; "
-            "fragmentation: how many claims of every size would fit, and how many if what is free were in one piece."
+            help="utilisation: the share of every node, device, counter and capacity in use, and the claims that use "
+            "it; fragmentation: the number of claims of every size that would fit, and that would fit if free capacity "
+            "were in one piece."
         ),
     ],
-    file: Annotated[
-        list[str] | None,
-        typer.Option("-f", "--filename", help="A file, a folder, or - for standard input, in place of a server."),
-    ] = None,
+    file: options.ClusterFiles = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
-    output: Annotated[Form, typer.Option("-o", "--output", help="A table, a document, or a picture.")] = Form.TABLE,
+    output: Annotated[Form, typer.Option("-o", "--output", help="Form of the report.")] = Form.TABLE,
     feature_gates: options.FeatureGates = "",
 ) -> None:
-    """Say how much of a cluster is in use, and what of the rest could be had in one piece."""
+    """Report the utilisation or the fragmentation of a cluster."""
+    from drachma.cli import clusters
+    from drachma.scheduler import Settings
+    from drachma.simulate import Simulation
+
     enabled = gates.Gates.parse(feature_gates)
-    read = clusters.read(file, kubeconfig, context=context, enabled=enabled)
-    snapshot = Simulation(read.state, chosen=Settings(gates=enabled)).snapshot
-    typer.echo(_SHOWN[subject](snapshot, output))
+    cluster = clusters.read(file, kubeconfig, context=context, enabled=enabled)
+    snapshot = Simulation(cluster.state, settings=Settings(gates=enabled)).snapshot
+    match subject:
+        case Subject.UTILISATION:
+            typer.echo(_utilisation(snapshot, output))
+        case Subject.FRAGMENTATION:
+            typer.echo(_fragmentation(snapshot, output))
 
 
 def _utilisation(snapshot: Snapshot, output: Form) -> str:
-    measured = utilisation.measure(snapshot)
+    from drachma.simulate.reports import pictures, utilisation
+
+    measurement = utilisation.measure(snapshot)
     match output:
         case Form.TABLE:
-            return f"{_table(utilisation.rows(measured))}\n{utilisation.summary(measured)}"
+            return f"{_table(utilisation.rows(measurement))}\n{utilisation.summary(measurement)}"
         case Form.JSON:
-            return _json(utilisation.to_document(measured))
+            return _json(utilisation.to_document(measurement))
         case Form.SVG:
-            return pictures.of_utilisation(measured).rstrip("\n")
+            return pictures.draw_utilisation(measurement).rstrip("\n")
 
 
 def _fragmentation(snapshot: Snapshot, output: Form) -> str:
-    measured = fragmentation.measure(snapshot)
+    from drachma.simulate.reports import fragmentation, pictures
+
+    measurement = fragmentation.measure(snapshot)
     match output:
         case Form.TABLE:
-            return _table(fragmentation.rows(measured))
+            return _table(fragmentation.rows(measurement))
         case Form.JSON:
-            return _json(fragmentation.to_document(measured))
+            return _json(fragmentation.to_document(measurement))
         case Form.SVG:
-            return pictures.of_fragmentation(measured).rstrip("\n")
-
-
-_SHOWN: Final[Mapping[Subject, Callable[[Snapshot, Form], str]]] = {
-    Subject.UTILISATION: _utilisation,
-    Subject.FRAGMENTATION: _fragmentation,
-}
+            return pictures.draw_fragmentation(measurement).rstrip("\n")
 
 
 def _json(document: dict[str, Any]) -> str:
+    from drachma.api import manifest
+
     return manifest.write_json([document]).rstrip("\n")
 
 

@@ -1,7 +1,7 @@
 """The root command, and the one place where errors become messages and exit codes.
 
-A command's module is imported when the command is used: `drachma convert` need not load an API server, and the list of
-commands loads none of them.
+Commands load lazily. ``drachma --help`` imports no command. ``drachma COMMAND --help`` imports the module of that
+command, which declares its options and imports everything else inside its functions.
 """
 
 import importlib
@@ -24,30 +24,33 @@ COMMANDS: Final[dict[str, str]] = {
     "controllers": "Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.",
     "convert": "Convert manifests to another version of resource.k8s.io.",
     "driver": "Tools for drivers.",
-    "dump": "Write all that decisions depend on into a folder, so that they can be repeated elsewhere.",
-    "explain": "Say why pods, claims and workloads get nothing, and what would help.",
-    "logs": "Show what a container of a pod writes.",
-    "get": "Show devices, claims, pools, nodes, pods, queues or workloads: who has what, what is free, who waits.",
+    "dump": "Write the state that scheduling decisions depend on into a folder, to replay them elsewhere.",
+    "explain": "Explain why pods, claims and workloads are pending, and what would help.",
+    "logs": "Show the logs of a container.",
+    "get": "Show devices, claims, pools, nodes, pods, queues or workloads: allocations, free capacity, pending work.",
     "migrate": "Migrate resource.k8s.io/v1alpha2 and v1alpha3 to v1.",
-    "node": "Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.",
-    "nodegroups": "Learn node groups from nodes that are there, and find what is wrong with them.",
-    "plan": "Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.",
-    "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",
+    "node": "Run a node agent: register the node, have drivers prepare claims, run the pods bound to the node.",
+    "nodegroups": "Learn node groups from existing nodes, and find mistakes in node groups.",
+    "plan": "Plan capacity: the node groups to grow so that pending pods run, and the pods that stay pending.",
+    "play": "Start a control plane, apply manifests to it, and show the node and devices that each pod gets.",
     "queueing": "Admit jobs by queues and quota, devices included, as Kueue does.",
-    "replay": "Repeat the decisions of a recording, and show the first that comes out otherwise.",
-    "report": "Say how much of a cluster is in use, and what of the rest could be had in one piece.",
+    "replay": "Replay recorded scheduling decisions, and show the first one that comes out differently.",
+    "report": "Report the utilisation or the fragmentation of a cluster.",
     "scheduler": "Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind.",
+    "simulate": "Simulate workloads on clusters, and compare scheduling policies.",
     "store": "Back up, restore, check, compact and repair the data directory of an API server.",
-    "top": "Show what nodes and pods use.",
+    "top": "Show the resource usage of nodes and pods.",
     "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",
     "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",
 }
-"""Each command, and the first line of its help. The module of its name in this package holds a function of its name, or
-a Typer ``app`` for a group of commands."""
+"""Help line of each command.
+
+The module of the command's name in this package holds a function of that name, or a Typer ``app`` for a group.
+"""
 
 
 def load(name: str) -> Any:
-    """The command of a name, from its module."""
+    """Return the Click command of a name, from its module."""
     module = importlib.import_module(f"drachma.cli.{name}")
     group = getattr(module, "app", None)
     if group is None:
@@ -59,7 +62,7 @@ def load(name: str) -> Any:
 
 
 class _LazyCommand(typer.core.TyperCommand):
-    """A command as far as lists show it; it becomes the real one when it is used."""
+    """Command with a name and a help line; it loads the real command when it is invoked."""
 
     def make_context(self, info_name: str | None, args: Sequence[str], parent: Any = None, **extra: Any) -> Any:
         return load(str(self.name)).make_context(info_name, list(args), parent, **extra)
@@ -74,7 +77,7 @@ class _Commands(typer.core.TyperGroup):
 
 
 BAD_INPUT: Final = 2
-"""The exit code for what cannot be read or makes no sense, as that of wrong options."""
+"""Exit code for invalid input and invalid options."""
 
 _BAD_INPUT: Final = (errors.DecodeError, errors.InvalidValueError)
 
@@ -87,8 +90,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"drachma {drachma.__version__}")
         raise typer.Exit
 
@@ -102,8 +105,8 @@ def _root(
     """Dynamic Resource Allocation as a whole system, wire-compatible with Kubernetes."""
 
 
-def _tell(refusals: Sequence[errors.DrachmaError]) -> int:
-    """Says what was refused; the exit code that goes with it."""
+def _print_refusals(refusals: Sequence[errors.DrachmaError]) -> int:
+    """Print one line for each distinct refusal, and return the exit code."""
     for line in dict.fromkeys(map(str, refusals)):
         typer.echo(f"drachma: {line}", err=True)
     return BAD_INPUT if all(isinstance(each, _BAD_INPUT) for each in refusals) else 1
@@ -118,20 +121,20 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 
 
 def main() -> None:
-    """Run a command; what drachma refuses is one line on standard error, and exit code 2 for bad input, else 1."""
+    """Run a command. A refusal is one line on standard error, with exit code 2 for bad input and 1 otherwise."""
     try:
         app()
     except errors.DrachmaError as error:
-        sys.exit(_tell([error]))
+        sys.exit(_print_refusals([error]))
     except BaseExceptionGroup as group:
-        # Several tasks failed at once, or one of several: who runs a command is told of each, one line each.
+        # Several tasks may have failed at once; print one line for each.
         leaves = list(_leaves(group))
         refusals = [each for each in leaves if isinstance(each, errors.DrachmaError)]
         if len(refusals) < len(leaves):
-            # A defect, which its own traceback tells best.
+            # A defect: its own traceback says most.
             raise next(each for each in leaves if each not in refusals) from None
-        sys.exit(_tell(refusals))
+        sys.exit(_print_refusals(refusals))
     except BrokenPipeError:
-        # The reader of our output went away (`drachma ... | head`); there is nobody left to tell.
+        # The reader of our output has closed the pipe (`drachma ... | head`), so nothing can be printed.
         sys.stderr.close()
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""``drachma scheduler``: the scheduler on its own, on any Kubernetes API server."""
+"""``drachma scheduler``: the scheduler as a process of its own, on any Kubernetes API server."""
 
 import functools
 import random
@@ -6,44 +6,49 @@ from typing import Annotated
 
 import typer
 
-from drachma import allocator
 from drachma.api import gates
 from drachma.cli import options
-from drachma.client import http
-from drachma.process import components, logs, standalone
-from drachma.runtime import clock, lease
-from drachma.scheduler import Settings, profiles
-from drachma.scheduler.settings import DEFAULT_NAME
 
 
 def scheduler(
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
-    scheduler_name: Annotated[str, typer.Option(help="Schedule the pods with this schedulerName.")] = DEFAULT_NAME,
+    scheduler_name: Annotated[
+        str, typer.Option(help="Schedule the pods with this schedulerName.")
+    ] = "default-scheduler",
     feature_gates: options.FeatureGates = "",
     gangs: options.Gangs = False,
     policy: options.Policy = "first-fit",
-    gang_steps: Annotated[int, typer.Option(help="Pods that are tried at most to find nodes for a gang.")] = 1000,
+    gang_steps: Annotated[
+        int, typer.Option(help="Pod placements to try, at most, when searching nodes for a gang.")
+    ] = 1000,
     leader_elect: options.LeaderElect = True,
     lease_name: options.LeaseName = "kube-scheduler",
     lease_namespace: options.LeaseNamespace = "kube-system",
     peers: Annotated[
-        bool, typer.Option(help="Other schedulers work at the same time, all with this option; nobody leads.")
+        bool,
+        typer.Option(help="Work at the same time as other schedulers, all with this option, without a leader."),
     ] = False,
     filter_timeout: options.FilterTimeout = options.DEFAULT_FILTER_TIMEOUT,
     binding_timeout: Annotated[float, typer.Option(help="Seconds that devices may take to become ready.")] = 600.0,
     volume_controllers: Annotated[
-        bool, typer.Option(help="Somebody binds volumes to claims; without, no pod waits for that.")
+        bool, typer.Option(help="A controller binds volumes to claims; without one, no pod waits for volumes.")
     ] = True,
     record: options.Record = None,
     record_size: options.RecordSize = options.DEFAULT_RECORD_SIZE,
     metrics_port: options.MetricsPort = 0,
     show_profile: Annotated[
-        bool, typer.Option("--show-profile", help="Print the plugins in their order, and do nothing else.")
+        bool, typer.Option("--show-profile", help="Print the plugins in their order, and exit.")
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what becomes of every pod.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log the decision about every pod.")] = False,
 ) -> None:
     """Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind."""
+    from drachma import allocator
+    from drachma.client import http
+    from drachma.process import components, logs, standalone
+    from drachma.runtime import clock, lease
+    from drachma.scheduler import Settings, profiles
+
     logs.to_stderr("drachma.scheduler", verbose=verbose)
     settings = Settings(
         name=scheduler_name,
@@ -56,7 +61,7 @@ def scheduler(
         has_peers=peers,
     )
     if show_profile:
-        typer.echo(str(profiles.default(settings, time=clock.SystemClock(), chance=random.Random())))
+        typer.echo(str(profiles.default(settings, clock=clock.SystemClock(), rng=random.Random())))
         if settings.policy is not allocator.Policy.FIRST_FIT:
             typer.echo(f"Devices by policy {policy}")
         return

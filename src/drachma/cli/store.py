@@ -1,16 +1,19 @@
 """``drachma store``: back up, restore, check, compact and repair the data directory of an API server."""
 
+from __future__ import annotations
+
 import asyncio
 import datetime as dt
 import pathlib
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from drachma import errors
-from drachma.process import storesocket
-from drachma.store import SqliteStore, backupfile, cipher, offline
-from drachma.store import repair as repairing
+
+if TYPE_CHECKING:
+    from drachma.process.storesocket import Connection
+    from drachma.store.backupfile import Summary
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,12 +35,18 @@ def backup(
     A backup that was interrupted is continued by the same command. The file is read back before it gets its name.
     Encrypted objects stay encrypted. Keys and certificates in the data directory are not part of a backup.
     """
+    from drachma.process import storesocket
+    from drachma.store import offline
+
     connection = storesocket.connect(data) if data.is_dir() else None
     summary = offline.back_up(data, to, now=_now()) if connection is None else _receive_backup(connection, to)
     _show("wrote", to, summary)
 
 
-def _receive_backup(connection: storesocket.Connection, to: pathlib.Path) -> backupfile.Summary:
+def _receive_backup(connection: Connection, to: pathlib.Path) -> Summary:
+    from drachma.process import storesocket
+    from drachma.store import backupfile
+
     try:
         with backupfile.Writer(to) as writer:
             request = storesocket.BackUp(resume=writer.head, after=writer.last_key)
@@ -56,11 +65,13 @@ def restore(
     source: Annotated[pathlib.Path, typer.Option("--from", help="Backup file to read.")],
     data: Data,
 ) -> None:
-    """Make a store from a backup, in a data directory that has none.
+    """Create a store from a backup, in a data directory without a store.
 
     Revisions begin far ahead of the backup, so clients that watch are told to list again. Copy pki/, admin.token and
     the service account keys of the old data directory as well, or clients need new credentials.
     """
+    from drachma.store import offline
+
     summary = offline.restore(source, data)
     _show("restored", source, summary)
 
@@ -70,7 +81,9 @@ def check(
     data: Annotated[pathlib.Path | None, typer.Option(help="Data directory of a stopped API server.")] = None,
     file: Annotated[pathlib.Path | None, typer.Option("--backup", help="Backup file.")] = None,
 ) -> None:
-    """Read a store or a backup completely, and say if it is in order. Nothing is changed."""
+    """Read a store or a backup completely, and report damage. Nothing is changed."""
+    from drachma.store import backupfile, offline
+
     if (data is None) == (file is None):
         raise errors.InvalidValueError("drachma store check: give either --data or --backup")
     if file is not None:
@@ -88,7 +101,7 @@ def check(
 
 @app.command()
 def compact(data: Data) -> None:
-    """Forget history and give unused room back to the disk, with or without a running server.
+    """Drop history and free unused disk space, with or without a running server.
 
     Clients that watch from an older revision are told to list again. Writes wait while the file is written again.
     """
@@ -98,10 +111,12 @@ def compact(data: Data) -> None:
 
 @app.command()
 def rewrite(data: Data) -> None:
-    """Have a running server write encrypted objects again, with the first provider of its configuration.
+    """Rewrite encrypted objects on a running server, with the first provider of its configuration.
 
     Run it after the configuration has changed. Afterwards no object needs an older key.
     """
+    from drachma.process import storesocket
+
     connection = storesocket.connect(data)
     if connection is None:
         raise errors.StoreError(f"data directory {data}: no server has it open; start one with its providers first")
@@ -115,11 +130,13 @@ def rewrite(data: Data) -> None:
 
 @app.command()
 def repair(data: Data) -> None:
-    """Save what can be saved of a damaged store, of which no server can start.
+    """Recover the readable objects of a damaged store, with which no server can start.
 
     The damaged files are kept in a folder of their own, with a report. Revisions begin far ahead, so clients that
     watch are told to list again.
     """
+    from drachma.store import repair as repairing
+
     report = repairing.repair(data, now=_now())
     if report is None:
         typer.echo(f"{data}: nothing to repair")
@@ -140,9 +157,12 @@ def repair(data: Data) -> None:
 
 
 def _compact_store(data: pathlib.Path) -> None:
+    from drachma.process import storesocket
+    from drachma.store import offline
+
     connection = storesocket.connect(data) if data.is_dir() else None
     if connection is None:
-        # Refuses a directory without a store, which opening it would make.
+        # Refuse a directory without a store: opening it would create one.
         offline.check(data)
         asyncio.run(_compact(data))
         return
@@ -153,6 +173,8 @@ def _compact_store(data: pathlib.Path) -> None:
 
 
 async def _compact(data: pathlib.Path) -> None:
+    from drachma.store import SqliteStore, cipher
+
     async with await SqliteStore.open(data, seal=cipher.Untouched()) as objects:
         await objects.compact(objects.revision)
         await objects.vacuum()
@@ -162,9 +184,9 @@ def _size(data: pathlib.Path) -> int:
     return (data / "drachma.db").stat().st_size
 
 
-def _show(deed: str, path: pathlib.Path, summary: backupfile.Summary) -> None:
+def _show(action: str, path: pathlib.Path, summary: Summary) -> None:
     typer.echo(
-        f"{deed} {path}: revision {summary.revision} of {summary.time}, {summary.objects} objects, "
+        f"{action} {path}: revision {summary.revision} of {summary.time}, {summary.objects} objects, "
         f"{summary.bytes} bytes, sha256 {summary.sha256}"
     )
 

@@ -1,29 +1,31 @@
 """``drachma up``: a whole control plane in one process: API server, controllers and scheduler."""
 
+from __future__ import annotations
+
 import functools
 import pathlib
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from drachma import errors
-from drachma.cli import clusters, limitoptions, optiongroup, options, serveroptions
-from drachma.node import hardware
+from drachma.cli import options, serveroptions
 from drachma.node.runtimes.runtimename import RuntimeName
-from drachma.process import components, embedded, hosting, logs, nodeagents, queueingchoice
-from drachma.server.kinds.metrics import nodemetrics
-from drachma.simulate import NodeGroup, nodegroup
-from drachma.simulate.autoscaler import Settings
 
-_ROUND_SECONDS = 2.0
-"""Between two looks at a cluster of simulated machines, which come at once."""
+if TYPE_CHECKING:
+    from drachma.node.registration.machine import Machine
+    from drachma.process.nodeagents import Scaling
+    from drachma.simulate import NodeGroup
+
+_INTERVAL_SECONDS: Final = 2.0
+"""Time between two checks of the autoscaler; simulated machines start at once."""
 
 
-@optiongroup.expand
+@serveroptions.expand
 def up(
     server: serveroptions.ServerOptions,
     store: serveroptions.StoreOptions,
-    limits: limitoptions.LimitOptions,
+    limits: serveroptions.LimitOptions,
     bootstrap_kubeconfig_out: options.BootstrapKubeconfigOut = None,
     gangs: options.Gangs = False,
     policy: options.Policy = "first-fit",
@@ -35,10 +37,10 @@ def up(
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
     allow_unenforced_security: options.AllowUnenforcedSecurity = False,
     autoscale: Annotated[
-        bool, typer.Option("--autoscale", help="Have more and fewer simulated machines as pods need.")
+        bool, typer.Option("--autoscale", help="Add and remove simulated machines as pods need.")
     ] = False,
     node_groups: Annotated[
-        list[str] | None, typer.Option(help="Files with the node groups that grow and shrink; else one of --profile.")
+        list[str] | None, typer.Option(help="Files with the node groups to scale; by default one group of --profile.")
     ] = None,
     unneeded: options.Unneeded = options.DEFAULT_UNNEEDED,
     cooldown: options.Cooldown = options.DEFAULT_COOLDOWN,
@@ -49,15 +51,21 @@ def up(
 ) -> None:
     """Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.
 
-    With --nodes there are simulated machines too: pods run on them as their annotations say, without any process. With
-    --runtime process their containers are processes of this machine, without any isolation, with podman real ones.
-    With --plugin-dir their drivers are real ones, which register in DIR/NODE/plugins_registry.
-    Nodes that somebody else creates are objects only, and those copied from another cluster soon count as dead; with
-    --pretend-nodes they are looked after as simulated machines are.
-    With --autoscale machines come when pods wait for want of them, and go when nobody needs them any more.
-    With --queueing jobs of queues wait for quota, devices included. The configuration is that of --queueing-config, or
-    of the ConfigMap kueue-controller-manager-config in kueue-system; changes take effect at once.
+    With --nodes there are simulated machines: pods run on them as their annotations say, without processes. With
+    --runtime process, containers are processes of this machine, without isolation; with podman they are real ones.
+    With --plugin-dir, drivers are real ones, which register in DIR/NODE/plugins_registry. Nodes that other clients
+    create are objects only, so nodes copied from another cluster soon become unreachable; --pretend-nodes keeps them
+    ready.
+
+    With --autoscale, machines are added when pods are pending and removed when no pod needs them. With --queueing, jobs
+    in queues wait for quota, devices included. The configuration is that of --queueing-config, or of the ConfigMap
+    kueue-controller-manager-config in kueue-system; changes take effect at once.
     """
+    from drachma.cli import clusters
+    from drachma.node.simulation import hardware
+    from drachma.process import components, embedded, hosting, logs, queueingchoice
+    from drachma.server.kinds import nodemetrics
+
     logs.to_stderr()
     simulated = options.machines(profile, nodes)
     if node_groups and not autoscale:
@@ -66,12 +74,12 @@ def up(
     if autoscale and node_groups:
         scaling = _scaling(clusters.groups(node_groups), unneeded, cooldown)
     elif autoscale:
-        one = options.machines(profile, 1)
-        assert one is not None, "one is not none"
-        simulated = simulated or hardware.Hardware((), one.classes, one.slices)
-        scaling = _scaling((_group(profile, one.machines[0]),), unneeded, cooldown)
-    queues = queueingchoice.chosen(queueing_config, is_on=with_queueing)
-    hosted = server.build(
+        template = options.machines(profile, 1)
+        assert template is not None, "one machine is requested"
+        simulated = simulated or hardware.Hardware((), template.classes, template.slices)
+        scaling = _scaling((_group(profile, template.machines[0]),), unneeded, cooldown)
+    queues = queueingchoice.choose(queueing_config, is_on=with_queueing)
+    server_options = server.build(
         store,
         limits,
         bootstrap_kubeconfig_out=bootstrap_kubeconfig_out,
@@ -79,12 +87,12 @@ def up(
         additions=queues.additions.with_kinds(*nodemetrics.KINDS),
     )
     hosting.run(
-        hosted,
+        server_options,
         functools.partial(
             embedded.beside,
             policy=options.policy(policy),
             filter_seconds=filter_timeout,
-            gates=hosted.gates,
+            gates=server_options.gates,
             simulated=simulated,
             pretends_nodes=pretend_nodes,
             plugin_directory=plugin_dir,
@@ -97,13 +105,18 @@ def up(
     )
 
 
-def _scaling(groups: tuple[NodeGroup, ...], unneeded: float, cooldown: float) -> nodeagents.Scaling:
-    chosen = Settings(interval=_ROUND_SECONDS, unneeded=unneeded, cooldown=cooldown)
-    return nodeagents.Scaling(groups=groups, settings=chosen)
+def _scaling(groups: tuple[NodeGroup, ...], unneeded: float, cooldown: float) -> Scaling:
+    from drachma.process import nodeagents
+    from drachma.simulate.autoscaler import Settings
+
+    settings = Settings(interval=_INTERVAL_SECONDS, unneeded=unneeded, cooldown=cooldown)
+    return nodeagents.Scaling(groups=groups, settings=settings)
 
 
-def _group(profile: str, machine: hardware.Machine) -> NodeGroup:
-    """The machines of a profile as a group without limits."""
+def _group(profile: str, machine: Machine) -> NodeGroup:
+    """Return a node group without limits, of machines of a profile."""
+    from drachma.simulate import nodegroup
+
     return nodegroup.read(
         {
             "apiVersion": nodegroup.API_VERSION,

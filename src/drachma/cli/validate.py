@@ -1,60 +1,66 @@
-"""``drachma validate``: manifests by the API server's own code, without a server."""
+"""``drachma validate``: manifests checked by the API server's own code, without a server."""
+
+from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from drachma import errors
 from drachma.api import gates
-from drachma.offline import manifestfiles
-from drachma.server.pipeline import verdict
-from drachma.validation import refusal
+from drachma.cli import options
+
+if TYPE_CHECKING:
+    from drachma.offline.manifestfiles import Source, Unreadable
+    from drachma.server.pipeline.verdict import Judge
 
 
 def validate(
-    file: Annotated[list[str], typer.Option("-f", "--filename", help="A file, a folder, or - for standard input.")],
-    feature_gates: Annotated[
-        str, typer.Option(help="Features to switch, such as DRAConsumableCapacity=false,DRAAdminAccess=false.")
-    ] = "",
+    file: options.Filename,
+    feature_gates: options.FeatureGates = "",
 ) -> None:
     """Check manifests of any kind that drachma serves as its server would when they are created.
 
-    Shows the server's messages and warnings. Objects without a namespace go to "default". What depends on the rest of
-    a cluster is not judged: whether namespaces, priority classes or runtime classes exist, and what nodes can do. Admin
-    access is only judged where the manifests hold the Namespace.
+    Shows the server's messages and warnings. Objects without a namespace go to "default". Checks that depend on the
+    rest of a cluster are left out: the existence of namespaces, priority classes and runtime classes, and the features
+    of nodes. Admin access is checked only if the manifests contain the Namespace.
     """
-    switched = gates.Gates.parse(feature_gates)
-    judge = verdict.Judge(gates=switched, clock=lambda: datetime.now(UTC))
-    if not asyncio.run(_judge_all(judge, list(manifestfiles.read(file)))):
+    from drachma.offline import manifestfiles
+    from drachma.server.pipeline import verdict
+
+    judge = verdict.Judge(gates=gates.Gates.parse(feature_gates), clock=lambda: datetime.now(UTC))
+    if not asyncio.run(_check_all(judge, list(manifestfiles.read(file)))):
         raise typer.Exit(1)
 
 
-async def _judge_all(judge: verdict.Judge, sources: list[manifestfiles.Source | manifestfiles.Unreadable]) -> bool:
-    """Whether a server would take all of them; shows what it would say about each."""
+async def _check_all(judge: Judge, sources: list[Source | Unreadable]) -> bool:
+    """Print the server's answer to every manifest. Return True if the server would accept all of them."""
+    from drachma.offline import manifestfiles
+
     await judge.assume(source.content for source in sources if isinstance(source, manifestfiles.Source))
     is_good = True
     for source in sources:
-        problem = await _problem(judge, source)
+        problem = str(source) if isinstance(source, manifestfiles.Unreadable) else await _check(judge, source)
         if problem:
             typer.echo(f"drachma: {problem}", err=True)
             is_good = False
     return is_good
 
 
-async def _problem(judge: verdict.Judge, source: manifestfiles.Source | manifestfiles.Unreadable) -> str:
-    """What a server would say against an object, or nothing; then shows that it is good."""
-    if isinstance(source, manifestfiles.Unreadable):
-        return str(source)
+async def _check(judge: Judge, source: Source) -> str:
+    """Print that a manifest is valid, or return the server's refusal."""
+    from drachma.validation import refusal
+
     try:
-        said = await judge.judge(source.content)
+        verdict = await judge.judge(source.content)
     except errors.DecodeError as error:
         return f"{source.place}: {error}"
-    for warning in said.warnings:
+    for warning in verdict.warnings:
         typer.echo(f"drachma: {source.place}: warning: {warning}", err=True)
-    if said.refusal is not None:
-        return f"{source.place}: {said.refusal['message']}"
-    title = refusal.qualified(said.resource.singular, said.resource.group)
-    typer.echo(f"{title}/{said.name} is valid")
+    if verdict.refusal is not None:
+        return f"{source.place}: {verdict.refusal['message']}"
+    title = refusal.qualified(verdict.resource.singular, verdict.resource.group)
+    typer.echo(f"{title}/{verdict.name} is valid")
     return ""

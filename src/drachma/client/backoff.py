@@ -1,7 +1,7 @@
-"""How long to wait before trying again: growing pauses with jitter, so that clients do not come back in step.
+"""Pauses before retries, growing and with jitter, so that clients do not come back in step.
 
-Retries of requests and informers share it. The state of one series of failures is in :class:`Pauses`; who succeeds
-calls ``reset``.
+Retries of requests and informers share it. :class:`Pauses` has the state of one series of failures; call ``reset``
+after a success.
 """
 
 import random
@@ -11,7 +11,7 @@ import msgspec
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """The first pause, the factor from one to the next, the longest, and by which share each is stretched at most."""
+    """First pause, factor between pauses, longest pause, and largest share by which jitter extends each."""
 
     initial: float = 0.1
     factor: float = 2.0
@@ -20,9 +20,9 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retries(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a request is sent at most, and the pauses in between unless the server names one.
+    """Number of attempts of a request, and the pauses between them if the server names none.
 
-    A server that asks for more than ``longest_wait`` seconds is not waited for: its refusal goes to the caller.
+    A server that asks for more than ``longest_wait`` seconds is not waited for: its refusal is raised.
     """
 
     attempts: int = 5
@@ -33,17 +33,17 @@ class Retries(msgspec.Struct, frozen=True, kw_only=True):
 class Pauses:
     """The pauses of one series of failures."""
 
-    def __init__(self, backoff: Backoff, chance: random.Random) -> None:
+    def __init__(self, backoff: Backoff, rng: random.Random) -> None:
         self._backoff: Final = backoff
-        self._chance: Final = chance
+        self._rng: Final = rng
         self._next = backoff.initial
 
     def reset(self) -> None:
-        """Begins a new series."""
+        """Begin a new series."""
         self._next = self._backoff.initial
 
     def next(self) -> float:
-        """Seconds to wait before the next try."""
-        pause = self._next * (1 + self._chance.random() * self._backoff.jitter)
+        """Return the seconds to wait before the next attempt."""
+        pause = self._next * (1 + self._rng.random() * self._backoff.jitter)
         self._next = min(self._next * self._backoff.factor, self._backoff.maximum)
         return pause

@@ -1,7 +1,7 @@
-"""Who a client is towards the server: the headers of requests and the certificate of connections.
+"""Identity of a client towards the server: the headers of requests and the certificate of connections.
 
-The transport asks before every request. Tokens in files are read again every minute, because they are renewed there;
-plugins are run again when what they gave expires or the server no longer takes it.
+The transport asks for it before every request. Token files are read again every minute, because they are renewed.
+Plugins run again when their credentials expire or the server rejects them.
 """
 
 import asyncio
@@ -21,17 +21,17 @@ _REREAD_SECONDS: Final = 60.0
 
 
 class Clock(Protocol):
-    """What credentials need to know about time."""
+    """Time as credentials need it."""
 
     def monotonic(self) -> float:
-        """Seconds that only ever go forward, from an arbitrary start."""
+        """Return seconds that only go forward, from an arbitrary start."""
 
     def utc(self) -> dt.datetime:
-        """The time of day, for what expires at one."""
+        """Return the time of day."""
 
 
 class Identity(NamedTuple):
-    """Headers to send, and the certificate to show where there is one."""
+    """Headers to send, and the client certificate, if any."""
 
     headers: Sequence[tuple[str, str]]
     key_pair: access.KeyPair | None
@@ -40,33 +40,33 @@ class Identity(NamedTuple):
 class Credentials:
     """The credentials of one access, always fresh."""
 
-    def __init__(self, reached: access.Access, *, time: Clock) -> None:
-        self._access = reached
-        self._clock: Final = time
+    def __init__(self, settings: access.Access, *, clock: Clock) -> None:
+        self._access = settings
+        self._clock: Final = clock
         self._identity: Identity | None = None
         self._stale_at: float | None = None
         self._credential: plugin.Credential | None = None
         self._lock: Final = asyncio.Lock()
 
     async def identity(self) -> Identity:
-        """What to send now."""
+        """Return the identity to send now."""
         current = self._current()
         if current is not None:
             return current
         async with self._lock:
-            # Whoever waited for the lock finds what the one before brought.
+            # Another task may have renewed it while this one waited for the lock.
             return self._current() or await self._renew()
 
     def show(self, key_pair: access.KeyPair) -> None:
-        """From now on another certificate is shown."""
+        """Use another certificate from now on."""
         self._access = msgspec.structs.replace(self._access, key_pair=key_pair)
         self._identity = None
 
-    def reject(self, refused: Identity) -> bool:
-        """The server does not take an identity; returns whether asking again may give a better one."""
+    def reject(self, identity: Identity) -> bool:
+        """Drop an identity that the server rejects. Return True if renewing may give a better one."""
         if self._access.plugin is None and self._access.token_file is None:
             return False
-        if refused is self._identity:
+        if identity is self._identity:
             self._identity = self._credential = None
         return True
 
@@ -78,15 +78,15 @@ class Credentials:
         return self._identity
 
     async def _renew(self) -> Identity:
-        reached = self._access
-        token, key_pair = reached.token, reached.key_pair
-        if reached.token_file is not None:
+        settings = self._access
+        token, key_pair = settings.token, settings.key_pair
+        if settings.token_file is not None:
             token = self._read_token()
             self._stale_at = self._clock.monotonic() + _REREAD_SECONDS
-        elif reached.plugin is not None and not token and not reached.username:
-            self._credential = await plugin.run(reached.plugin, reached, environment=os.environ)
+        elif settings.plugin is not None and not token and not settings.username:
+            self._credential = await plugin.run(settings.plugin, settings, environment=os.environ)
             token, key_pair = self._credential.token, self._credential.key_pair or key_pair
-        self._identity = Identity(_headers(reached, token), key_pair)
+        self._identity = Identity(_headers(settings, token), key_pair)
         return self._identity
 
     def _read_token(self) -> str:
@@ -102,21 +102,21 @@ class Credentials:
         return text
 
 
-def _headers(reached: access.Access, token: str) -> Sequence[tuple[str, str]]:
+def _headers(settings: access.Access, token: str) -> Sequence[tuple[str, str]]:
     headers: list[tuple[str, str]] = []
     if token:
         headers.append(("Authorization", f"Bearer {token}"))
-    elif reached.username:
-        pair = f"{reached.username}:{reached.password}".encode()
+    elif settings.username:
+        pair = f"{settings.username}:{settings.password}".encode()
         headers.append(("Authorization", f"Basic {base64.b64encode(pair).decode()}"))
-    other = reached.impersonation
-    if other is not None:
-        headers.append(("Impersonate-User", other.user))
-        headers += [("Impersonate-Uid", other.uid)] if other.uid else []
-        headers += [("Impersonate-Group", group) for group in other.groups]
+    impersonation = settings.impersonation
+    if impersonation is not None:
+        headers.append(("Impersonate-User", impersonation.user))
+        headers += [("Impersonate-Uid", impersonation.uid)] if impersonation.uid else []
+        headers += [("Impersonate-Group", group) for group in impersonation.groups]
         headers += [
             (f"Impersonate-Extra-{parse.quote(name, safe='')}", value)
-            for name, values in other.extra.items()
+            for name, values in impersonation.extra.items()
             for value in values
         ]
     return headers

@@ -1,7 +1,7 @@
-"""What a server serves: the version to speak for a kind, and all resources for those who look after every kind.
+"""Discovery: the version to use for a kind, and all resources of a server.
 
-The version to speak for a kind is asked for once and remembered. Who wants to know all resources asks anew each time,
-because users define kinds, and take them back.
+The version for a kind is asked for once and kept. The list of all resources is read again each time, because users
+define and delete kinds.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class _CoreVersions(_Part, frozen=True, kw_only=True):
 
 
 class Discovery:
-    """The remembered answers of one server."""
+    """Cached answers of one server."""
 
     def __init__(self, sender: transport.Transport) -> None:
         self._transport: Final = sender
@@ -61,7 +61,7 @@ class Discovery:
         self._lock: Final = asyncio.Lock()
 
     async def version(self, resource: target.Target[Any]) -> str:
-        """The first of a target's versions that the server has; an ObjectNotFoundError where it has none."""
+        """Return the first of a target's versions that the server has. Raises ObjectNotFoundError if it has none."""
         if len(resource.versions) == 1:
             return resource.versions[0]
         choice = self._versions.get((resource.group, resource.plural))
@@ -72,7 +72,7 @@ class Discovery:
                 resources = await self._resources(resource.group, version)
                 if any(served.name == resource.plural for served in resources):
                     return self._versions.setdefault((resource.group, resource.plural), version)
-            # The server may get it yet, for example when it is upgraded: not remembered.
+            # Not cached: the server may get the version later, for example when it is upgraded.
             for version in resource.versions:
                 self._served.pop((resource.group, version), None)
         versions = ", ".join(resource.api_version(version) for version in resource.versions)
@@ -83,7 +83,7 @@ class Discovery:
         )
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
-        """All resources that can be listed, watched and deleted now, each in the version the server prefers."""
+        """Return all resources that can be listed, watched and deleted, each in the version that the server prefers."""
         core = await self._ask("/api", _CoreVersions)
         groups = [_Group(name="", versions=tuple(_Version(version=version) for version in core.versions))]
         groups += (await self._ask("/apis", _GroupList)).groups
@@ -101,7 +101,7 @@ class Discovery:
         return tuple(targets.values())
 
     async def openapi(self, group: str, version: str) -> dict[str, Any] | None:
-        """The OpenAPI document of a group version, asked for anew each time; None where it is not served."""
+        """Return the OpenAPI document of a group version, read again each time, or None if it is not served."""
         place = f"apis/{group}/{version}" if group else f"api/{version}"
         try:
             document: dict[str, Any] = await self._ask(f"/openapi/v3/{place}", dict[str, Any])

@@ -1,7 +1,7 @@
-"""The client for any Kubernetes API server, over HTTP with aiohttp.
+"""Client for any Kubernetes API server, over HTTP with aiohttp.
 
-``connect`` makes one from a kubeconfig or, inside a cluster, from the pod's service account. Kinds that are served in
-several versions are spoken in the newest that both sides know, and converted here.
+Use :func:`find_access` to find a kubeconfig or, inside a cluster, the service account of the pod. Kinds that are served
+in several versions are read and written in the newest version that both sides know, and converted here.
 """
 
 import os
@@ -9,69 +9,109 @@ import pathlib
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
+
+import aiohttp
 
 from drachma import errors
 from drachma.api import codec, meta, pod, serviceaccount
-from drachma.client import (
-    access,
-    backoff,
-    bodies,
-    discovery,
-    httpwatch,
-    incluster,
-    kubeconfig,
-    patches,
-    protocol,
-    target,
-    transport,
-    wire,
-)
+from drachma.client import access, backoff, bodies, discovery, kubeconfig, patches, protocol, target, transport, wire
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 WATCH_SECONDS: Final = (300, 600)
-"""Between which times a watch is ended by the server unless told; spread, so that not all come back at once."""
+"""Range of the duration of a watch in seconds; random, so that not all watches are renewed at once."""
+
+_JSON: Final = "application/json"
 
 _LOG_SECONDS: Final = 4 * 3600.0
-"""How long a container may be silent to whom follows its log, as with a kubelet."""
+"""Longest silence of a container while its log is followed, as with a kubelet."""
 
 _GRACE_SECONDS: Final = 30
-"""How long after its end a silent watch is taken for dead."""
+"""Seconds after the end of a silent watch at which the connection counts as dead."""
 
 
 def find_access(path: pathlib.Path | None = None, *, context: str = "") -> access.Access:
-    """The kubeconfig named or found where kubectl looks; inside a cluster and without one, the service account."""
+    """Return the access of the kubeconfig that is named or that kubectl would use; inside a cluster without one, the
+    service account.
+    """
     is_named = path is not None or context or os.environ.get("KUBECONFIG")
     home = pathlib.Path.home()
-    if not is_named and incluster.is_inside(os.environ) and not (home / ".kube" / "config").exists():
-        return incluster.load(environment=os.environ)
+    if not is_named and access.is_in_cluster(os.environ) and not (home / ".kube" / "config").exists():
+        return access.load_service_account(environment=os.environ)
     return kubeconfig.load(path, context=context, environment=os.environ, home=home)
 
 
+class HttpWatch(Generic[ObjectT]):
+    """Events in the body of one answer; see ``protocol.Watch``."""
+
+    def __init__(self, body: aiohttp.StreamReader, reader: wire.Reader[ObjectT], *, address: str) -> None:
+        self._body: Final = body
+        self._reader: Final = reader
+        self._address: Final = address
+        self._incomplete: list[bytes] = []
+        self._failure: errors.DrachmaError | None = None
+
+    async def batch(self) -> Sequence[protocol.Event[ObjectT]]:
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            try:
+                data = await self._body.readany()
+            except (aiohttp.ClientError, TimeoutError, OSError) as failure:
+                problem = str(failure) or type(failure).__name__
+                raise errors.UnreachableError(f"{self._address}: the watch broke off: {problem}") from failure
+            if not data:
+                return ()
+            events = self._events(self._lines(data))
+            if events:
+                return events
+
+    def _lines(self, data: bytes) -> list[bytes]:
+        """Return the lines that are complete, and keep the beginning of the next. Large lines come in many parts."""
+        *complete, beginning = data.split(b"\n")
+        if complete and self._incomplete:
+            complete[0] = b"".join((*self._incomplete, complete[0]))
+            self._incomplete.clear()
+        if beginning:
+            self._incomplete.append(beginning)
+        return complete
+
+    def _events(self, lines: list[bytes]) -> list[protocol.Event[ObjectT]]:
+        """Return the events of lines up to the first that is an error. The next call raises that error."""
+        events: list[protocol.Event[ObjectT]] = []
+        try:
+            for line in lines:
+                if line.strip():
+                    events.append(self._reader.event(line))  # noqa: PERF401 (events before an error count)
+        except (errors.RefusedError, errors.DecodeError) as failure:
+            self._failure = failure
+        return events
+
+
 class HttpClient:
-    """See ``protocol.Client`` for what it promises. ``manager`` owns the fields that this client writes."""
+    """See ``protocol.Client``. ``manager`` owns the fields that this client writes."""
 
     def __init__(
         self,
-        reached: access.Access,
+        settings: access.Access,
         *,
         manager: str = "drachma",
-        time: transport.Clock,
+        clock: transport.Clock,
         retries: backoff.Retries | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
         timeout_seconds: float = 60.0,
         is_strict: bool = False,
     ) -> None:
-        """Where it ``is_strict``, the server refuses fields that a kind does not have, as it does for kubectl."""
-        self.access: Final = reached
+        """If the client ``is_strict``, the server refuses fields that a kind does not have, as it does for kubectl."""
+        self.access: Final = settings
         self._managed: Final = bodies.write_options(manager, is_strict=is_strict)
-        self._chance: Final = chance or random.Random()
+        self._rng: Final = rng or random.Random()
         self._transport: Final = transport.Transport(
-            reached,
-            time=time,
+            settings,
+            clock=clock,
             retries=retries or backoff.Retries(),
-            chance=self._chance,
+            rng=self._rng,
             timeout_seconds=timeout_seconds,
         )
         self._discovery: Final = discovery.Discovery(self._transport)
@@ -83,7 +123,7 @@ class HttpClient:
         await self.close()
 
     def show(self, key_pair: access.KeyPair) -> None:
-        """Shows another client certificate from the next request on: the one before is about to end."""
+        """Use another client certificate from the next request on, because the current one is about to expire."""
         self._transport.show(key_pair)
 
     async def close(self) -> None:
@@ -131,9 +171,9 @@ class HttpClient:
     ) -> AsyncIterator[protocol.Watch[ObjectT]]:
         resource, version = await self._resolve(kind)
         bodies.check_watch(resource, resource_version)
-        seconds = timeout_seconds if timeout_seconds is not None else self._chance.randint(*WATCH_SECONDS)
+        seconds = timeout_seconds if timeout_seconds is not None else self._rng.randint(*WATCH_SECONDS)
         query = {
-            **bodies.selected(resource, selection),
+            **bodies.selection_options(resource, selection),
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
@@ -142,7 +182,7 @@ class HttpClient:
         path = resource.path(version, selection.namespace)
         request = transport.Request(method="GET", path=path, query=query, accept=_accept(resource), is_idempotent=True)
         async with self._transport.stream(request, idle_seconds=seconds + _GRACE_SECONDS) as body:
-            yield httpwatch.HttpWatch(body, wire.reader(resource, version), address=self.access.server + path)
+            yield HttpWatch(body, wire.reader(resource, version), address=self.access.server + path)
 
     async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> protocol.Document:
         resource, version = await self._resolve(kind)
@@ -151,7 +191,7 @@ class HttpClient:
         return wire.document(data, resource)
 
     async def read_log(self, namespace: str, name: str, *, query: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """The log of a pod's container as it comes; the query is PodLogOptions'."""
+        """Yield the log of a pod's container as it comes in. The query has the fields of PodLogOptions."""
         path = _object_path(target.of(pod.Pod), "v1", namespace, name=name, subresource="log")
         request = transport.Request(method="GET", path=path, query=query, accept="*/*", is_idempotent=True)
         async with self._transport.stream(request, idle_seconds=_LOG_SECONDS) as body:
@@ -166,10 +206,10 @@ class HttpClient:
 
     # Writing
 
-    async def create(self, made: ObjectT) -> ObjectT:
-        resource, version = await self._resolve(type(made))
-        body = codec.encode_json(made, api_version=resource.api_version(version))
-        data = await self._post(resource, version, made.metadata.namespace, body=body)
+    async def create(self, new: ObjectT) -> ObjectT:
+        resource, version = await self._resolve(type(new))
+        body = codec.encode_json(new, api_version=resource.api_version(version))
+        data = await self._post(resource, version, new.metadata.namespace, body=body)
         return wire.reader(resource, version).object(data)
 
     async def create_document(self, kind: target.Of[Any], document: Mapping[str, Any]) -> protocol.Document:
@@ -177,12 +217,12 @@ class HttpClient:
         namespace = bodies.namespace_of(document)
         return wire.document(await self._post(resource, version, namespace, body=bodies.encode(document)), resource)
 
-    async def update(self, changed: ObjectT, *, subresource: str = "") -> ObjectT:
-        resource, version = await self._resolve(type(changed))
-        bodies.check_update(resource, changed)
-        body = codec.encode_json(changed, api_version=resource.api_version(version))
+    async def update(self, updated: ObjectT, *, subresource: str = "") -> ObjectT:
+        resource, version = await self._resolve(type(updated))
+        bodies.check_update(resource, updated)
+        body = codec.encode_json(updated, api_version=resource.api_version(version))
         at = _object_path(
-            resource, version, changed.metadata.namespace, name=changed.metadata.name, subresource=subresource
+            resource, version, updated.metadata.namespace, name=updated.metadata.name, subresource=subresource
         )
         return wire.reader(resource, version).object(await self._put(at, body))
 
@@ -204,6 +244,47 @@ class HttpClient:
         subresource: str = "",
     ) -> ObjectT:
         resource, version = await self._resolve(kind)
+        path = _object_path(resource, version, namespace, name=name, subresource=subresource)
+        data = await self._patch(resource, version, path, patch=patch, name=name, accept=_accept(resource))
+        return wire.reader(resource, version).object(data)
+
+    async def patch_stored(
+        self,
+        kind: target.Of[ObjectT],
+        name: str,
+        *,
+        patch: patches.Patch,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> protocol.StoredObject[ObjectT]:
+        resource, version = await self._resolve(kind)
+        path = _object_path(resource, version, namespace, name=name, subresource=subresource)
+        data = await self._patch(resource, version, path, patch=patch, name=name)
+        return protocol.StoredObject(wire.reader(resource, version).object(data), wire.BodySource(data))
+
+    async def patch_document(
+        self,
+        kind: target.Of[Any],
+        name: str,
+        *,
+        patch: patches.Patch,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> protocol.Document:
+        resource, version = await self._resolve(kind)
+        path = _object_path(resource, version, namespace, name=name, subresource=subresource)
+        return wire.document(await self._patch(resource, version, path, patch=patch, name=name), resource)
+
+    async def _patch(
+        self,
+        resource: target.Target[Any],
+        version: str,
+        path: str,
+        *,
+        patch: patches.Patch,
+        name: str,
+        accept: str = _JSON,
+    ) -> bytes:
         if resource.is_reshaped(version) and patch.touches_spec:
             problem = (
                 f"spec cannot be patched: the server has {resource.api_version(version)}, which is shaped differently"
@@ -211,20 +292,19 @@ class HttpClient:
             raise errors.InvalidValueError(f"{resource.qualified} {name!r}: {problem}; update the whole object")
         query = self._managed
         if patch.media_type == patches.APPLY:
-            patch = bodies.completed(patch, resource, version, name=name)
+            patch = bodies.complete_apply(patch, resource, version, name=name)
             query = {**query, "force": "true"} if patch.is_forced else query
-        data = await self._transport.send(
+        return await self._transport.send(
             transport.Request(
                 method="PATCH",
-                path=_object_path(resource, version, namespace, name=name, subresource=subresource),
+                path=path,
                 query=query,
                 body=patch.data,
                 content_type=patch.media_type,
-                accept=_accept(resource),
+                accept=accept,
                 is_idempotent=patch.is_idempotent,
             )
         )
-        return wire.reader(resource, version).object(data)
 
     async def delete(
         self,
@@ -250,7 +330,7 @@ class HttpClient:
             transport.Request(
                 method="DELETE",
                 path=resource.path(version, selection.namespace),
-                query=bodies.selected(resource, selection),
+                query=bodies.selection_options(resource, selection),
                 body=bodies.encode(bodies.delete_options(patches.NONE, None, propagation=propagation)),
                 is_idempotent=True,
             )
@@ -298,7 +378,7 @@ class HttpClient:
         )
 
     async def _put(self, path: str, body: bytes) -> bytes:
-        # A repeated update whose first try was heard is refused as a conflict, so repeating does no harm.
+        # Repeating is safe: if the first attempt was stored, the second one is refused as a conflict.
         return await self._transport.send(
             transport.Request(method="PUT", path=path, query=self._managed, body=body, is_idempotent=True)
         )
@@ -312,8 +392,8 @@ def _object_path(
 
 
 def _accept(resource: target.Target[Any], *, is_list: bool = False) -> str:
-    """Metadata only where no more is read, to spare the wire; whole objects from servers that cannot."""
+    """Return the media types to ask for: metadata only if no more is read, else whole objects."""
     if resource.model is not meta.Object:
-        return "application/json"
+        return _JSON
     form = "PartialObjectMetadataList" if is_list else "PartialObjectMetadata"
     return f"application/json;as={form};g=meta.k8s.io;v=v1,application/json"

@@ -1,8 +1,8 @@
 """Kubeconfig files: from a path, ``$KUBECONFIG`` or ``~/.kube/config`` to one :class:`access.Access`.
 
-Several files count as one, in which the first to name a thing wins, as with kubectl. Everything that is wrong is an
-``errors.AccessError`` that names the file, the entry and the field: files that cannot be read, broken YAML, values of
-a wrong type, contexts, clusters and users that do not exist, and settings that contradict each other.
+Several files count as one; the first file that names an entry wins, as with kubectl. Every error is an
+``errors.AccessError`` that names the file, the entry and the field: files that cannot be read, broken YAML, values of a
+wrong type, contexts, clusters and users that do not exist, and settings that contradict each other.
 """
 
 import base64
@@ -30,9 +30,9 @@ def load(
     environment: Mapping[str, str],
     home: pathlib.Path,
 ) -> access.Access:
-    """The access that a context gives, the current one unless another is named.
+    """Return the access of a context, the current one unless another is named.
 
-    ``path`` must exist where given. Of the files in ``$KUBECONFIG`` those that do not exist are passed over.
+    ``path`` must exist if given. Files in ``$KUBECONFIG`` that do not exist are ignored.
     """
     paths = _candidates(path, environment, home=home)
     files = [_File(each, _read(each)) for each in paths if path is not None or each.exists()]
@@ -45,8 +45,8 @@ def load(
 def _candidates(path: pathlib.Path | None, environment: Mapping[str, str], *, home: pathlib.Path) -> list[pathlib.Path]:
     if path is not None:
         return [path]
-    named = [pathlib.Path(part) for part in environment.get("KUBECONFIG", "").split(":") if part]
-    return named or [home / ".kube" / "config"]
+    listed = [pathlib.Path(part) for part in environment.get("KUBECONFIG", "").split(":") if part]
+    return listed or [home / ".kube" / "config"]
 
 
 def _read(path: pathlib.Path) -> Config:
@@ -77,7 +77,7 @@ class _File(NamedTuple):
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """Where a thing stands, for messages, and the folder that its relative paths start from."""
+    """Position of an entry for messages, and the folder that its relative paths start from."""
 
     path: pathlib.Path
     label: str
@@ -86,7 +86,7 @@ class _Entry(msgspec.Struct, frozen=True):
         return errors.AccessError(f"kubeconfig {self.path}: {self.label}: {field}: {problem}")
 
     def data(self, fields: tuple[str, str], encoded: str, file: str) -> bytes | None:
-        """The content of a field that is either given in base64 or as the name of a file; the former wins."""
+        """Return the content of a field that is given in base64 or as the name of a file. The base64 field wins."""
         if encoded:
             try:
                 return base64.b64decode("".join(encoded.split()), validate=True)
@@ -108,18 +108,18 @@ class _Chooser:
 
     def __init__(self, files: Sequence[_File]) -> None:
         self._files = files
-        self._named = ", ".join(str(file.path) for file in files)
+        self._paths = ", ".join(str(file.path) for file in files)
 
-    def choose(self, wanted: str) -> access.Access:
-        name = wanted or next(filter(None, (file.config.current_context for file in self._files)), "")
+    def choose(self, requested: str) -> access.Access:
+        name = requested or next(filter(None, (file.config.current_context for file in self._files)), "")
         if not name:
             raise errors.AccessError(
-                f"kubeconfig {self._named}: current-context: is not set, and no context was named ({self._known()})"
+                f"kubeconfig {self._paths}: current-context: is not set, and no context was named ({self._contexts()})"
             )
-        found = self._find(lambda config: {each.name: each.context for each in config.contexts}, name)
-        if found is None:
-            raise errors.AccessError(f"kubeconfig {self._named}: context {name!r} does not exist ({self._known()})")
-        path, context = found
+        match = self._find(lambda config: {each.name: each.context for each in config.contexts}, name)
+        if match is None:
+            raise errors.AccessError(f"kubeconfig {self._paths}: context {name!r} does not exist ({self._contexts()})")
+        path, context = match
         entry = _Entry(path, f"context {name!r}")
         for field, value in (("cluster", context.cluster), ("user", context.user)):
             if not value:
@@ -130,30 +130,30 @@ class _Chooser:
         user = self._find(lambda config: {each.name: each.user for each in config.users}, context.user)
         if user is None:
             raise entry.fail("user", f"there is no user {context.user!r}")
-        made = access.Access(
+        result = access.Access(
             source=f"kubeconfig {path}, context {name!r}",
             server="",
             namespace=context.namespace or "default",
         )
-        made = _with_cluster(made, cluster[1], _Entry(cluster[0], f"cluster {context.cluster!r}"))
-        return _with_user(made, user[1], _Entry(user[0], f"user {context.user!r}"))
+        result = _add_cluster(result, cluster[1], _Entry(cluster[0], f"cluster {context.cluster!r}"))
+        return _add_user(result, user[1], _Entry(user[0], f"user {context.user!r}"))
 
-    def _known(self) -> str:
+    def _contexts(self) -> str:
         names = dict.fromkeys(each.name for file in self._files for each in file.config.contexts)
         return f"contexts: {', '.join(names)}" if names else "there are no contexts"
 
     def _find(self, entries: Callable[[Config], Mapping[str, ItemT]], name: str) -> tuple[pathlib.Path, ItemT] | None:
         for file in self._files:
-            found = entries(file.config).get(name)
-            if found is not None:
-                return file.path, found
+            item = entries(file.config).get(name)
+            if item is not None:
+                return file.path, item
         return None
 
 
-def _with_cluster(made: access.Access, cluster: Cluster, entry: _Entry) -> access.Access:
+def _add_cluster(base: access.Access, cluster: Cluster, entry: _Entry) -> access.Access:
     if not cluster.server.startswith(("https://", "http://")):
-        found = shape.describe(cluster.server) if cluster.server else "nothing"
-        raise entry.fail("server", f"expected a URL that begins with https:// or http://, found {found}")
+        actual = shape.describe(cluster.server) if cluster.server else "nothing"
+        raise entry.fail("server", f"expected a URL that begins with https:// or http://, found {actual}")
     authority = entry.data(
         ("certificate-authority-data", "certificate-authority"),
         cluster.certificate_authority_data,
@@ -162,7 +162,7 @@ def _with_cluster(made: access.Access, cluster: Cluster, entry: _Entry) -> acces
     if authority and cluster.insecure_skip_tls_verify:
         raise entry.fail("insecure-skip-tls-verify", "contradicts certificate-authority: leave one of them out")
     return msgspec.structs.replace(
-        made,
+        base,
         server=cluster.server.rstrip("/"),
         certificate_authority=authority,
         skips_verification=cluster.insecure_skip_tls_verify,
@@ -172,7 +172,7 @@ def _with_cluster(made: access.Access, cluster: Cluster, entry: _Entry) -> acces
     )
 
 
-def _with_user(made: access.Access, user: User, entry: _Entry) -> access.Access:
+def _add_user(base: access.Access, user: User, entry: _Entry) -> access.Access:
     if user.auth_provider is not None:
         raise entry.fail("auth-provider", "is no longer part of Kubernetes: use exec with the provider's plugin")
     if (user.token or user.token_file) and user.username:
@@ -182,13 +182,13 @@ def _with_user(made: access.Access, user: User, entry: _Entry) -> access.Access:
     )
     key = entry.data(("client-key-data", "client-key"), user.client_key_data, user.client_key)
     if certificate and not key:
-        raise entry.fail("client-key", "is missing beside client-certificate")
+        raise entry.fail("client-key", "is missing next to client-certificate")
     if key and not certificate:
-        raise entry.fail("client-certificate", "is missing beside client-key")
+        raise entry.fail("client-certificate", "is missing next to client-key")
     if (user.impersonate_groups or user.impersonate_extra or user.impersonate_uid) and not user.impersonate:
-        raise entry.fail("as", "is missing beside as-uid, as-groups or as-user-extra")
+        raise entry.fail("as", "is missing next to as-uid, as-groups or as-user-extra")
     return msgspec.structs.replace(
-        made,
+        base,
         key_pair=access.KeyPair(certificate, key) if certificate and key else None,
         token=user.token,
         token_file=entry.resolve(user.token_file) if user.token_file else None,
@@ -206,21 +206,21 @@ def _with_user(made: access.Access, user: User, entry: _Entry) -> access.Access:
     )
 
 
-def _plugin(given: kubeconfigfile.Exec, entry: _Entry) -> access.Plugin:
-    if not given.command:
+def _plugin(settings: kubeconfigfile.Exec, entry: _Entry) -> access.Plugin:
+    if not settings.command:
         raise entry.fail("exec.command", "is not set")
-    if given.api_version not in (f"{_AUTHENTICATION}v1", f"{_AUTHENTICATION}v1beta1"):
-        found = shape.describe(given.api_version) if given.api_version else "nothing"
-        raise entry.fail("exec.apiVersion", f"expected {_AUTHENTICATION}v1 or {_AUTHENTICATION}v1beta1, found {found}")
-    if given.interactive_mode == "Always":
-        raise entry.fail("exec.interactiveMode", "is Always, and there is nobody to answer the plugin's questions")
+    if settings.api_version not in (f"{_AUTHENTICATION}v1", f"{_AUTHENTICATION}v1beta1"):
+        actual = shape.describe(settings.api_version) if settings.api_version else "nothing"
+        raise entry.fail("exec.apiVersion", f"expected {_AUTHENTICATION}v1 or {_AUTHENTICATION}v1beta1, found {actual}")
+    if settings.interactive_mode == "Always":
+        raise entry.fail("exec.interactiveMode", "is Always, and no user can answer the plugin's questions")
     # A bare name is looked up in PATH; anything with a folder in it starts from where the file is.
-    command = given.command if "/" not in given.command else str(entry.resolve(given.command))
+    command = settings.command if "/" not in settings.command else str(entry.resolve(settings.command))
     return access.Plugin(
         command=command,
-        arguments=given.args,
-        environment={variable.name: variable.value for variable in given.env},
-        api_version=given.api_version,
-        install_hint=given.install_hint,
-        wants_cluster=given.provide_cluster_info,
+        arguments=settings.args,
+        environment={variable.name: variable.value for variable in settings.env},
+        api_version=settings.api_version,
+        install_hint=settings.install_hint,
+        wants_cluster=settings.provide_cluster_info,
     )

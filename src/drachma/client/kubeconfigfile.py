@@ -1,4 +1,4 @@
-"""The form of a kubeconfig file. Only :mod:`drachma.client.kubeconfig` reads it; what it does not know is ignored."""
+"""Structure of a kubeconfig file, read by :mod:`drachma.client.kubeconfig` only. Unknown fields are ignored."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
 
 
 class Cluster(_Part, frozen=True, kw_only=True):
-    """A server and how to trust it."""
+    """A server and its trust settings."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -41,7 +41,7 @@ class Exec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class User(_Part, frozen=True, kw_only=True):
-    """Credentials, and who to act as."""
+    """Credentials, and the user to act as."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -60,7 +60,7 @@ class User(_Part, frozen=True, kw_only=True):
 
 
 class Context(_Part, frozen=True, kw_only=True):
-    """A cluster, a user and the namespace they start in."""
+    """A cluster, a user and a default namespace."""
 
     cluster: str = ""
     user: str = ""

@@ -1,8 +1,8 @@
-"""Patches: changes to part of an object, of the four kinds that an API server takes, and their preconditions.
+"""Patches: changes to part of an object, of the four kinds that an API server accepts, and their preconditions.
 
-Contents are plain JSON values, or structs of :mod:`drachma.api` anywhere inside. ``merge`` replaces lists whole and is
-the usual choice; ``strategic`` merges lists by Kubernetes' keys where the kind has them (core kinds); ``json`` edits by
-position; ``apply`` states the fields that a manager wants and owns.
+Contents are plain JSON values, with structs of :mod:`drachma.api` anywhere inside. ``merge`` replaces lists as a whole
+and is the usual choice. ``strategic`` merges lists by Kubernetes' keys if the kind has them (core kinds). ``json``
+edits by position. ``apply`` states the fields that a manager wants and owns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder(enc_hook=hooks.encode).encode
 
 
 class Preconditions(msgspec.Struct, frozen=True):
-    """What an object must be for a write to happen: this very one by its uid, this very version of it, or both."""
+    """Identity and version that an object must have for a write: its uid, its resource version, or both."""
 
     uid: str = ""
     resource_version: str = ""
@@ -32,7 +32,7 @@ class Preconditions(msgspec.Struct, frozen=True):
 
     @property
     def metadata(self) -> dict[str, str]:
-        """As part of an object's metadata."""
+        """The preconditions as part of an object's metadata."""
         parts = {"uid": self.uid} if self.uid else {}
         if self.resource_version:
             parts["resourceVersion"] = self.resource_version
@@ -42,35 +42,35 @@ class Preconditions(msgspec.Struct, frozen=True):
 NONE: Final = Preconditions()
 
 
-def same(known: meta.Object) -> Preconditions:
-    """The object that has this one's uid, in whatever version."""
-    return Preconditions(uid=known.metadata.uid)
+def same(current: meta.Object) -> Preconditions:
+    """Require the uid of this object, in any version."""
+    return Preconditions(uid=current.metadata.uid)
 
 
-def unchanged(known: meta.Object) -> Preconditions:
-    """The object exactly as it is known."""
-    return Preconditions(uid=known.metadata.uid, resource_version=known.metadata.resource_version)
+def unchanged(current: meta.Object) -> Preconditions:
+    """Require the uid and the resource version of this object."""
+    return Preconditions(uid=current.metadata.uid, resource_version=current.metadata.resource_version)
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True):
-    """A patch ready to be sent. ``is_forced`` only says something about apply."""
+    """A patch ready to be sent. ``is_forced`` matters for apply only."""
 
     media_type: str
     data: bytes
-    """Its content as JSON, which is YAML too."""
+    """Content as JSON, which is YAML too."""
     touches_spec: bool
-    """Whether it changes the part of an object that is written differently in older versions of a kind."""
+    """True if it changes the part of an object that older versions of a kind write differently."""
     is_idempotent: bool
     is_forced: bool = False
 
 
 def merge(content: Mapping[str, Any], preconditions: Preconditions = NONE) -> Patch:
-    """Fields to set, with None for those to remove; lists are replaced whole."""
+    """Set fields, and remove those that are None. Lists are replaced as a whole."""
     return _patch(MERGE, content, preconditions, is_idempotent=True)
 
 
 def strategic(content: Mapping[str, Any], preconditions: Preconditions = NONE) -> Patch:
-    """The same with lists merged by their keys, and Kubernetes' ``$patch`` directives."""
+    """Like merge(), with lists merged by their keys and Kubernetes' ``$patch`` directives."""
     # A list without a merge key is replaced or, for some primitive ones, joined: repeating that is harmless only
     # if the repetition is refused.
     is_idempotent = bool(preconditions.resource_version)
@@ -78,7 +78,7 @@ def strategic(content: Mapping[str, Any], preconditions: Preconditions = NONE) -
 
 
 def json(steps: Sequence[Mapping[str, Any]], preconditions: Preconditions = NONE) -> Patch:
-    """The operations of RFC 6902, after tests of the preconditions."""
+    """Apply the operations of RFC 6902 after tests of the preconditions."""
     tests = [
         {"op": "test", "path": f"/metadata/{field}", "value": value} for field, value in preconditions.metadata.items()
     ]
@@ -91,7 +91,7 @@ def json(steps: Sequence[Mapping[str, Any]], preconditions: Preconditions = NONE
 
 
 def apply(content: Mapping[str, Any], preconditions: Preconditions = NONE, *, force: bool = False) -> Patch:
-    """All fields that the client's field manager wants; ``force`` takes over those that others own.
+    """State all fields that the client's field manager wants. ``force`` takes over fields that other managers own.
 
     The client adds apiVersion, kind and name.
     """
@@ -99,7 +99,7 @@ def apply(content: Mapping[str, Any], preconditions: Preconditions = NONE, *, fo
 
 
 def plain(content: Any) -> Any:
-    """Content as JSON values, structs inside of it too: what is compared with a document."""
+    """Return content as plain JSON values, including structs inside it, for comparison with a document."""
     return msgspec.json.decode(_encode(content))
 
 
@@ -111,7 +111,7 @@ def _patch(
     is_idempotent: bool,
     is_forced: bool = False,
 ) -> Patch:
-    # Encoded at once: whoever made the content may go on changing it.
+    # Encoded at once, because the caller may change the content afterwards.
     return Patch(
         media_type=media_type,
         data=_encode(_guarded(content, preconditions) if preconditions else content),
@@ -122,11 +122,11 @@ def _patch(
 
 
 def _guarded(content: Mapping[str, Any], preconditions: Preconditions) -> dict[str, Any]:
-    wanted = preconditions.metadata
+    required = preconditions.metadata
     if "metadata" not in content:
-        return {**content, "metadata": wanted}
+        return {**content, "metadata": required}
     metadata: dict[str, Any] = msgspec.to_builtins(content["metadata"], enc_hook=hooks.encode) or {}
-    for field, value in wanted.items():
+    for field, value in required.items():
         if metadata.get(field, value) != value:
             raise errors.InvalidValueError(f"patch: metadata.{field} is {metadata[field]!r}, precondition is {value!r}")
-    return {**content, "metadata": {**metadata, **wanted}}
+    return {**content, "metadata": {**metadata, **required}}

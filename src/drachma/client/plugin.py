@@ -1,8 +1,8 @@
 """Credential plugins: programs named in a kubeconfig that print a token or a client certificate.
 
-The protocol is that of ``client.authentication.k8s.io`` v1 and v1beta1: what the program may know comes in
-``KUBERNETES_EXEC_INFO``, what it gives is an ExecCredential on its standard output. It is run without a terminal. An
-``errors.AccessError`` says which program failed and how; nothing of its output is in the message but standard error.
+The protocol is ``client.authentication.k8s.io`` v1 and v1beta1. The program gets its input in ``KUBERNETES_EXEC_INFO``
+and prints an ExecCredential on its standard output. It runs without a terminal. An ``errors.AccessError`` names the
+program and its failure; of its output the message contains standard error only.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _SHOWN: Final = 500
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a plugin gives: a token, a certificate with its key, or both, perhaps for some time only."""
+    """Output of a plugin: a token, a certificate with its key, or both, possibly with an expiry."""
 
     token: str = ""
     client_certificate_data: str = ""
@@ -48,9 +48,9 @@ class _ExecCredential(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 _decoder = msgspec.json.Decoder(_ExecCredential)
 
 
-async def run(plugin: access.Plugin, reached: access.Access, *, environment: Mapping[str, str]) -> Credential:
-    """Runs the program once and reads what it prints."""
-    variables = {**environment, **plugin.environment, "KUBERNETES_EXEC_INFO": _information(plugin, reached)}
+async def run(plugin: access.Plugin, settings: access.Access, *, environment: Mapping[str, str]) -> Credential:
+    """Run the program once and decode its output."""
+    variables = {**environment, **plugin.environment, "KUBERNETES_EXEC_INFO": _information(plugin, settings)}
     try:
         process = await asyncio.create_subprocess_exec(
             plugin.command,
@@ -62,7 +62,7 @@ async def run(plugin: access.Plugin, reached: access.Access, *, environment: Map
         )
     except OSError as error:
         hint = f"; {plugin.install_hint.strip()}" if plugin.install_hint else ""
-        raise _failure(plugin, reached, f"cannot be run: {error.strerror}{hint}") from None
+        raise _failure(plugin, settings, f"cannot be run: {error.strerror}{hint}") from None
     try:
         output, complaint = await process.communicate()
     finally:
@@ -71,42 +71,42 @@ async def run(plugin: access.Plugin, reached: access.Access, *, environment: Map
                 process.kill()
             await process.wait()
     if process.returncode:
-        said = " ".join(complaint.decode(errors="replace").split())[:_SHOWN]
-        problem = f"ended with exit code {process.returncode}" + (f": {said}" if said else "")
-        raise _failure(plugin, reached, problem)
-    return _read(output, plugin, reached)
+        error_output = " ".join(complaint.decode(errors="replace").split())[:_SHOWN]
+        problem = f"ended with exit code {process.returncode}" + (f": {error_output}" if error_output else "")
+        raise _failure(plugin, settings, problem)
+    return _read(output, plugin, settings)
 
 
-def _information(plugin: access.Plugin, reached: access.Access) -> str:
+def _information(plugin: access.Plugin, settings: access.Access) -> str:
     spec: dict[str, Any] = {"interactive": False}
     if plugin.wants_cluster:
-        authority = reached.certificate_authority
+        authority = settings.certificate_authority
         cluster = {
-            "server": reached.server,
-            "tls-server-name": reached.tls_server_name,
-            "insecure-skip-tls-verify": reached.skips_verification,
+            "server": settings.server,
+            "tls-server-name": settings.tls_server_name,
+            "insecure-skip-tls-verify": settings.skips_verification,
             "certificate-authority-data": base64.b64encode(authority).decode() if authority else "",
-            "proxy-url": reached.proxy,
+            "proxy-url": settings.proxy,
         }
         spec["cluster"] = {field: value for field, value in cluster.items() if value}
     return msgspec.json.encode({"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}).decode()
 
 
-def _read(output: bytes, plugin: access.Plugin, reached: access.Access) -> Credential:
+def _read(output: bytes, plugin: access.Plugin, settings: access.Access) -> Credential:
     try:
         answer = _decoder.decode(output)
     except msgspec.DecodeError as error:
-        raise _failure(plugin, reached, f"did not print an ExecCredential: {error}") from None
+        raise _failure(plugin, settings, f"did not print an ExecCredential: {error}") from None
     if answer.kind != "ExecCredential" or answer.api_version != plugin.api_version:
-        found = f"{answer.kind or 'no kind'} of {answer.api_version or 'no apiVersion'}"
-        raise _failure(plugin, reached, f"expected ExecCredential of {plugin.api_version}, found {found}")
-    given = answer.status
-    if given is None or not (given.token or given.client_certificate_data):
-        raise _failure(plugin, reached, "status: has neither token nor clientCertificateData")
-    if bool(given.client_certificate_data) != bool(given.client_key_data):
-        raise _failure(plugin, reached, "status: clientCertificateData and clientKeyData must be set together")
-    return given
+        actual = f"{answer.kind or 'no kind'} of {answer.api_version or 'no apiVersion'}"
+        raise _failure(plugin, settings, f"expected ExecCredential of {plugin.api_version}, found {actual}")
+    credential = answer.status
+    if credential is None or not (credential.token or credential.client_certificate_data):
+        raise _failure(plugin, settings, "status: has neither token nor clientCertificateData")
+    if bool(credential.client_certificate_data) != bool(credential.client_key_data):
+        raise _failure(plugin, settings, "status: clientCertificateData and clientKeyData must be set together")
+    return credential
 
 
-def _failure(plugin: access.Plugin, reached: access.Access, problem: str) -> errors.AccessError:
-    return errors.AccessError(f"{reached.source}: credential plugin {plugin.command}: {problem}")
+def _failure(plugin: access.Plugin, settings: access.Access, problem: str) -> errors.AccessError:
+    return errors.AccessError(f"{settings.source}: credential plugin {plugin.command}: {problem}")

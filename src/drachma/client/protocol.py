@@ -1,17 +1,17 @@
-"""The contract of a client. Components are written against ``Client`` and never know which one they have.
+"""Contract of a client. Components are written against ``Client`` and never know which implementation they have.
 
-Results are the immutable structs of :mod:`drachma.api` in their v1 form, without managedFields: who wants to see
-them reads the document. Those of core kinds are partial views, so writing one back would lose fields: components patch
-what they change, with the preconditions that :mod:`drachma.client.patches` puts into patches, or handle whole
-documents. Only complete kinds can be updated.
+Results are the immutable structs of :mod:`drachma.api` in their v1 form, without managedFields; read the document to
+see those. Core kinds are partial views, and writing one back would lose fields. So components patch their changes, with
+the preconditions that :mod:`drachma.client.patches` puts into patches, or use whole documents. Only complete kinds can
+be updated.
 
-Every method may raise a branch of ``errors.RefusedError`` (the server said no), ``errors.UnreachableError`` (nobody
-answered), ``errors.DecodeError`` (an answer makes no sense) and ``errors.InvalidValueError`` (the call makes none).
-Cancelling a call leaves open whether a write happened.
+Every method may raise a branch of ``errors.RefusedError`` (the server refuses), ``errors.UnreachableError`` (no
+answer), ``errors.DecodeError`` (the answer cannot be decoded) and ``errors.InvalidValueError`` (the call is invalid).
+Cancelling a call leaves open whether a write was made.
 """
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -23,16 +23,16 @@ from drachma.client import patches, target
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 Document: TypeAlias = dict[str, Any]
-"""A whole object as JSON has it, with the fields that no partial view knows."""
+"""A whole object as JSON, with the fields that no partial view has."""
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
-"""What becomes of the objects that a deleted one owns."""
+"""Treatment of the objects that a deleted object owns."""
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Which objects of a kind are meant: all namespaces unless one is named, all objects unless selectors say less.
+    """Objects of a kind: all namespaces unless one is named, all objects unless selectors narrow them.
 
-    Selectors are in the text form that the API takes: ``app=web,tier!=db`` and ``spec.nodeName=worker``.
+    Selectors are in the text form of the API: ``app=web,tier!=db`` and ``spec.nodeName=worker``.
     """
 
     namespace: str = ""
@@ -43,21 +43,37 @@ class Selection(msgspec.Struct, frozen=True):
 EVERYTHING = Selection()
 
 
-class Listing(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
-    """Objects as they were at one ``resource_version``, from which a watch goes on without a gap.
+class Source(Protocol):
+    """JSON that an object was decoded from."""
 
-    ``continue_token`` is set where a limit cut the list; pass it on to get the next page. ``remaining`` is how many
-    objects are left, where the server counts them.
+    @property
+    def data(self) -> bytes:
+        """The whole object with its apiVersion and kind; over HTTP it is copied from the answer on each access."""
+
+
+class StoredObject(NamedTuple, Generic[ObjectT]):
+    """An object that a write has stored, and the JSON that it was decoded from."""
+
+    object: ObjectT
+    source: Source
+
+
+class Listing(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
+    """Objects at one ``resource_version``, from which a watch continues without a gap.
+
+    ``continue_token`` is set if a limit cut the list; pass it on to get the next page. ``remaining`` is the number of
+    objects left, if the server counts them. ``sources`` has the JSON of each item, in the order of items.
     """
 
     items: tuple[ObjectT, ...]
     resource_version: str
     continue_token: str = ""
     remaining: int | None = None
+    sources: Iterable[Source] = ()
 
 
 class Change(enum.StrEnum):
-    """What an event says; a bookmark only tells how far the watch has come."""
+    """Type of an event. A bookmark only tells how far the watch has come."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -66,21 +82,23 @@ class Change(enum.StrEnum):
 
 
 class Event(NamedTuple, Generic[ObjectT]):
-    """One event of a watch. A deleted object is as it was last; of a bookmark only the resource version counts."""
+    """One event of a watch. A deleted object is in its last state; of a bookmark only the resource version counts."""
 
     change: Change
     object: ObjectT
+    source: Source | None = None
 
     @property
     def resource_version(self) -> str:
+        """Resource version of the event's object."""
         return self.object.metadata.resource_version
 
 
 class Watch(Protocol[ObjectT]):
-    """The events of a selection in order, without gaps or repeats."""
+    """Events of a selection in order, without gaps or repeats."""
 
     async def batch(self) -> Sequence[Event[ObjectT]]:
-        """The next events, at least one; empty once the server has ended the watch, as it does after a while.
+        """Return the next events, at least one; empty once the server has ended the watch, as it does after a while.
 
         Raises:
             errors.HistoryGoneError: the watch is too old or too slow; list again.
@@ -88,10 +106,10 @@ class Watch(Protocol[ObjectT]):
 
 
 class Client(Protocol):
-    """What an API server does for components."""
+    """An API server, as components use it."""
 
     async def get(self, kind: target.Of[ObjectT], name: str, *, namespace: str = "") -> ObjectT:
-        """One object."""
+        """Return one object."""
 
     async def list(
         self,
@@ -101,7 +119,7 @@ class Client(Protocol):
         limit: int = 0,
         continue_token: str = "",
     ) -> Listing[ObjectT]:
-        """The newest state of a selection, in order of namespace and name, at most ``limit`` objects of it."""
+        """Return the newest state of a selection, in order of namespace and name, at most ``limit`` objects of it."""
 
     def watch(
         self,
@@ -111,16 +129,16 @@ class Client(Protocol):
         resource_version: str,
         timeout_seconds: int | None = None,
     ) -> AbstractAsyncContextManager[Watch[ObjectT]]:
-        """The events after the resource version of a list or an event, for at most so many seconds.
+        """Watch for events after the resource version of a list or an event, for at most so many seconds.
 
-        Over HTTP there are bookmarks among them; in process nothing can be missed, and there are none.
+        Over HTTP the events include bookmarks. In process there are none, because no event can be missed.
         """
 
-    async def create(self, made: ObjectT) -> ObjectT:
-        """A new object in the namespace that its metadata names; only what a view has can be created through it."""
+    async def create(self, new: ObjectT) -> ObjectT:
+        """Create an object in the namespace that its metadata names. Only the fields of the view can be set."""
 
-    async def update(self, changed: ObjectT, *, subresource: str = "") -> ObjectT:
-        """Replaces an object of a complete kind, if it still has the resource version of ``changed``."""
+    async def update(self, updated: ObjectT, *, subresource: str = "") -> ObjectT:
+        """Replace an object of a complete kind, if it still has the resource version of ``updated``."""
 
     async def patch(
         self,
@@ -131,7 +149,7 @@ class Client(Protocol):
         namespace: str = "",
         subresource: str = "",
     ) -> ObjectT:
-        """The object after a patch of it, or of a subresource such as ``status``."""
+        """Patch an object, or a subresource such as ``status``. Return the object afterwards."""
 
     async def delete(
         self,
@@ -143,42 +161,64 @@ class Client(Protocol):
         grace_period_seconds: int | None = None,
         propagation: Propagation | None = None,
     ) -> None:
-        """Asks for an object to go; with finalizers or a grace period it is still there afterwards."""
+        """Delete an object. With finalizers or a grace period it still exists afterwards."""
 
     async def delete_collection(
         self, kind: target.Of[Any], selection: Selection, *, propagation: Propagation | None = None
     ) -> None:
-        """The same for all objects of a selection."""
+        """Delete all objects of a selection."""
 
-    async def bind(self, bound: pod.Pod, *, node: str) -> None:
-        """Assigns a pod, this very one by its uid, to a node."""
+    async def bind(self, subject: pod.Pod, *, node: str) -> None:
+        """Assign a pod, identified by its uid, to a node."""
 
-    async def evict(self, evicted: pod.Pod, *, grace_period_seconds: int | None = None) -> None:
-        """Asks for a pod, this very one by its uid, to go, if disruption budgets allow it.
+    async def evict(self, subject: pod.Pod, *, grace_period_seconds: int | None = None) -> None:
+        """Evict a pod, identified by its uid, if disruption budgets allow it.
 
         Raises:
-            errors.ThrottledError: a budget does not allow it now; it is not tried again here.
+            errors.ThrottledError: a budget does not allow it now; the eviction is not retried here.
         """
 
     async def request_token(self, namespace: str, account: str, *, spec: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The status of a TokenRequest for a service account: ``token`` and ``expirationTimestamp``."""
+        """Return the status of a TokenRequest for a service account: ``token`` and ``expirationTimestamp``."""
 
     async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> Document:
-        """One object with all its fields, in the newest version that both sides know; the caller may change it."""
+        """Return one object with all its fields, in the newest version that both sides know. The caller owns it."""
 
     async def create_document(self, kind: target.Of[Any], document: Mapping[str, Any]) -> Document:
-        """A new object with all its fields, in the namespace that its metadata names."""
+        """Create an object with all its fields, in the namespace that its metadata names."""
 
     async def update_document(
         self, kind: target.Of[Any], document: Mapping[str, Any], *, subresource: str = ""
     ) -> Document:
-        """Replaces a whole object that was read by ``get_document``."""
+        """Replace a whole object that was read by ``get_document`` or comes from a cache entry."""
+
+    async def patch_document(
+        self,
+        kind: target.Of[Any],
+        name: str,
+        *,
+        patch: patches.Patch,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> Document:
+        """Like ``patch``, but return all fields of the object."""
+
+    async def patch_stored(
+        self,
+        kind: target.Of[ObjectT],
+        name: str,
+        *,
+        patch: patches.Patch,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> StoredObject[ObjectT]:
+        """Like ``patch``, but return the JSON of the object too, for an informer that keeps documents."""
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
-        """All resources that can be listed, watched and deleted, each in its preferred version, as metadata."""
+        """Return all resources that can be listed, watched and deleted, each in its preferred version, as metadata."""
 
     async def openapi(self, group: str, version: str) -> Document | None:
-        """The OpenAPI document, version 3, of a group version; None where it is not served."""
+        """Return the OpenAPI v3 document of a group version, or None if it is not served."""
 
     async def close(self) -> None:
-        """Lets go of connections; calls under way fail with ``errors.UnreachableError``."""
+        """Close connections. Calls under way fail with ``errors.UnreachableError``."""

@@ -1,10 +1,10 @@
-"""From Status documents to the errors that callers catch.
+"""Conversion of Status documents to the errors that callers catch.
 
-Both clients use it, so the same refusal is the same error on either. The reason decides; where there is none, or one
-that callers do not tell apart, the code does.
+Both clients use it, so a refusal is the same error on either. The reason decides. If it is missing or callers do not
+distinguish it, the code decides.
 
-A patch names the object that it means by its uid. Servers say of one that means another object that the
-field cannot be changed; to callers it is what it is for every other write, a conflict.
+A patch names the object that it means by its uid. If another object has the name, servers answer that the field cannot
+be changed; for callers this is a conflict, as for every other write.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _BY_CODE: Final[Mapping[int, type[errors.RefusedError]]] = {
 
 
 def error(document: Mapping[str, Any]) -> errors.RefusedError:
-    """The error that a Status of failure stands for."""
+    """Return the error for a Status of failure."""
     code = int(document.get("code") or 0)
     fallback = errors.ServerFaultError if code >= 500 else errors.RefusedError
     kind = _BY_REASON.get(str(document.get("reason") or "")) or _BY_CODE.get(code, fallback)
@@ -47,7 +47,7 @@ def error(document: Mapping[str, Any]) -> errors.RefusedError:
 
 
 def _means_another(document: Mapping[str, Any]) -> bool:
-    """Whether a patch was refused because the object has another uid than the one it names."""
+    """Return True if a patch was refused because the object has another uid than the patch names."""
     causes = (document.get("details") or {}).get("causes") or ()
     return any(
         cause.get("field") == "metadata.uid" and cause.get("message", "").endswith("field is immutable")
@@ -55,8 +55,8 @@ def _means_another(document: Mapping[str, Any]) -> bool:
     )
 
 
-def without_status(code: int, text: str) -> errors.RefusedError:
-    """The error for an answer of failure that is not a Status, as proxies and health checks give."""
-    shown = " ".join(text.split())[:200]
-    message = f"the server answered with code {code}" + (f": {shown}" if shown else "")
+def plain_error(code: int, text: str) -> errors.RefusedError:
+    """Return the error for a failed answer that is not a Status, as proxies and health checks give."""
+    excerpt = " ".join(text.split())[:200]
+    message = f"the server answered with code {code}" + (f": {excerpt}" if excerpt else "")
     return error({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": code})

@@ -1,9 +1,9 @@
-"""Targets: which resource a request is about, where it is served and what its objects decode to.
+"""Targets: the resource that a request is about, its path and the type of its objects.
 
-Both clients turn the kind a caller names into a target. Kinds of :mod:`drachma.api.scheme` have one with their full
-type; :func:`metadata_of` makes one for any other resource, whose objects are read as their metadata only, and
-:func:`view_of` has more of them read. Refused: a namespace for what has none, a missing one for what needs it, and
-names that cannot stand in a path.
+Both clients turn the kind that a caller names into a target. Kinds of :mod:`drachma.api.scheme` have one with their
+full type. :func:`metadata_of` makes one for any other resource, whose objects are read as metadata only, and
+:func:`view_of` one with another view of its objects. Refused: a namespace for a cluster-scoped kind, a missing
+namespace for a namespaced kind, and names that cannot be part of a path.
 """
 
 import functools
@@ -18,7 +18,7 @@ ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
 class Target(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
-    """One resource. ``versions`` has the most wanted first; ``model`` is the form of its objects in memory."""
+    """One resource. ``versions`` has the preferred version first; ``model`` is the type of its objects in memory."""
 
     group: str
     versions: tuple[str, ...]
@@ -31,22 +31,23 @@ class Target(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
 
     @property
     def qualified(self) -> str:
-        """How messages name it: ``resourceclaims.resource.k8s.io``, or ``pods`` in the core group."""
+        """Name in messages: ``resourceclaims.resource.k8s.io``, or ``pods`` in the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def api_version(self, version: str) -> str:
+        """Return the apiVersion of a version: ``group/version``, or the version alone in the core group."""
         return f"{self.group}/{version}" if self.group else version
 
     def shape(self, version: str) -> type[meta.Object]:
-        """The Python type of the wire form in a version."""
+        """Return the Python type of the wire form in a version."""
         return scheme.of(self.model).shape(self.api_version(version)) if scheme.has(self.model) else self.model
 
     def is_reshaped(self, version: str) -> bool:
-        """Whether the wire form in a version differs from the form in memory."""
+        """Return True if the wire form in a version differs from the form in memory."""
         return self.shape(version) is not self.model
 
     def path(self, version: str, namespace: str = "", *, name: str = "", subresource: str = "") -> str:
-        """The path of an object, of one of its subresources, or without a name of the collection."""
+        """Return the path of an object, of one of its subresources, or without a name of the collection."""
         parts = ["apis", self.group, version] if self.group else ["api", version]
         if namespace:
             parts += ["namespaces", namespace]
@@ -54,7 +55,7 @@ class Target(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
         return "/" + "/".join(part for part in parts if part)
 
     def check_place(self, name: str, namespace: str) -> None:
-        """Refuses a name and namespace that cannot be those of one object of this kind."""
+        """Refuse a name and namespace that cannot be those of one object of this kind."""
         self.check_scope(namespace)
         for field, text in (("name", name), ("namespace", namespace)):
             if text in (".", "..") or "/" in text or "%" in text:
@@ -65,32 +66,34 @@ class Target(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
             raise errors.InvalidValueError(f"{self.qualified} {name!r}: is namespaced, and no namespace is given")
 
     def check_scope(self, namespace: str) -> None:
-        """Refuses a namespace for a kind that has none."""
+        """Refuse a namespace for a cluster-scoped kind."""
         if namespace and not self.namespaced:
             raise errors.InvalidValueError(f"{self.qualified}: is not namespaced, and namespace {namespace!r} is given")
 
 
 Of: TypeAlias = type[ObjectT] | Target[ObjectT]
-"""How callers name a kind: by its Python type, or by a target."""
+"""Name of a kind for callers: its Python type, or a target."""
 
 
 def of(kind: Of[ObjectT]) -> Target[ObjectT]:
-    """The target of a kind. A type that is no kind of the scheme is a programmer's mistake: KeyError."""
-    return kind if kind.__class__ is Target else _of_model(kind)
+    """Return the target of a kind. Raises KeyError for a type that is no kind of the scheme, which is a programmer's
+    mistake.
+    """
+    return kind if kind.__class__ is Target else _model_target(kind)
 
 
 def metadata_of(group: str, version: str, *, plural: str, kind: str, namespaced: bool) -> Target[meta.Object]:
-    """The target of any resource, known to the scheme or not, whose objects are read as metadata only."""
+    """Return the target of any resource, in the scheme or not, whose objects are read as metadata only."""
     return Target(group=group, versions=(version,), plural=plural, kind=kind, namespaced=namespaced, model=meta.Object)
 
 
 def view_of(resource: Target[Any], model: type[ObjectT]) -> Target[ObjectT]:
-    """The target of a resource whose objects are read as a view of them that is no kind of the scheme."""
+    """Return the target of a resource whose objects are read as a view that is no kind of the scheme."""
     return msgspec.structs.replace(resource, model=model)
 
 
 @functools.cache
-def _of_model(model: Any) -> Any:
+def _model_target(model: Any) -> Any:
     kind = scheme.of(model)
     return Target(
         group=kind.group,

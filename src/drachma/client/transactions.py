@@ -1,32 +1,32 @@
 """Transactions: several changes that an API server makes together or not at all.
 
-Only drachma's own server in the same process does that, see :mod:`drachma.client.local`. A component asks for it once,
-when it is wired, by :func:`offered`. Where it is not offered, as over HTTP, the component writes one change after the
-other as upstream's components do, and whoever comes between them sees the states in between.
+Only drachma's own server in the same process offers them, see :mod:`drachma.client.local`. A component asks for them
+once, when it is built, by :func:`offered`. If they are not offered, as over HTTP, the component writes one change after
+the other as upstream's components do, and other clients see the states in between.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from drachma.api import meta, pod, resourceclaim
+from drachma.api import meta, pod, struct
 from drachma.client import patches, protocol, target
 
 
 class Create(NamedTuple):
-    """A new object, as by ``Client.create``."""
+    """Creation of an object, as by ``Client.create``."""
 
     made: meta.Object
 
 
 class Update(NamedTuple):
-    """An object of a complete kind in place of the one that is there, as by ``Client.update``."""
+    """Replacement of an object of a complete kind, as by ``Client.update``."""
 
     changed: meta.Object
     subresource: str = ""
 
 
 class Patch(NamedTuple):
-    """A change of a part of an object, as by ``Client.patch``."""
+    """Patch of an object, as by ``Client.patch``."""
 
     kind: target.Of[Any]
     name: str
@@ -36,60 +36,59 @@ class Patch(NamedTuple):
 
 
 class Bind(NamedTuple):
-    """The assignment of a pod to a node, as by ``Client.bind``."""
+    """Binding of a pod to a node, as by ``Client.bind``."""
 
     bound: pod.Pod
     node: str
 
 
 class Finalizers(NamedTuple):
-    """Other finalizers for an object exactly as it is known, as by a merge patch of them with that precondition."""
+    """Replacement of the finalizers of an unchanged object, as by a merge patch with its uid and resource version."""
 
     known: meta.Object
     finalizers: tuple[str, ...]
 
 
-class ClaimState(NamedTuple):
-    """Other finalizers and another status for a claim exactly as it is known, as one change.
+class StatusChange(NamedTuple):
+    """Another status for an object, and other finalizers in the same change.
 
-    It comes to the same as ``Finalizers`` and ``Update`` of the status one after the other.
+    Without ``fields``, the whole status of a complete kind is replaced, and the object must still be exactly
+    ``base``. The result is that of ``Finalizers`` and an ``Update`` of the status one after the other.
+
+    With ``fields``, named as in JSON, only these fields of the status are merged into the stored status, and the object
+    must still have the uid of ``base``. The result is that of a strategic merge patch. The finalizers must be None.
     """
 
-    known: resourceclaim.ResourceClaim
-    status: resourceclaim.ResourceClaimStatus
-    finalizers: tuple[str, ...]
-
-
-class ClaimNames(NamedTuple):
-    """The names of the claims that were made for a pod, in its status, as by a strategic merge patch of this pod."""
-
-    known: pod.Pod
-    statuses: tuple[pod.PodResourceClaimStatus, ...]
+    base: meta.Object
+    status: struct.Struct
+    finalizers: tuple[str, ...] | None = None
+    fields: tuple[str, ...] = ()
 
 
 class Delete(NamedTuple):
-    """The deletion of this very object, as by ``Client.delete`` with its uid for a precondition."""
+    """Deletion of an object, as by ``Client.delete`` with its uid as precondition."""
 
     known: meta.Object
 
 
-Change: TypeAlias = Delete | Create | Update | Patch | Bind | Finalizers | ClaimState | ClaimNames
+Change: TypeAlias = Delete | Create | Update | Patch | Bind | Finalizers | StatusChange
 
 
 @runtime_checkable
 class Transactions(Protocol):
-    """What a client offers beside ``protocol.Client`` where its server can do it."""
+    """Additional methods of a client whose server makes several changes at once."""
 
     async def commit(self, changes: Sequence[Change]) -> Sequence[Any]:
-        """The objects as they are then, in the order of the changes; None for bindings and deletions.
+        """Make changes together. Return the objects afterwards, in the order of the changes; None for bindings and
+        deletions.
 
-        Each change is made as if those before it had happened, and those to the same object become one version of it.
+        Each change is made as if those before it had happened, and changes to the same object become one version of it.
 
         Raises:
-            errors.CommitRefusedError: the server said no to one of them, and nothing has been written.
+            errors.CommitRefusedError: the server refuses one of them, and nothing has been written.
         """
 
 
 def offered(client: protocol.Client) -> Transactions | None:
-    """The client, if it can make several changes at once."""
+    """Return the client if it can make several changes at once, else None."""
     return client if isinstance(client, Transactions) else None

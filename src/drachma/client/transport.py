@@ -1,8 +1,8 @@
-"""Requests over HTTP: connections, credentials, retries, and answers of failure as errors.
+"""Requests over HTTP: connections, credentials, retries, and failed answers as errors.
 
-:mod:`drachma.client.http` says what to send; here it is sent. A request is repeated when that cannot do harm: when the
-server asks for it (429, or 5xx with Retry-After), when no connection came about, and for idempotent requests also after
-other 5xx and broken connections.
+:mod:`drachma.client.http` decides what to send; this module sends it. A request is repeated only if that is safe: when
+the server asks for it (429, or 5xx with Retry-After), when no connection was established, and for idempotent requests
+also after other 5xx and broken connections.
 """
 
 import contextlib
@@ -16,21 +16,21 @@ import yarl
 
 import drachma
 from drachma import errors
-from drachma.client import access, backoff, credentials, refusal, tls
+from drachma.client import access, backoff, credentials, refusal
 
 _FAILURES: Final = (aiohttp.ClientError, TimeoutError, OSError)
 _SHOWN: Final = 4096
 
 
 class Clock(credentials.Clock, Protocol):
-    """What requests need to know about time; whoever makes a client passes one in."""
+    """Time as requests need it."""
 
     async def sleep(self, seconds: float) -> None:
-        """Returns after so many seconds."""
+        """Return after so many seconds."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What to send. ``waits_when_throttled`` is off where 429 means no, as for evictions."""
+    """A request to send. ``waits_when_throttled`` is off if 429 is a final answer, as for evictions."""
 
     method: str
     path: str
@@ -43,7 +43,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Connections:
-    """The connections that show one certificate. Retired ones are closed by the last request that uses them."""
+    """Connections with one client certificate. The last request that uses retired connections closes them."""
 
     def __init__(self, session: aiohttp.ClientSession, key_pair: access.KeyPair | None) -> None:
         self.session: Final = session
@@ -52,7 +52,7 @@ class _Connections:
         self._users = 0
 
     @contextlib.asynccontextmanager
-    async def in_use(self) -> AsyncIterator[aiohttp.ClientSession]:
+    async def session_in_use(self) -> AsyncIterator[aiohttp.ClientSession]:
         self._users += 1
         try:
             yield self.session
@@ -63,28 +63,28 @@ class _Connections:
 
 
 class Transport:
-    """The connections to one server. Belongs to one event loop; close it when done."""
+    """Connections to one server. Belongs to one event loop; close it when done."""
 
     def __init__(
         self,
-        reached: access.Access,
+        settings: access.Access,
         *,
-        time: Clock,
+        clock: Clock,
         retries: backoff.Retries,
-        chance: random.Random,
+        rng: random.Random,
         timeout_seconds: float,
     ) -> None:
-        self._access: Final = reached
-        self._clock: Final = time
+        self._access: Final = settings
+        self._clock: Final = clock
         self._retries: Final = retries
-        self._chance: Final = chance
+        self._rng: Final = rng
         self._timeout: Final = aiohttp.ClientTimeout(total=timeout_seconds)
-        self._credentials: Final = credentials.Credentials(reached, time=time)
+        self._credentials: Final = credentials.Credentials(settings, clock=clock)
         self._connections: list[_Connections] = []
         self._is_closed = False
 
     def show(self, key_pair: access.KeyPair) -> None:
-        """Shows another certificate from the next request on; those under way keep theirs."""
+        """Use another client certificate from the next request on. Requests under way keep theirs."""
         self._credentials.show(key_pair)
 
     async def close(self) -> None:
@@ -93,14 +93,14 @@ class Transport:
             await connections.session.close()
 
     async def send(self, request: Request) -> bytes:
-        """The body of an answer of success; retried as the module says."""
-        pauses = backoff.Pauses(self._retries.backoff, self._chance)
+        """Return the body of a successful answer. Retries as the module describes."""
+        pauses = backoff.Pauses(self._retries.backoff, self._rng)
         for attempt in range(1, self._retries.attempts + 1):
             try:
                 async with self._open(request, timeout=self._timeout) as response:
                     return await response.read()
-            except errors.RefusedError as refused:
-                wait = self._wait_after(refused, request, pauses=pauses)
+            except errors.RefusedError as refusal_error:
+                wait = self._wait_after(refusal_error, request, pauses=pauses)
                 if wait is None or attempt == self._retries.attempts:
                     raise
             except _FAILURES as failure:
@@ -112,7 +112,9 @@ class Transport:
 
     @contextlib.asynccontextmanager
     async def stream(self, request: Request, *, idle_seconds: float) -> AsyncIterator[aiohttp.StreamReader]:
-        """The body of an answer of success as it comes in, unless nothing comes for so long. Never retried."""
+        """Yield the body of a successful answer as it comes in, until nothing comes for ``idle_seconds``. Never
+        retried.
+        """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=idle_seconds)
         async with contextlib.AsyncExitStack() as stack:
             try:
@@ -123,17 +125,17 @@ class Transport:
 
     @contextlib.asynccontextmanager
     async def _open(self, request: Request, *, timeout: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One attempt; a second with new credentials where the server does not take the first ones."""
+        """Make one attempt, and a second one with new credentials if the server rejects the first ones."""
         for is_last in (False, True):
             identity = await self._credentials.identity()
             async with self._attempt(request, identity, timeout=timeout) as response:
                 if response.status < 300:
                     yield response
                     return
-                refused = await _refusal(response)
-            is_renewable = isinstance(refused, errors.UnauthorizedError) and self._credentials.reject(identity)
+                refusal_error = await _refusal(response)
+            is_renewable = isinstance(refusal_error, errors.UnauthorizedError) and self._credentials.reject(identity)
             if is_last or not is_renewable:
-                raise refused
+                raise refusal_error
 
     @contextlib.asynccontextmanager
     async def _attempt(
@@ -144,7 +146,7 @@ class Transport:
             headers.append(("Content-Type", request.content_type))
         url = yarl.URL(self._access.server + request.path)
         async with (
-            self._connected(identity.key_pair).in_use() as session,
+            self._connected(identity.key_pair).session_in_use() as session,
             session.request(
                 request.method,
                 url.with_query(request.query) if request.query else url,
@@ -164,9 +166,9 @@ class Transport:
         if self._connections and self._connections[-1].key_pair == key_pair:
             return self._connections[-1]
         is_secure = self._access.server.startswith("https:")
-        made = aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=0, ssl=tls.context(self._access, key_pair) if is_secure else False, keepalive_timeout=60
+                limit=0, ssl=access.tls_context(self._access, key_pair) if is_secure else False, keepalive_timeout=60
             ),
             headers={"User-Agent": f"drachma/{drachma.__version__}"},
             skip_auto_headers=("Content-Type",),
@@ -176,25 +178,25 @@ class Transport:
         self._connections = [each for each in self._connections if not each.session.closed]
         for each in self._connections:
             each.is_retired = True
-        self._connections.append(_Connections(made, key_pair))
+        self._connections.append(_Connections(session, key_pair))
         return self._connections[-1]
 
-    def _wait_after(self, refused: errors.RefusedError, request: Request, *, pauses: backoff.Pauses) -> float | None:
-        """How long to wait before a refused request is repeated; None where it is not."""
-        is_throttled = isinstance(refused, errors.ThrottledError)
-        if not is_throttled and not isinstance(refused, errors.ServerFaultError):
+    def _wait_after(self, error: errors.RefusedError, request: Request, *, pauses: backoff.Pauses) -> float | None:
+        """Return the seconds to wait before a refused request is repeated, or None if it is not repeated."""
+        is_throttled = isinstance(error, errors.ThrottledError)
+        if not is_throttled and not isinstance(error, errors.ServerFaultError):
             return None
         if is_throttled and not request.waits_when_throttled:
             return None
-        asked = refused.retry_after
-        if asked is None and not is_throttled and not request.is_idempotent:
+        requested_seconds = error.retry_after
+        if requested_seconds is None and not is_throttled and not request.is_idempotent:
             return None
-        if asked is not None and asked > self._retries.longest_wait:
+        if requested_seconds is not None and requested_seconds > self._retries.longest_wait:
             return None
-        return max(pauses.next(), asked or 0.0)
+        return max(pauses.next(), requested_seconds or 0.0)
 
     def _is_repeated(self, request: Request, failure: BaseException) -> bool:
-        """Whether a request that got no answer is sent again."""
+        """Return True if a request without an answer is sent again."""
         if self._is_closed or isinstance(failure, aiohttp.ClientSSLError):
             # Certificates that do not fit will not fit the next time either.
             return False
@@ -208,14 +210,14 @@ class Transport:
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> errors.RefusedError:
-    """The error that an answer of failure stands for, with its Retry-After among the details."""
+    """Return the error for a failed answer, with its Retry-After among the details."""
     data = await response.read()
     try:
         document: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         document = None
     if not isinstance(document, dict) or document.get("kind") != "Status":
-        document = dict(refusal.without_status(response.status, data[:_SHOWN].decode(errors="replace")).document)
+        document = dict(refusal.plain_error(response.status, data[:_SHOWN].decode(errors="replace")).document)
     header = response.headers.get("Retry-After", "")
     details = document.get("details") or {}
     if header.isascii() and header.isdigit() and not details.get("retryAfterSeconds"):

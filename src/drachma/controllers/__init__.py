@@ -1,1 +1,1 @@
-"""Controllers: loops that bring the cluster to where its objects say it should be, written against the client only."""
+"""Controllers: loops that bring the cluster to the state that its objects describe, written against the client only."""

@@ -1,4 +1,4 @@
-"""Deletes bootstrap tokens whose time is over."""
+"""Controller that deletes expired bootstrap tokens."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from drachma.runtime import Surroundings, controller, informer, workqueue
 
 
 class TokenCleaner:
-    """Deletes the secrets that hold them."""
+    """Deletes the secrets of expired tokens."""
 
     name: Final = "token_cleaner"
 
@@ -19,14 +19,14 @@ class TokenCleaner:
         self._clock: Final = surroundings.clock
         self._secrets: Final = secrets.cache
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        secrets.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
+        secrets.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=1)
 
-    def _see(self, new: secret.Secret) -> None:
+    def _enqueue(self, new: secret.Secret) -> None:
         if new.type == bootstraptoken.TYPE and new.metadata.namespace == bootstraptoken.NAMESPACE:
             self._queue.add(new.metadata.name)
 
@@ -34,16 +34,16 @@ class TokenCleaner:
         holder = self._secrets.get(name, namespace=bootstraptoken.NAMESPACE)
         if holder is None or holder.type != bootstraptoken.TYPE:
             return None
-        left = bootstraptoken.seconds_left(holder.data, self._clock.utc())
-        if left is None:
+        seconds = bootstraptoken.seconds_left(holder.data, self._clock.utc())
+        if seconds is None:
             return None
-        if left > 0:
-            return controller.After(left)
+        if seconds > 0:
+            return controller.After(seconds)
         try:
             await self._client.delete(
                 secret.Secret, name, namespace=bootstraptoken.NAMESPACE, preconditions=patches.same(holder)
             )
         except (errors.ObjectNotFoundError, errors.ObjectConflictError):
-            # Gone, or another one by now.
+            # Deleted already, perhaps replaced by another one.
             return None
         return None

@@ -1,4 +1,4 @@
-"""Aggregated roles: their rules are those of all roles whose labels they choose."""
+"""Controller of aggregated roles: their rules are those of all roles that they select by labels."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,7 +12,7 @@ WORKERS: Final = 5
 
 
 class ClusterRoleAggregation:
-    """Writes the rules of aggregated roles. Which role has a part in which is not remembered: there are few roles."""
+    """Writes the rules of aggregated roles. Every change updates all aggregated roles, because there are few."""
 
     name: Final = "clusterrole_aggregation"
 
@@ -21,20 +21,20 @@ class ClusterRoleAggregation:
         self._client: Final = surroundings.client
         self._roles: Final = roles.cache
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
-            "ClusterRoleAggregator", time=surroundings.clock, measured=surroundings.queues
+            "ClusterRoleAggregator", clock=surroundings.clock, metrics=surroundings.queues
         )
-        roles.add_handler(informer.Handler(added=self._see, updated=self._see_changed, deleted=self._see))
+        roles.add_handler(informer.Handler(added=self._enqueue, updated=self._handle_update, deleted=self._enqueue))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
-    def _see(self, _role: ClusterRole) -> None:
+    def _enqueue(self, _role: ClusterRole) -> None:
         for each in self._roles:
             if each.aggregation_rule is not None:
                 self._queue.add(each.metadata.name)
 
-    def _see_changed(self, _old: ClusterRole, new: ClusterRole) -> None:
-        self._see(new)
+    def _handle_update(self, _old: ClusterRole, new: ClusterRole) -> None:
+        self._enqueue(new)
 
     async def _reconcile(self, name: str) -> None:
         role = self._roles.get(name)
@@ -46,7 +46,7 @@ class ClusterRoleAggregation:
             await self._client.patch(ClusterRole, name, patch=patches.apply(content, force=True))
 
     def _rules(self, role: ClusterRole, aggregation: AggregationRule) -> Iterator[PolicyRule]:
-        """The rules of all roles that are chosen, selector by selector and in the order of their names."""
+        """Yield the rules of all selected roles, selector by selector and in the order of their names."""
         parts = sorted((each for each in self._roles if each is not role), key=lambda each: each.metadata.name)
         for selector in map(labelselectors.of, aggregation.cluster_role_selectors):
             for part in parts:

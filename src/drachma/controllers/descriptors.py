@@ -1,6 +1,6 @@
-"""All controllers by upstream's names, what each needs, and the choice of some of them as ``--controllers`` writes it.
+"""All controllers by upstream's names, their requirements, and selection of some by ``--controllers``.
 
-Who composes a process reads it: ``drachma controllers`` and the embedded control plane.
+Used by code that composes a process: ``drachma controllers`` and the embedded control plane.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,6 @@ from drachma.controllers import (
     devicetaints,
     disruption,
     endpoints,
-    endpointslice,
     garbagecollector,
     job,
     namespace,
@@ -49,10 +48,10 @@ _CERTIFICATES: Final = "certificate-controller"
 
 
 class Descriptor(NamedTuple):
-    """One controller: its name, how it is made, and the feature without which it has nothing to do.
+    """One controller: its name, its factory, and the feature gate that it needs.
 
-    ``account`` is the service account that it acts as, under upstream's name, where that is not its own.
-    ``is_possible`` says whether a process has what it needs.
+    ``account`` is the service account that it acts as, under upstream's name, if it differs from its own name.
+    ``is_possible`` returns True if a process has what the controller needs.
     """
 
     name: str
@@ -63,13 +62,13 @@ class Descriptor(NamedTuple):
 
     @property
     def user(self) -> str:
-        """The user that it acts as."""
+        """User that the controller acts as."""
         name = self.account or self.name
         return name if name.startswith(_SYSTEM) else f"{_ACCOUNTS}{name}"
 
 
 def _namespace_controller(surroundings: Surroundings) -> namespace.NamespaceController:
-    """Who is in the process of the one API server need not wait until it has settled."""
+    """Make the controller. In the process of the only API server it need not wait for other servers to settle."""
     is_alone = transactions.offered(surroundings.client) is not None
     if is_alone:
         return namespace.NamespaceController(surroundings, settling_seconds=0)
@@ -91,8 +90,8 @@ ALL: Final = (
     Descriptor("deployment-controller", deployment.DeploymentController),
     Descriptor("device-taint-eviction-controller", devicetaints.DeviceTaintEviction, gate=features.Gate.DEVICE_TAINTS),
     Descriptor("disruption-controller", disruption.DisruptionController),
-    Descriptor("endpoints-controller", endpoints.EndpointsController, account="endpoint-controller"),
-    Descriptor("endpointslice-controller", endpointslice.EndpointSliceController),
+    Descriptor("endpoints-controller", endpoints.endpoints_controller, account="endpoint-controller"),
+    Descriptor("endpointslice-controller", endpoints.endpoint_slice_controller),
     Descriptor("garbage-collector-controller", garbagecollector.GarbageCollector, account="generic-garbage-collector"),
     Descriptor("job-controller", job.JobController),
     Descriptor("namespace-controller", _namespace_controller),
@@ -153,9 +152,9 @@ ALL: Final = (
 
 
 def chosen(text: str = "*", *, gates: features.Gates = features.ALL) -> tuple[Descriptor, ...]:
-    """The controllers that a list names: ``*`` for all, ``name`` for one, ``-name`` for not this one.
+    """Return the controllers of a list: ``*`` for all, ``name`` for one, ``-name`` to exclude one.
 
-    Those whose feature is switched off are left out. InvalidValueError for names that are not known.
+    Controllers whose feature is off are left out. Raises InvalidValueError for unknown names.
     """
     entries = {entry.strip() for entry in text.split(",") if entry.strip()}
     names = [descriptor.name for descriptor in ALL]

@@ -1,6 +1,6 @@
-"""How long kubelets may rely on what they know of secrets and config maps: longer, the larger the cluster.
+"""Time for which kubelets may cache secrets and config maps; the larger the cluster, the longer.
 
-An annotation of each node says it. The bounds overlap, so that a cluster that grows and shrinks around one does not
+An annotation of each node has it. The bounds overlap, so that a cluster whose size varies around a bound does not
 rewrite all nodes each time.
 """
 
@@ -16,7 +16,7 @@ ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
 
 
 class Bounds(NamedTuple):
-    """Up to which size, and down to which, a time in seconds stands."""
+    """Sizes of a cluster for which a time in seconds is used."""
 
     least: int
     most: float
@@ -33,7 +33,7 @@ BOUNDS: Final = (
 
 
 def step(current: int, size: int) -> int:
-    """The position of the bounds that stand for a size, where the current ones still do if they can."""
+    """Return the index of the bounds for a size. The current ones are kept while the size is within them."""
     while size > BOUNDS[current].most:
         current += 1
     while size < BOUNDS[current].least:
@@ -42,7 +42,7 @@ def step(current: int, size: int) -> int:
 
 
 class NodeTimeToLive:
-    """Annotates nodes."""
+    """Annotates nodes with the time."""
 
     name: Final = "ttlcontroller"
 
@@ -52,29 +52,31 @@ class NodeTimeToLive:
         self._nodes: Final = nodes.cache
         self._current = 0
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
         nodes.add_handler(
-            informer.Handler(added=self._see_size, updated=lambda _, new: self._see(new), deleted=self._see_size)
+            informer.Handler(
+                added=self._handle_size, updated=lambda _, new: self._enqueue(new), deleted=self._handle_size
+            )
         )
 
     async def run(self) -> None:
         await controller.work(self._queue, self._annotate, workers=WORKERS)
 
-    def _see(self, of: node.Node) -> None:
-        self._queue.add(of.metadata.name)
+    def _enqueue(self, node: node.Node) -> None:
+        self._queue.add(node.metadata.name)
 
-    def _see_size(self, of: node.Node) -> None:
+    def _handle_size(self, node: node.Node) -> None:
         before, self._current = self._current, step(self._current, len(self._nodes))
-        for each in self._nodes if before != self._current else (of,):
-            self._see(each)
+        for each in self._nodes if before != self._current else (node,):
+            self._enqueue(each)
 
     async def _annotate(self, name: str) -> None:
-        known = self._nodes.get(name)
+        cached = self._nodes.get(name)
         seconds = str(BOUNDS[self._current].seconds)
-        if known is None or known.metadata.annotations.get(ANNOTATION) == seconds:
+        if cached is None or cached.metadata.annotations.get(ANNOTATION) == seconds:
             return
-        patch = patches.strategic({"metadata": {"annotations": {ANNOTATION: seconds}}}, patches.same(known))
+        patch = patches.strategic({"metadata": {"annotations": {ANNOTATION: seconds}}}, patches.same(cached))
         try:
             await self._client.patch(node.Node, name, patch=patch)
         except errors.ObjectNotFoundError:

@@ -1,8 +1,7 @@
-"""Evictions because of taints: how a pod is deleted, what people are told about it, and what is counted.
+"""Evictions because of taints: deletion of a pod, its condition and event, and metrics.
 
-The two controllers that evict (from tainted nodes, from tainted devices) decide when a pod has to go; the rest is here.
-Before a pod is deleted, the server is asked whether it is still the same one, and its status gets a condition that
-says why.
+The two controllers that evict, from tainted nodes and from tainted devices, decide when. Before a pod is deleted, the
+server is asked whether it is still the same pod, and its status gets a condition with the reason.
 """
 
 import enum
@@ -14,14 +13,14 @@ import prometheus_client
 from drachma import errors
 from drachma.api import event, pod
 from drachma.claims import podstate
-from drachma.controllers import podwrites
+from drachma.controllers import objectwrites
 from drachma.runtime import Surroundings, events
 
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
 
 
 class PodID(NamedTuple):
-    """This very pod, and not a later one of its name."""
+    """A pod with its uid, which a later pod of the same name does not have."""
 
     namespace: str
     name: str
@@ -29,7 +28,7 @@ class PodID(NamedTuple):
 
 
 class Wording(msgspec.Struct, frozen=True, kw_only=True):
-    """What a controller says: in metrics which taints, in events and in the pod's condition why."""
+    """Texts of a controller: the kind of taints for metrics, the reasons for events and conditions."""
 
     taints: str
     event_reason: str
@@ -37,8 +36,8 @@ class Wording(msgspec.Struct, frozen=True, kw_only=True):
     condition_message: str
 
 
-class Outcome(enum.Enum):
-    """What became of a pod that had to go."""
+class EvictionResult(enum.Enum):
+    """Result of an eviction."""
 
     DELETED = enum.auto()
     WAS_GOING = enum.auto()
@@ -61,21 +60,21 @@ class PodEvictor:
         )
         self._delays: Final = prometheus_client.Histogram(
             f"{prefix}_pod_deletion_duration_seconds",
-            f"How long after a {wording.taints} taint took effect a pod was deleted.",
+            f"Delay between the effect of a {wording.taints} taint and the deletion of a pod.",
             buckets=_BUCKETS,
             registry=surroundings.registry,
         )
 
-    async def delete(self, subject: PodID, *, message: str) -> Outcome:
-        """Deletes a pod, with a condition that says why and an event with a message; one that is going is left to."""
+    async def delete(self, subject: PodID, *, message: str) -> EvictionResult:
+        """Delete a pod, with a condition and an event that give the reason, unless it is being deleted."""
         try:
             current = await self._client.get(pod.Pod, subject.name, namespace=subject.namespace)
         except errors.ObjectNotFoundError:
-            return Outcome.WAS_GONE
+            return EvictionResult.WAS_GONE
         if current.metadata.uid != subject.uid:
-            return Outcome.WAS_GONE
+            return EvictionResult.WAS_GONE
         if current.metadata.deletion_timestamp is not None:
-            return Outcome.WAS_GOING
+            return EvictionResult.WAS_GOING
         self.tell(subject, message)
         condition = podstate.disruption_target(
             current,
@@ -84,15 +83,17 @@ class PodEvictor:
             now=self._clock.utc(),
         )
         if condition is not None:
-            await podwrites.write_status(self._client, current, {"conditions": [condition]})
-        return Outcome.DELETED if await podwrites.delete(self._client, current) else Outcome.WAS_GONE
+            await objectwrites.write_pod_status(self._client, current, {"conditions": [condition]})
+        return (
+            EvictionResult.DELETED if await objectwrites.delete_pod(self._client, current) else EvictionResult.WAS_GONE
+        )
 
     def tell(self, subject: PodID, message: str) -> None:
-        """Records an event about a pod."""
-        about = event.ObjectReference(api_version="v1", kind="Pod", **subject._asdict())
-        self._recorder.record(about, type=events.NORMAL, reason=self._wording.event_reason, message=message)
+        """Record an event about a pod."""
+        reference = event.ObjectReference(api_version="v1", kind="Pod", **subject._asdict())
+        self._recorder.record(reference, type=events.NORMAL, reason=self._wording.event_reason, message=message)
 
     def count(self, delay_seconds: float) -> None:
-        """One more pod went, so long after its time had come."""
+        """Count an eviction and its delay."""
         self._deletions.inc()
         self._delays.observe(delay_seconds)

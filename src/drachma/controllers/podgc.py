@@ -1,7 +1,8 @@
-"""The pod garbage collector: pods that nobody will end any more are ended, and too many ended ones deleted.
+"""The pod garbage collector: ends pods that no kubelet will end, and deletes finished pods beyond a threshold.
 
-Four kinds: ended pods beyond a threshold, the oldest first; pods on nodes that no longer exist, after a quarantine and
-a question to the server; pods being deleted on a node that is out of service; pods being deleted that never had a node.
+Four kinds of pods: finished ones beyond a threshold, the oldest first; pods on nodes that no longer exist, after a
+quarantine and a check with the server; pods being deleted on a node that is out of service; pods being deleted that
+never had a node.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ import prometheus_client
 from drachma import errors
 from drachma.api import node, pod
 from drachma.claims import conditions, podstate, taints
-from drachma.controllers import podwrites
+from drachma.controllers import objectwrites
 from drachma.runtime import Surroundings, controller
 
 PERIOD_SECONDS: Final = 20.0
@@ -23,7 +24,7 @@ _ALIVE: Final = ("Pending", "Running", "Unknown")
 
 
 class PodGarbageCollector:
-    """Looks at all pods every 20 seconds."""
+    """Checks all pods every 20 seconds."""
 
     name: Final = "pod_garbage_collector"
 
@@ -49,40 +50,40 @@ class PodGarbageCollector:
         )
 
     async def run(self) -> None:
-        await controller.every(PERIOD_SECONDS, self._collect, time=self._clock, name=self.name)
+        await controller.every(PERIOD_SECONDS, self._collect, clock=self._clock, name=self.name)
 
     async def _collect(self) -> None:
         pods = tuple(self._pods)
         if self._threshold > 0:
             ended = sorted((each for each in pods if each.status.phase not in _ALIVE), key=_order)
             await self._end(ended[: max(len(ended) - self._threshold, 0)], reason="terminated")
-        going = [each for each in pods if each.metadata.deletion_timestamp is not None]
-        lost = [each for each in going if self._is_out_of_service(each.spec.node_name)]
+        terminating = [each for each in pods if each.metadata.deletion_timestamp is not None]
+        lost = [each for each in terminating if self._is_out_of_service(each.spec.node_name)]
         await self._end(sorted(lost, key=_order), reason="out-of-service")
-        gone = await self._gone_nodes({each.spec.node_name for each in pods} - {""})
-        orphaned = [each for each in pods if each.spec.node_name in gone]
+        deleted_nodes = await self._gone_nodes({each.spec.node_name for each in pods} - {""})
+        orphaned = [each for each in pods if each.spec.node_name in deleted_nodes]
         await self._end(orphaned, reason="orphaned", message="PodGC: node no longer exists")
-        await self._end([each for each in going if not each.spec.node_name], reason="unscheduled")
+        await self._end([each for each in terminating if not each.spec.node_name], reason="unscheduled")
 
     def _is_out_of_service(self, name: str) -> bool:
-        known = self._nodes.get(name)
-        if known is None:
+        cached = self._nodes.get(name)
+        if cached is None:
             return False
-        is_ready = conditions.is_true(known.status.conditions, "Ready")
-        return not is_ready and any(taint.key == taints.OUT_OF_SERVICE for taint in known.spec.taints)
+        is_ready = conditions.is_true(cached.status.conditions, "Ready")
+        return not is_ready and any(taint.key == taints.OUT_OF_SERVICE for taint in cached.spec.taints)
 
     async def _gone_nodes(self, used: set[str]) -> set[str]:
-        """Those of the nodes that do not exist: not seen for a while, and unknown to the server."""
+        """Return the nodes that do not exist: missing for a while, and unknown to the server."""
         now = self._clock.monotonic()
-        missing = {name for name in used if self._nodes.get(name) is None}
-        for name in self._missing_since.keys() - missing:
+        unknown_names = {name for name in used if self._nodes.get(name) is None}
+        for name in self._missing_since.keys() - unknown_names:
             del self._missing_since[name]
-        gone = set()
-        for name in missing:
+        deleted_nodes = set()
+        for name in unknown_names:
             since = self._missing_since.setdefault(name, now)
             if now - since >= QUARANTINE_SECONDS and not await self._exists(name):
-                gone.add(name)
-        return gone
+                deleted_nodes.add(name)
+        return deleted_nodes
 
     async def _exists(self, name: str) -> bool:
         try:
@@ -97,29 +98,29 @@ class PodGarbageCollector:
 
         await controller.side_by_side(map(act_on, pods))
 
-    async def _end_one(self, known: pod.Pod, *, reason: str, message: str) -> None:
-        labels = (known.metadata.namespace, reason)
+    async def _end_one(self, pod: pod.Pod, *, reason: str, message: str) -> None:
+        labels = (pod.metadata.namespace, reason)
         self._deletions.labels(*labels).inc()
         try:
-            if not podstate.has_ended(known):
-                await podwrites.write_status(self._client, known, self._failed(known, message))
-            await podwrites.delete(self._client, known, grace_period_seconds=0)
+            if not podstate.has_ended(pod):
+                await objectwrites.write_pod_status(self._client, pod, self._failed(pod, message))
+            await objectwrites.delete_pod(self._client, pod, grace_period_seconds=0)
         except errors.ObjectNotFoundError:
             return
         except errors.DrachmaError:
             self._failures.labels(*labels).inc()
             raise
 
-    def _failed(self, known: pod.Pod, message: str) -> dict[str, Any]:
-        """Nobody else will say that the pod has failed: there is no node to do it."""
-        status: dict[str, Any] = {"phase": "Failed", "observedGeneration": known.metadata.generation}
+    def _failed(self, pod: pod.Pod, message: str) -> dict[str, Any]:
+        """Set the phase of a pod to Failed, because no kubelet can do it."""
+        status: dict[str, Any] = {"phase": "Failed", "observedGeneration": pod.metadata.generation}
         if message:
-            why = podstate.disruption_target(known, reason="DeletionByPodGC", message=message, now=self._clock.utc())
+            why = podstate.disruption_target(pod, reason="DeletionByPodGC", message=message, now=self._clock.utc())
             status["conditions"] = [why] if why is not None else []
         return status
 
 
-def _order(of: pod.Pod) -> tuple[bool, Any, str]:
-    """Evicted pods first, then by age, then by name."""
-    is_evicted = of.status.phase == "Failed" and of.status.reason == "Evicted"
-    return not is_evicted, of.metadata.creation_timestamp, of.metadata.name
+def _order(pod: pod.Pod) -> tuple[bool, Any, str]:
+    """Return a sort key: evicted pods first, then by age, then by name."""
+    is_evicted = pod.status.phase == "Failed" and pod.status.reason == "Evicted"
+    return not is_evicted, pod.metadata.creation_timestamp, pod.metadata.name

@@ -21,7 +21,7 @@ class AllocatedDevice(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     name: str
     share_id: str | None = None
     admin_access: bool = False
-    """Whether this is access to a device that may be in use, for those who look after it."""
+    """True for access to a device that may be in use, for administrators."""
     consumed_capacity: Mapping[str, quantity.Quantity] = {}
     configs: tuple[Any, ...] = ()
     """All parameters for it in the driver's type, those of its class before those of the claim."""
@@ -38,7 +38,7 @@ class Claim(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     @property
     def uid(self) -> str:
-        """The uid of the claim: another claim of the same name has another one."""
+        """Uid of the claim, which tells it from another claim of the same name."""
         return self.reference.uid
 
     def __str__(self) -> str:

@@ -21,12 +21,12 @@ Amount = str | int
 
 
 def amount(value: Amount) -> quantity.Quantity:
-    """The quantity."""
+    """Return the quantity."""
     return quantity.Quantity.parse(str(value))
 
 
 def attribute(value: AttributeValue | list[AttributeValue]) -> resourceslice.DeviceAttribute:
-    """An attribute whose type follows from the Python value; a list of one type gives a list attribute."""
+    """Return an attribute whose type follows from the Python value; a list of one type gives a list attribute."""
     match value:
         case bool():
             return resourceslice.DeviceAttribute(bool_value=value)
@@ -62,7 +62,7 @@ class DeviceBuilder:
         self._device = built
 
     def build(self) -> resourceslice.Device:
-        """The device."""
+        """Return the device."""
         return self._device
 
     def attributes(self, **values: AttributeValue | list[AttributeValue]) -> Self:
@@ -78,7 +78,7 @@ class DeviceBuilder:
     def capacity(self, name: str, value: Amount, *, default: Amount | None = None) -> Self:
         """With one more capacity; with a default, one that requests may share."""
         policy = None if default is None else resourceslice.CapacityRequestPolicy(default=amount(default))
-        return self._with_capacity(name, value, policy)
+        return self._add_capacity(name, value, policy)
 
     def consumable(
         self,
@@ -97,12 +97,12 @@ class DeviceBuilder:
             step=None if step is None else amount(step),
         )
         policy = resourceslice.CapacityRequestPolicy(default=amount(default), valid_range=bounds)
-        return self._with_capacity(name, value, policy)
+        return self._add_capacity(name, value, policy)
 
     def choosable(self, name: str, value: Amount, *, default: Amount, values: tuple[Amount, ...]) -> Self:
         """With a capacity that claims share: each gets one of these amounts, the next larger one it asks for."""
         policy = resourceslice.CapacityRequestPolicy(default=amount(default), valid_values=tuple(map(amount, values)))
-        return self._with_capacity(name, value, policy)
+        return self._add_capacity(name, value, policy)
 
     def stands_for(self, resource: str, *, capacity: str | None = None, multiplier: Amount = 1) -> Self:
         """Is so much of a resource of the node (KEP-5517): of each unit of a capacity, or the device as a whole."""
@@ -117,8 +117,8 @@ class DeviceBuilder:
 
     def consumes(self, counter_set: str, **counters: Amount) -> Self:
         """Takes this much from a counter set when allocated."""
-        taken = {name: resourceslice.Counter(value=amount(value)) for name, value in counters.items()}
-        entry = resourceslice.DeviceCounterConsumption(counter_set=counter_set, counters=taken)
+        amounts = {name: resourceslice.Counter(value=amount(value)) for name, value in counters.items()}
+        entry = resourceslice.DeviceCounterConsumption(counter_set=counter_set, counters=amounts)
         return self._with(consumes_counters=(*self._device.consumes_counters, entry))
 
     def taint(self, key: str, *, effect: str = "NoSchedule", value: str = ABSENT_TEXT) -> Self:
@@ -142,7 +142,7 @@ class DeviceBuilder:
         """Pods wait for these conditions before they are bound."""
         return self._with(binding_conditions=conditions, binding_failure_conditions=failures)
 
-    def _with_capacity(self, name: str, value: Amount, policy: resourceslice.CapacityRequestPolicy | None) -> Self:
+    def _add_capacity(self, name: str, value: Amount, policy: resourceslice.CapacityRequestPolicy | None) -> Self:
         entry = resourceslice.DeviceCapacity(value=amount(value), request_policy=policy)
         return self._with(capacity={**self._device.capacity, name: entry})
 
@@ -151,5 +151,5 @@ class DeviceBuilder:
 
 
 def device(name: str) -> DeviceBuilder:
-    """A device without attributes."""
+    """Return a device without attributes."""
     return DeviceBuilder(resourceslice.Device(name=name))

@@ -1,4 +1,4 @@
-"""What a driver is: a class with a name and three methods. Everything else is the SDK's.
+"""Driver: a class with a name and three methods. Everything else is the SDK's.
 
 ::
 
@@ -32,40 +32,40 @@ from drachma.driver.pool import Pool
 
 
 class Host(Protocol):
-    """What a driver runs in: the SDK's side of it."""
+    """The SDK's side of a running driver."""
 
     @property
     def node(self) -> str:
-        """The node; empty in a controller."""
+        """Node name; empty in a controller."""
 
     @property
     def state_directory(self) -> pathlib.Path | None:
-        """A directory that is there, and stays; None in a controller."""
+        """Persistent directory of the driver; None in a controller."""
 
     def changed(self) -> None:
-        """The driver has something new to say."""
+        """Publish the driver's pools again."""
 
     def update_metadata(self, reference: ClaimReference, request: str, devices: Iterable[DeviceMetadata]) -> None:
-        """The driver has something new to say to containers."""
+        """Update the metadata files of containers."""
 
 
 class Driver:
-    """The base of all drivers. Methods run on one event loop; what blocks belongs into ``asyncio.to_thread``."""
+    """Base of all drivers. Methods run on one event loop; call blocking functions by ``asyncio.to_thread``."""
 
     name: ClassVar[str]
-    """Like a DNS domain, of the vendor's: ``gpu.example.com``."""
+    """DNS name in the vendor's domain: ``gpu.example.com``."""
 
     config: ClassVar[Any] = None
-    """The type of its parameters, best derived from :class:`Config`; None where it takes none."""
+    """Type of its parameters, best derived from :class:`Config`; None if it has no parameters."""
 
     concurrency: ClassVar[int] = 1
-    """How many claims it can prepare or unprepare at the same time."""
+    """Number of claims that it can prepare or unprepare at the same time."""
 
     writes_metadata: ClassVar[bool] = False
-    """Whether containers get files that tell what they were given (KEP-5304)."""
+    """True to give containers files that describe their devices (KEP-5304)."""
 
     health_seconds: ClassVar[float] = 10.0
-    """How often it is asked how its devices are."""
+    """Seconds between two calls of :meth:`health`."""
 
     def __init__(self) -> None:
         # Mangled, so that authors may call their own attributes what they like.
@@ -73,12 +73,12 @@ class Driver:
 
     @property
     def node(self) -> str:
-        """The node that it runs on; empty in a controller."""
+        """Name of the node that it runs on; empty in a controller."""
         return "" if self.__host is None else self.__host.node
 
     @property
     def state_directory(self) -> pathlib.Path:
-        """A directory of the driver's own on its node, for what has to outlive restarts, updates and reboots.
+        """Directory of the driver on its node, for data that has to survive restarts, updates and reboots.
 
         It is ``state`` in the driver's directory (``/var/lib/kubelet/plugins/NAME/state``). Two instances may use it
         at the same time while a driver is updated.
@@ -98,8 +98,8 @@ class Driver:
     def update_metadata(self, reference: ClaimReference, request: str, devices: Iterable[DeviceMetadata]) -> None:
         """Tells the containers of a prepared claim something else about its devices, in place of what they read before.
 
-        For what is known only once there are containers, such as the addresses of a network card. Devices of the
-        request that are not named keep what was told of them. Takes :attr:`writes_metadata`.
+        For metadata that is known only when containers exist, such as the addresses of a network card. Devices of the
+        request that are not named keep their metadata. Needs :attr:`writes_metadata`.
 
         Raises:
             errors.DriverError: the request is not prepared, has no such device, or the driver tells nothing of devices.
@@ -110,43 +110,43 @@ class Driver:
         self.__host.update_metadata(reference, request, devices)
 
     def attach(self, host: Host) -> None:
-        """What it runs in; called by the SDK before anything else."""
+        """Set the host. The SDK calls this before anything else."""
         self.__host = host
 
     async def start(self) -> None:
-        """Comes first: the place to open what the driver works with."""
+        """Open the resources that the driver works with. Called first."""
 
     async def stop(self) -> None:
-        """Comes last, also after a failure."""
+        """Close the driver's resources. Called last, also after a failure."""
 
     async def pools(self) -> Iterable[Pool]:
-        """The pools of its node. Called again after :meth:`changed`; what is not in it any more is withdrawn."""
+        """Return the pools of its node. Called again after :meth:`changed`; what is not in it any more is withdrawn."""
         return ()
 
     async def network_pools(self) -> Iterable[Pool]:
-        """The pools that belong to no node; asked for in a controller, of which there is one in a cluster."""
+        """Return the pools that belong to no node; asked for in a controller, of which there is one in a cluster."""
         return ()
 
     async def prepare(self, claim: Claim) -> Mapping[AllocatedDevice, Edits | Prepared]:
-        """Makes the devices of a claim ready, and says what containers need to use them.
+        """Prepare the devices of a claim, and return what containers need to use them.
 
-        Called once for a claim, and again only where what came of it is lost: after a reboot, or without the CDI file.
-        A device that is not in the answer needs nothing. What is raised is the error of that claim; it is tried again.
+        Called once for a claim, and again only if the result is lost: after a reboot, or without the CDI file.
+        A device that is not in the answer needs nothing. An exception is the error of that claim, which is tried again.
         """
         raise NotImplementedError
 
     async def unprepare(self, reference: ClaimReference) -> None:
-        """Undoes it. Called for every claim whose preparation began, also for one that failed halfway.
+        """Undo :meth:`prepare`. Called for every claim whose preparation began, also for one that failed halfway.
 
-        The claim may be gone. What is raised is the error of that claim; it is tried again.
+        The claim may be gone. An exception is the error of that claim, which is tried again.
         """
         raise NotImplementedError
 
     async def health(self) -> Iterable[Health]:
-        """How its devices are. A device that is not told of counts as unknown after a while."""
+        """Return the health of its devices. A device that is not listed counts as unknown after a while."""
         raise NotImplementedError
 
     @classmethod
     def has_health(cls) -> bool:
-        """Whether it can say how its devices are."""
+        """Return True if it can say how its devices are."""
         return cls.health is not Driver.health

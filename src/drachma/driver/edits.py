@@ -1,4 +1,4 @@
-"""What a container gets with a device: variables, device nodes, mounts, as CDI has them; and what it can read of it."""
+"""CDI edits of a container for a device (variables, device nodes, mounts), and metadata that the container can read."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -16,9 +16,9 @@ def edits(
     device_nodes: Iterable[str | spec.DeviceNode] = (),
     mounts: Mapping[str, str] | Iterable[spec.Mount] = (),
 ) -> Edits:
-    """Edits in short: variables by name, device nodes by path, read-only mounts from host paths to container paths.
+    """Return edits: variables by name, device nodes by path, read-only mounts from host paths to container paths.
 
-    All that CDI can say is in ``drachma.nodewire.cdi.spec``; edits can be added up.
+    ``drachma.nodewire.cdi.spec`` has all of CDI. Edits can be added with ``+``.
     """
     bound = (
         [
@@ -36,17 +36,17 @@ def edits(
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of a device where edits alone do not say it: what containers can read about it, too."""
+    """Prepared device with metadata for containers, in addition to its edits."""
 
     edits: Edits = spec.NO_EDITS
     attributes: Mapping[str, bool | int | str] = {}
-    """What is told about it in the container's metadata file."""
+    """Attributes in the container's metadata file."""
     network_data: Mapping[str, object] | None = None
     """Of a network device ``interfaceName``, ``ips`` and ``hardwareAddress``."""
 
 
 class DeviceMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What containers can read about a device, where that is known only after it was prepared."""
+    """Metadata about a device that is known only after it was prepared."""
 
     pool: str
     device: str

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be chosen; without ``http_port`` nothing is served."""
+    """Options of a driver's process. Without ``http_port`` no status page is served."""
 
     kubeconfig: pathlib.Path | None = None
     http_port: int | None = None
@@ -55,7 +55,7 @@ def run_controller(driver: type[Driver], options: Options, *, election: lease.Le
 
 
 async def serve_node(driver: type[Driver], client: Client, options: Options, *, place: Place) -> None:
-    """The same with a client of the caller's, until cancelled.
+    """Like run_node(), with the caller's client, until cancelled.
 
     Raises:
         errors.DriverError: a socket, a directory or the port cannot be had.
@@ -67,7 +67,7 @@ async def serve_node(driver: type[Driver], client: Client, options: Options, *, 
 async def serve_controller(
     driver: type[Driver], client: Client, options: Options, *, election: lease.LeaseName
 ) -> None:
-    """The same with a client of the caller's, until cancelled.
+    """Like run_controller(), with the caller's client, until cancelled.
 
     Raises:
         errors.DriverError: the lease was lost, or the port cannot be had.
@@ -77,7 +77,7 @@ async def serve_controller(
 
 
 class _Candidate:
-    """One of several processes that would do the same: it works while it holds the lease.
+    """Process among several equal ones. It works while it holds the lease.
 
     Who waits for its turn is ready. Otherwise an update would never end, which stops the old process when a new one is
     ready, which it would be once the old one has stopped.
@@ -86,7 +86,7 @@ class _Candidate:
     def __init__(self, instance: _Instance, around: Surroundings, election: lease.LeaseName) -> None:
         self._instance: Final = instance
         identity = f"{socket.gethostname()}_{os.getpid()}"
-        self._leadership: Final = lease.Leadership(around.client, election, identity=identity, time=around.clock)
+        self._leadership: Final = lease.Leadership(around.client, election, identity=identity, clock=around.clock)
 
     @property
     def is_ready(self) -> bool:
@@ -113,10 +113,10 @@ async def _serve(instance: _Instance, around: Surroundings, options: Options) ->
 def _run(driver: type[Driver], options: Options, serve: _Serve) -> None:
     jsonlog.set_up(level=options.log_level, is_json=options.logs_json)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_until_stopped(driver, options, serve))
+        runner.run(_run_until_stopped(driver, options, serve))
 
 
-async def _until_stopped(driver: type[Driver], options: Options, serve: _Serve) -> None:
+async def _run_until_stopped(driver: type[Driver], options: Options, serve: _Serve) -> None:
     task = asyncio.current_task()
     assert task is not None, "runs as a task"
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -124,6 +124,6 @@ async def _until_stopped(driver: type[Driver], options: Options, serve: _Serve) 
     reached = http.find_access(options.kubeconfig)
     # Asked to stop: that is no failure.
     with contextlib.suppress(asyncio.CancelledError):
-        async with http.HttpClient(reached, time=clock.SystemClock(), manager=driver.name) as client:
+        async with http.HttpClient(reached, clock=clock.SystemClock(), manager=driver.name) as client:
             _log.info("driver %s: starts, on %s", driver.name, reached.server)
             await serve(client)

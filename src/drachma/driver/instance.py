@@ -1,7 +1,7 @@
-"""One running driver: its sockets, its slices, its checkpoint, and what it tells about itself.
+"""One running driver: its sockets, slices, checkpoint and status.
 
 A node's instance serves a node agent and publishes the node's pools; a controller, of which there is one in a cluster,
-publishes the pools that belong to no node. Whoever makes one brings the client; the command line and tests do.
+publishes the pools that belong to no node. The caller passes the client.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from drachma.validation.path import Path
 _log = logging.getLogger(__name__)
 
 _GRACE_SECONDS: Final = 30.0
-"""How long calls under way may take when a driver is told to stop."""
+"""Seconds that running calls have when a driver stops."""
 
 _STATE_FOLDER: Final = "state"
 _PAUSES: Final = backoff.Backoff(initial=1.0, maximum=60.0)
@@ -46,7 +46,7 @@ _PAUSES: Final = backoff.Backoff(initial=1.0, maximum=60.0)
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where on a machine a driver lives: ``plugins`` is its own directory, the other two are for all drivers."""
+    """Directories of a driver: ``plugins`` is its own, the other two are shared by all drivers."""
 
     node: str
     plugins: pathlib.Path
@@ -58,7 +58,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def endpoints(self) -> Endpoints:
-        """The sockets of the driver after whom the own directory is named."""
+        """Return the sockets of the driver that the own directory is named after."""
         driver = self.plugins.name
         name = (
             socketnames.rolling_registration(self.registry, driver, pod_uid=self.pod_uid)
@@ -97,7 +97,7 @@ class NodeInstance:
                 "How long claims took.",
                 ("operation", "is_error"),
                 bounds=BOUNDS,
-                into=around.registry,
+                registry=around.registry,
             ),
             time=around.clock,
         )
@@ -113,15 +113,15 @@ class NodeInstance:
 
     @property
     def is_ready(self) -> bool:
-        """Whether pods can use it: its slices are visible, and a node agent has taken it.
+        """True if pods can use it: its slices are visible, and a node agent has registered it.
 
-        Then an older instance may stop, and nobody notices.
+        Then an older instance may stop without any effect on pods.
         """
         return self.is_visible and self._server.is_registered
 
     @property
     def is_visible(self) -> bool:
-        """Whether other clients can see the driver's slices."""
+        """True if other clients can see the driver's slices."""
         return self._publishing.is_visible
 
     async def wait_visible(self) -> None:
@@ -175,7 +175,7 @@ class ControllerInstance:
 
     @property
     def is_ready(self) -> bool:
-        """Whether other clients can see the driver's slices."""
+        """True if other clients can see the driver's slices."""
         return self._publishing.is_visible
 
     async def run(self) -> None:
@@ -210,8 +210,8 @@ class _Publishing:
         self._identity: Final = plan.Identity(driver, owner)
         self._clock: Final = around.clock
         self._ask: Final = ask
-        self._publisher: Final = Publisher(around, driver, owner=owner, told=_tell)
-        self._pauses: Final = backoff.Pauses(_PAUSES, around.chance)
+        self._publisher: Final = Publisher(around, driver, owner=owner, report=_tell)
+        self._pauses: Final = backoff.Pauses(_PAUSES, around.rng)
         self._news: Final = asyncio.Event()
         self._news.set()
 

@@ -1,4 +1,4 @@
-"""What a cluster needs to run a driver, made from its class: as little permission as it can do with.
+"""Manifests that a cluster needs to run a driver, made from its class, with as few permissions as possible.
 
 A DaemonSet with an account that may read claims and write slices; a policy that holds each of its pods to the slices
 of its own node, which roles cannot say; a DeviceClass for its devices. A driver with pools of a network gets a
@@ -23,23 +23,23 @@ Document = dict[str, Any]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the class does not say: the image it is in, and where it runs."""
+    """Settings that the class does not have: its image, and the nodes it runs on."""
 
     image: str
     namespace: str = "kube-system"
 
 
 def render(driver: type[Driver], settings: Settings) -> str:
-    """All manifests as one YAML text."""
+    """Return all manifests as one YAML text."""
     return manifest.write_yaml(documents(driver, settings))
 
 
 def documents(driver: type[Driver], settings: Settings) -> list[Document]:
-    """All manifests, in the order in which they are to be applied."""
-    made = [*_node_plugin(driver, settings), *_policy(driver, settings), _device_class(driver)]
+    """Return all manifests, in the order in which they are to be applied."""
+    manifests = [*_node_plugin(driver, settings), *_policy(driver, settings), _device_class(driver)]
     if driver.network_pools is not Driver.network_pools:
-        made += _controller(driver, settings)
-    return made
+        manifests += _controller(driver, settings)
+    return manifests
 
 
 def _named(driver: type[Driver], kind: str, api: str, *, name: str, namespace: str = "") -> Document:
@@ -101,7 +101,7 @@ def _node_plugin(driver: type[Driver], settings: Settings) -> Iterator[Document]
     daemon_set = _named(driver, "DaemonSet", "apps/v1", name=name, namespace=settings.namespace)
     daemon_set["spec"] = {
         "selector": {"matchLabels": {"app.kubernetes.io/name": name, "app.kubernetes.io/component": "node"}},
-        # The new instance starts beside the old one, so that there is no moment without a driver.
+        # The new instance starts next to the old one, so that a driver runs at all times.
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
         "template": {
             "metadata": {"labels": {"app.kubernetes.io/name": name, "app.kubernetes.io/component": "node"}},
@@ -190,9 +190,9 @@ def _policy(driver: type[Driver], settings: Settings) -> Iterator[Document]:
 
 
 def _device_class(driver: type[Driver]) -> Document:
-    made = _named(driver, "DeviceClass", "resource.k8s.io/v1", name=driver.name)
-    made["spec"] = {"selectors": [{"cel": {"expression": f"device.driver == {driver.name!r}"}}]}
-    return made
+    device_class = _named(driver, "DeviceClass", "resource.k8s.io/v1", name=driver.name)
+    device_class["spec"] = {"selectors": [{"cel": {"expression": f"device.driver == {driver.name!r}"}}]}
+    return device_class
 
 
 # Pools of a network

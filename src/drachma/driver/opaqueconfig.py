@@ -20,7 +20,7 @@ _FROM_CLASS: Final = "FromClass"
 
 
 class Config(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What drivers derive the type of their parameters from: fields are camelCase in claims, and no others allowed.
+    """Base of a driver's parameter type. Fields are camelCase in claims, and unknown fields are refused.
 
     Parameters usually say what they are; annotate ``api_version`` and ``kind`` with literals to insist on it.
     """
@@ -30,7 +30,7 @@ class Config(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields
 
 
 def read(claim: resourceclaim.ResourceClaim, *, driver: str, config_type: Any) -> Claim:
-    """The part of an allocated claim that is a driver's.
+    """Return the part of an allocated claim that is a driver's.
 
     Raises:
         errors.DriverError: parameters for the driver cannot be read.
@@ -38,7 +38,7 @@ def read(claim: resourceclaim.ResourceClaim, *, driver: str, config_type: Any) -
     metadata = claim.metadata
     reference = ClaimReference(metadata.namespace, metadata.name, metadata.uid)
     allocation = claim.status.allocation
-    assert allocation is not None, "whoever calls this has looked"
+    assert allocation is not None, "callers check it"
     configs = _configs(allocation.devices.config, reference, driver=driver, config_type=config_type)
     default = _default(config_type)
     devices = []
@@ -68,7 +68,7 @@ def _configs(
     driver: str,
     config_type: Any,
 ) -> list[tuple[tuple[str, ...], Any]]:
-    """Which requests parameters are for, and what they say; those of classes first."""
+    """Return the requests and the content of each configuration, those of classes first."""
     own = [
         (number, entry)
         for number, entry in enumerate(entries)

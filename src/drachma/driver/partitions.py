@@ -33,7 +33,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Partitions(NamedTuple):
-    """What is published for a device: its counters, and all that can be had of it, in the order of the table."""
+    """Published form of a device: its counters, and all its partitions in the order of the table."""
 
     counter_set: resourceslice.CounterSet
     devices: tuple[devices.DeviceBuilder, ...]
@@ -47,7 +47,7 @@ def partitions(
     profiles: Iterable[Profile],
     attributes: Mapping[str, AttributeValue] | None = None,
 ) -> Partitions:
-    """All partitions of the device of this name; ``attributes`` are those of the device, which each of them has.
+    """Return all partitions of the device of this name; ``attributes`` are those of the device, which each of them has.
 
     Raises:
         errors.InvalidValueError: a profile takes what the device does not have.
@@ -55,12 +55,12 @@ def partitions(
     counters = {counter: resourceslice.Counter(value=devices.amount(value)) for counter, value in amounts.items()}
     counters |= {_slot(number): resourceslice.Counter(value=devices.amount(1)) for number in range(slots)}
     counter_set = resourceslice.CounterSet(name=name, counters=counters)
-    made = []
+    variants = []
     for profile in profiles:
         _check(name, profile, amounts=amounts, slots=slots)
         for begin in profile.begins or (None,):
             label = profile.name.lower().replace(".", "-").replace("+", "-")
-            taken = {
+            consumption = {
                 **profile.takes,
                 **({_slot(begin + at): 1 for at in range(profile.slots)} if begin is not None else {}),
             }
@@ -70,8 +70,8 @@ def partitions(
                 built = built.attribute(key, value)
             for key, capacity in profile.capacity.items():
                 built = built.capacity(key, capacity)
-            made.append(built.consumes(name, **taken))
-    return Partitions(counter_set, tuple(made))
+            variants.append(built.consumes(name, **consumption))
+    return Partitions(counter_set, tuple(variants))
 
 
 def _slot(number: int) -> str:
@@ -80,12 +80,12 @@ def _slot(number: int) -> str:
 
 def _check(name: str, profile: Profile, *, amounts: Mapping[str, Amount], slots: int) -> None:
     subject = f"partitions of {name!r}, profile {profile.name!r}"
-    for counter, taken in profile.takes.items():
+    for counter, amount in profile.takes.items():
         if counter not in amounts:
             raise errors.InvalidValueError(f"{subject}: takes {counter!r}, and the device has {', '.join(amounts)}")
-        if devices.amount(taken) > devices.amount(amounts[counter]):
+        if devices.amount(amount) > devices.amount(amounts[counter]):
             raise errors.InvalidValueError(
-                f"{subject}: takes {taken} of {counter!r}, and the device has {amounts[counter]}"
+                f"{subject}: takes {amount} of {counter!r}, and the device has {amounts[counter]}"
             )
     for begin in profile.begins:
         if begin < 0 or begin + profile.slots > slots:

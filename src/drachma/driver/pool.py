@@ -37,7 +37,7 @@ class Pool(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, devices=tuple(devices), counter_sets=tuple(counter_sets))
 
     def on_nodes(self, nodes: Mapping[str, str] | nodeselector.NodeSelector) -> Self:
-        """A pool of a network that nodes with all these labels can use, or those that are selected."""
+        """Return a pool of a network that nodes with all these labels can use, or those that are selected."""
         if isinstance(nodes, nodeselector.NodeSelector):
             return msgspec.structs.replace(self, node_selector=nodes)
         labels = tuple(
@@ -48,12 +48,12 @@ class Pool(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, node_selector=nodeselector.NodeSelector(node_selector_terms=(term,)))
 
     def on_all_nodes(self) -> Self:
-        """A pool of a network that all nodes can use."""
+        """Return a pool of a network that all nodes can use."""
         return msgspec.structs.replace(self, all_nodes=True)
 
 
 def pool(name: str, devices: Iterable[DeviceBuilder | Partitions] = ()) -> Pool:
-    """A pool of these devices."""
+    """Return a pool of these devices."""
     return Pool(name).having(*devices)
 
 

@@ -24,10 +24,10 @@ _FAILED: Final = 1
 
 def main(driver: type[Driver], arguments: Sequence[str] | None = None) -> None:
     """Runs a driver as a program, until SIGTERM or Ctrl-C; exits with 1 and a line of text where it cannot."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help")):
-        given.insert(0, "run")
-    options = _parser(driver, os.environ).parse_args(given)
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help")):
+        argv.insert(0, "run")
+    options = _parser(driver, os.environ).parse_args(argv)
     try:
         _carry_out(driver, options)
     except errors.DrachmaError as error:
@@ -36,7 +36,7 @@ def main(driver: type[Driver], arguments: Sequence[str] | None = None) -> None:
 
 
 def _carry_out(driver: type[Driver], options: argparse.Namespace) -> None:
-    # Imported here: whoever describes devices or tests a driver needs neither gRPC nor HTTP.
+    # Imported here: code that describes devices or tests a driver needs neither gRPC nor HTTP.
     from drachma.driver import hosting, instance, manifests
     from drachma.runtime import lease
 
@@ -66,31 +66,31 @@ def _carry_out(driver: type[Driver], options: argparse.Namespace) -> None:
 
 
 def _parser(driver: type[Driver], environment: Mapping[str, str]) -> argparse.ArgumentParser:
-    def add(parser: argparse.ArgumentParser, flag: str, about: str, **settings: object) -> None:
-        """Adds an option, whose default may be an environment variable that is named first."""
+    def add(parser: argparse.ArgumentParser, flag: str, description: str, **settings: object) -> None:
+        """Add an option whose default may be the environment variable named first."""
         variable, _, fallback = str(settings.pop("variable", "")).partition("=")
         if variable:
             settings["default"] = environment.get(variable, fallback)
-            about = f"{about} [{variable}]"
-        parser.add_argument(flag, help=about, **settings)  # type: ignore[arg-type]
+            description = f"{description} [{variable}]"
+        parser.add_argument(flag, help=description, **settings)  # type: ignore[arg-type]
 
     parser = argparse.ArgumentParser(description=f"The DRA driver {driver.name}.")
     commands = parser.add_subparsers(dest="command", required=True)
-    running = commands.add_parser("run", help="serve the node that this is on (the default)")
+    run_parser = commands.add_parser("run", help="serve the node that this is on (the default)")
     controller = commands.add_parser("controller", help="publish the pools that belong to no node")
     printing = commands.add_parser("manifests", help="print what a cluster needs to run this driver")
-    for each in (running, controller):
+    for each in (run_parser, controller):
         add(each, "--kubeconfig", "how to reach the API server; by default the pod's account", type=pathlib.Path)
         add(each, "--http-port", "serve /healthz, /readyz and /metrics on this port; 0 takes any", type=int)
         add(each, "--log-format", "how logs are written", choices=("text", "json"), variable="LOG_FORMAT=text")
         levels = ("debug", "info", "warning", "error")
         add(each, "--log-level", "how much is logged", choices=levels, variable="LOG_LEVEL=info")
-    add(running, "--node-name", "the node that this is on", variable="NODE_NAME")
-    add(running, "--pod-uid", "switches on updates without a gap; the pod's uid", variable="POD_UID")
-    add(running, "--root-dir", "the kubelet's directory", type=pathlib.Path, variable=f"KUBELET_ROOT={_ROOT}")
-    add(running, "--plugins-dir", "where drivers have directories; ROOT/plugins", type=pathlib.Path)
-    add(running, "--registry-dir", "where kubelets look for drivers; ROOT/plugins_registry", type=pathlib.Path)
-    add(running, "--cdi-dir", "where runtimes look for CDI files", type=pathlib.Path, variable=f"CDI_ROOT={_CDI}")
+    add(run_parser, "--node-name", "the node that this is on", variable="NODE_NAME")
+    add(run_parser, "--pod-uid", "switches on updates without a gap; the pod's uid", variable="POD_UID")
+    add(run_parser, "--root-dir", "the kubelet's directory", type=pathlib.Path, variable=f"KUBELET_ROOT={_ROOT}")
+    add(run_parser, "--plugins-dir", "where drivers have directories; ROOT/plugins", type=pathlib.Path)
+    add(run_parser, "--registry-dir", "where kubelets look for drivers; ROOT/plugins_registry", type=pathlib.Path)
+    add(run_parser, "--cdi-dir", "where runtimes look for CDI files", type=pathlib.Path, variable=f"CDI_ROOT={_CDI}")
     add(controller, "--namespace", "where its lease is", variable="POD_NAMESPACE=kube-system")
     add(printing, "--namespace", "where it runs", default="kube-system")
     add(printing, "--image", "the image that it is in", default=f"{driver.name}:latest")

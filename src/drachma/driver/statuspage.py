@@ -1,4 +1,4 @@
-"""What a driver's process tells over HTTP: that it lives, whether it is ready, and its metrics."""
+"""Status page of a driver's process: liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def serving(
 
 
 def _listen(port: int) -> socket.socket:
-    """One socket for all addresses of both families: two of them would each get a free port of its own."""
+    """Return one socket for all addresses of both families: two of them would each get a free port of its own."""
     try:
         if socket.has_dualstack_ipv6():
             return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)

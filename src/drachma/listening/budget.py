@@ -34,9 +34,9 @@ class Slot:
     def wait(self) -> None:
         """Record that the server begins to wait for the client."""
         if not self.is_released:
-            waiting = self.peer.waiting
-            waiting.pop(self, None)
-            waiting[self] = None
+            queue = self.peer.waiting
+            queue.pop(self, None)
+            queue[self] = None
 
     def work(self) -> None:
         """Record that the server works for the client."""
@@ -123,9 +123,10 @@ class Budget:
         oldest = next(iter(peer.waiting), None)
         if oldest is None:
             return False
+        give_up = oldest.give_up
         self.release(oldest)
         self.given_up += 1
-        oldest.give_up()
+        give_up()
         return True
 
     def release(self, slot: Slot) -> None:
@@ -133,6 +134,7 @@ class Budget:
         if slot.is_released:
             return
         slot.is_released = True
+        slot.give_up = _do_nothing
         peer = slot.peer
         peer.count -= 1
         peer.waiting.pop(slot, None)

@@ -47,7 +47,7 @@ class Guard:
 
     @property
     def awaits_head(self) -> bool:
-        """Whether the time for the head of a request runs."""
+        """True while the time for the head of a request runs."""
         return self._head_timer is not None
 
     def await_head(self) -> None:

@@ -121,18 +121,18 @@ async def running(
     The body of a request is read whole before its handler runs. ``ends_handlers`` cancels the handler of a request
     whose client has gone. ``has_streams`` says that clients may pause what they read.
     """
-    application.middlewares.insert(0, _guarded(budget.limits))
+    application.middlewares.insert(0, _make_guard(budget.limits))
     runner = web.AppRunner(
         application, access_log=None, shutdown_timeout=GOODBYE_SECONDS, handler_cancellation=ends_handlers
     )
     await runner.setup()
     server = runner.server
     assert server is not None, "the runner is set up"
-    made = WebServer(server, context=context, budget=budget, has_streams=has_streams)
+    web_server = WebServer(server, context=context, budget=budget, has_streams=has_streams)
     try:
-        yield made
+        yield web_server
     finally:
-        await made.stop_all()
+        await web_server.stop_all()
         await runner.cleanup()
 
 
@@ -146,12 +146,12 @@ async def serving(
     ends_handlers: bool = False,
 ) -> AsyncIterator[None]:
     """Serve an application on one open socket like :func:`running`, and close the socket in the end."""
-    async with running(application, context=context, budget=budget, ends_handlers=ends_handlers) as made:
-        made.listen(opened)
+    async with running(application, context=context, budget=budget, ends_handlers=ends_handlers) as web_server:
+        web_server.listen(opened)
         yield
 
 
-def _guarded(limits: limiting.Limits) -> Any:
+def _make_guard(limits: limiting.Limits) -> Any:
     @web.middleware
     async def guarded(request: web.Request, handler: _Handler) -> web.StreamResponse:
         connection = request.protocol

@@ -1,1 +1,1 @@
-"""The node agent: what the kubelet does for pods with claims, and for pods at all."""
+"""The node agent: the kubelet's part in running pods and preparing their claims."""

@@ -1,275 +1,245 @@
-"""The agents of nodes (:mod:`drachma.node.nodeagent`), of which one process can have one or thousands.
-
-They share the informer of pods.
-"""
+"""The agent of one node: it composes registration, drivers, claims and the workers of the node's pods."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+import pathlib
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final, NamedTuple, Protocol
 
-from drachma import errors
-from drachma.api import deviceclass, node, pod, resourceslice
-from drachma.client import Selection
-from drachma.client.protocol import EVERYTHING
-from drachma.node import (
-    hardware,
-    nodelease,
-    nodemetrics,
-    podsetup,
-    simulatedfaults,
-    slicepublishing,
-)
+from drachma.api import codec, node, resourceclaim
+from drachma.api.pod import Pod
+from drachma.client import Client
+from drachma.node.claims import checkpoint, devicehealth, drametrics, podresourcesocket, preparation
+from drachma.node.claims.nodeclaims import NodeClaims
 from drachma.node.directories import Directories
-from drachma.node.endpoint.addresses import Addresses, NodeAddress
-from drachma.node.nodeagent import INDEX, Agent, PodFiles, Simulation
-from drachma.node.runtimes import protocol as runtimes
-from drachma.runtime import Surroundings, controller, informer
+from drachma.node.drivers import plugins
+from drachma.node.pods import services
+from drachma.node.pods.noderesources import NodeResources
+from drachma.node.pods.podaddresses import PodAddresses
+from drachma.node.pods.podclient import PodClient
+from drachma.node.pods.podworkers import PodWorkers
+from drachma.node.registration import noderegistration, nodestatus
+from drachma.node.registration.addresses import NodeAddress
+from drachma.node.registration.machine import Machine
+from drachma.node.runtimes import protocol
+from drachma.node.setup.podsetup import PodSetups, UnenforcedSecurity
+from drachma.node.simulation import drivers, faults, slicepublishing
+from drachma.runtime import Surroundings, controller, events, informer
+from drachma.runtime.clock import sleep_unless
 
 _log = logging.getLogger(__name__)
 
-_COMPONENT: Final = "kubelet"
-_OFFER_SECONDS: Final = 1.0
-"""Pause before a device class is offered again that could not be created."""
+INDEX: Final = "agent-node"
+"""Index of pods by their nodes."""
 
-_USER_PREFIX: Final = "system:node:"
-"""As whom each node acts, where components are somebody."""
-
-_ADMIN: Final = "kubernetes-admin"
-"""Who offers device classes: that is not for nodes to do."""
+_CLEAN_UP_SECONDS: Final = 60.0
 
 
-class Agents:
-    """All agents of a process, as one component of it."""
+class PodFiles(NamedTuple):
+    """Folder of the files of pods, and the environment of all containers."""
 
-    name: Final = "node agents"
+    folder: pathlib.Path
+    environment: Mapping[str, str]
+    allows_unenforced: bool = False
+    """True if containers run although the runtime cannot enforce their security context; an event warns of it."""
+
+
+class Simulation(NamedTuple):
+    """State that all simulated drivers of a process share."""
+
+    faults: faults.SimulatedFaults
+    publishers: slicepublishing.SlicePublishers
+
+
+class NodeInformers(NamedTuple):
+    """Informers that the agents of a process share; pods are indexed by :data:`INDEX`."""
+
+    pods: informer.Informer[Pod]
+    nodes: informer.Informer[node.Node]
+
+
+class Drivers(Protocol):
+    """Drivers of a node: :class:`drachma.node.drivers.plugins.Plugins`, or simulated drivers."""
+
+    @property
+    def health(self) -> devicehealth.HealthReports: ...
+
+    def get(self, driver: str, /) -> preparation.Driver:
+        """Return a driver by its name. Raises NodeError if it is not registered."""
+
+    async def run(self, owner: slicepublishing.Owner, /) -> None:
+        """Serve the drivers of a registered node. Return when nothing is left to do."""
+
+
+class Agent:
+    """Agent of one node."""
 
     def __init__(
         self,
-        around: Surroundings,
-        machines: hardware.Hardware,
-        runtime: runtimes.Runtime,
+        surroundings: Surroundings,
+        machine: Machine,
         *,
-        only: str = "",
-        directories: Callable[[str], Directories] | None = None,
-        addresses: Addresses | None = None,
-        files: PodFiles | None = None,
-        pretends_nodes: bool = False,
+        runtime: protocol.Runtime,
+        directories: Directories | None,
+        simulation: Simulation | None,
+        address: NodeAddress | None,
+        files: PodFiles | None,
+        metrics: drametrics.DRAMetrics,
+        recorder: events.Recorder,
+        informers: NodeInformers,
     ) -> None:
-        """``only`` is the node whose objects may be read, where the client is that node's; else there is no limit.
-
-        Where it ``pretends_nodes``, nodes that others create get an agent too, while no other agent keeps their lease.
-
-        ``directories`` are those of a node by its name; without any, drivers are simulated. ``addresses`` say
-        where nodes are reached, if they are; ``files`` are for containers that see any.
-        """
-        self._addresses = addresses
-        self._around = around
-        self._runtime = runtime
-        self._machines = machines
-        self._files = files
-        self._simulation = None if directories is not None else _simulate(around)
-        self._pods = around.informers.of(pod.Pod, Selection(fields=f"spec.nodeName={only}") if only else EVERYTHING)
-        nodes = around.informers.of(node.Node, Selection(fields=f"metadata.name={only}") if only else EVERYTHING)
-        self._pods.cache.add_index(INDEX, lambda of: (of.spec.node_name,) if of.spec.node_name else ())
-        metrics = nodemetrics.NodeMetrics(around.registry)
-        recorder = around.recorder(_COMPONENT)
-
-        def build(machine: hardware.Machine, address: NodeAddress | None = None) -> Agent:
-            return Agent(
-                around.acting_as(f"{_USER_PREFIX}{machine.name}"),
-                machine,
+        """Without directories the node's drivers are simulated, and prepared claims are not stored."""
+        self.name: Final = machine.name
+        self.client: Final[Client] = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._directories: Final = directories
+        self._pods: Final = informers.pods
+        self._stored_node: node.Node | None = None
+        self._has_new_driver: Final = asyncio.Event()
+        self._drivers: Final = self._make_drivers(surroundings, machine, metrics, simulation)
+        self._preparation: Final = preparation.Preparation(
+            get_claim=self._get_claim,
+            find_driver=self._drivers.get,
+            store=drivers.NoCheckpoint() if directories is None else checkpoint.Checkpoint(directories.root),
+            metrics=metrics,
+            clock=surroundings.clock,
+            gates=surroundings.gates,
+        )
+        described = codec.decode(machine.node)
+        assert isinstance(described, node.Node), "machines are described by nodes"
+        api = PodClient(surroundings.client, recorder, clock=surroundings.clock)
+        self._resources: Final = NodeResources(described, gates=surroundings.gates, running_pods=self._running_pods)
+        self._addresses: Final = PodAddresses(
+            "" if address is None else address.host,
+            # Containers that really run use the network of their machine.
+            common=address.pods if address is not None and runtime.has_files else "",
+        )
+        self._setups: PodSetups | None = None
+        if files is not None and runtime.has_files:
+            self._setups = PodSetups(
+                surroundings.client,
+                files.folder,
+                base=files.environment,
+                allocatable=described.status.allocatable,
+                unenforced=UnenforcedSecurity(
+                    runtime,
+                    is_allowed=files.allows_unenforced,
+                    warn=lambda pod, message: api.record(
+                        pod, reason="UnenforcedSecurity", message=message, is_warning=True
+                    ),
+                ),
+                clock=surroundings.clock,
+            )
+        self.pods: Final = PodWorkers(
+            machine.name,
+            services.PodServices(
+                clock=surroundings.clock,
                 runtime=runtime,
-                directories=None if directories is None else directories(machine.name),
-                simulation=self._simulation,
+                api=api,
+                claims=NodeClaims(self._preparation, self._drivers.health),
+                setups=services.NoSetups() if self._setups is None else self._setups,
+                resources=self._resources,
+                addresses=self._addresses,
+            ),
+        )
+        features = self._resources.declared_features
+        self._registration: Final = noderegistration.NodeRegistration(
+            machine,
+            client=surroundings.client,
+            clock=surroundings.clock,
+            recorder=recorder,
+            status=nodestatus.NodeStatus(
+                machine,
                 address=address,
-                files=files,
-                metrics=metrics,
-                recorder=recorder,
-                pods=self._pods,
-                nodes=nodes,
-            )
+                runtime=runtime.name,
+                features=features if address is None else [*features, "ExtendWebSocketsToKubelet"],
+            ),
+            nodes=informers.nodes,
+        )
 
-        self._build = build
-        self._agents: Final = {
-            each.name: build(each, None if addresses is None else addresses.of(each.name)) for each in machines.machines
-        }
-        self._group: asyncio.TaskGroup | None = None
-        self._has_group: Final = asyncio.Event()
-        self._started: Final[dict[str, asyncio.Task[None]]] = {}
-        self._nodes: Final = nodes
-        self._newcomers: Final[asyncio.Queue[str] | None] = asyncio.Queue() if pretends_nodes else None
-        if self._newcomers is not None:
-            nodes.add_handler(informer.Handler(added=self._see_node, deleted=self._see_node))
-        nodes.add_handler(
-            informer.Handler(
-                added=self._hear_node, updated=lambda _old, new: self._hear_node(new), deleted=self._miss_node
+    def _make_drivers(
+        self,
+        surroundings: Surroundings,
+        machine: Machine,
+        metrics: drametrics.DRAMetrics,
+        simulation: Simulation | None,
+    ) -> Drivers:
+        if self._directories is None:
+            assert simulation is not None, "an agent without directories simulates its drivers"
+            simulation.faults.health.listen(self.name, self._report_devices)
+            return drivers.SimulatedDrivers(
+                machine,
+                self._get_claim,
+                client=self.client,
+                faults=simulation.faults,
+                publishers=simulation.publishers,
+                clock=self._clock,
             )
+        self._directories.make()
+        return plugins.Plugins(
+            self.name,
+            self._directories.registry,
+            client=self.client,
+            metrics=metrics,
+            queues=surroundings.queues,
+            clock=self._clock,
+            on_driver=self._retry,
+            on_health=self._report_devices,
+            gates=surroundings.gates,
         )
-        self._pods.add_handler(
-            informer.Handler(added=self._heard, updated=lambda _old, new: self._heard(new), deleted=self._removed)
-        )
+
+    async def register(self) -> None:
+        """Create the Node or update it, and retry until that succeeds."""
+        self._stored_node = await self._registration.register(self._preparation.damage)
+        self._resources.update(self._stored_node)
+
+    def update_node(self, stored_node: node.Node) -> None:
+        """Take over a change of the stored Node."""
+        self._stored_node = stored_node
+        self._registration.update(stored_node)
+
+    def remove_node(self) -> None:
+        """Take note that the Node was deleted."""
+        self._stored_node = None
 
     async def run(self) -> None:
-        """Registers all nodes and runs their pods until cancelled."""
-        await self._offer()
-        await controller.side_by_side([agent.register for agent in self._agents.values()])
+        """Run the node's pods until cancelled."""
+        pods = self._pods.cache.by(INDEX, self.name)
+        self._addresses.recall(pods)
+        self.pods.start(pods)
+        parts: list[Coroutine[Any, Any, None]] = [] if self._setups is None else [self._setups.run()]
+        parts += [self._registration.keep(), self._drivers.run(lambda: self._stored_node)]
+        if self._directories is not None:
+            path = self._directories.pod_resources
+            socket = podresourcesocket.PodResourceSocket(path, self._preparation.claims, pods=self._running_pods)
+            parts += [self._unprepare_leftovers(), socket.run()]
         try:
-            async with asyncio.TaskGroup() as group:
-                self._group = group
-                self._has_group.set()
-                group.create_task(self._remove_leftovers(), name="what is left of pods that are gone")
-                for agent in self._agents.values():
-                    group.create_task(agent.run(), name=f"agent of {agent.name}")
-                if self._simulation is not None:
-                    group.create_task(self._simulation.faults.run(), name="faults of devices")
-                    group.create_task(self._publish_fabric(self._simulation.publishers), name="slices of no node")
-                if self._newcomers is not None:
-                    group.create_task(self._pretend(self._newcomers, group), name="agents of other nodes")
+            await controller.together(*parts)
         finally:
-            await self._runtime.close()
+            await self.pods.stop()
 
-    def _remove_leftovers(self) -> Coroutine[Any, Any, None]:
-        """Remove the containers and files that agents before this one left of pods that are gone."""
-        uids = {of.metadata.uid for of in self._pods.cache}
-        # Listed before any pod begins, so that none of a pod that comes later is among them.
-        folders = [] if self._files is None else podsetup.find_leftovers(self._files.folder, uids)
+    def _retry(self) -> None:
+        """Retry at once what failed because a driver was missing."""
+        self._has_new_driver.set()
+        self.pods.retry()
 
-        async def remove() -> None:
-            await self._runtime.retain(uids)
-            await podsetup.remove_folders(folders)
+    def _report_devices(self, driver: str, devices: set[devicehealth.DeviceID]) -> None:
+        self.pods.report(devicehealth.affected_pods(self._preparation.claims, driver, devices))
 
-        return remove()
-
-    async def start(self, machine: hardware.Machine) -> None:
-        """Has one more machine, once all run; returns when its node is registered.
-
-        Raises:
-            errors.InvalidValueError: there is one of its name, or nothing can listen for it.
-        """
-        await self._has_group.wait()
-        assert self._group is not None, "was waited for"
-        agent = await self._add(machine)
-        await agent.register()
-        self._started[machine.name] = self._group.create_task(agent.run(), name=f"agent of {machine.name}")
-
-    async def stop(self, name: str) -> None:
-        """Switches off a machine that was started; nothing happens if there is none. What the API has of it stays."""
-        task = self._started.pop(name, None)
-        if task is None:
-            return
-        task.cancel()
-        await asyncio.wait([task])
-        agent = self._agents.pop(name, None)
-        if agent is None:
-            # It was not the turn of this process yet to look after the node.
-            return
-        for of in self._pods.cache.by(INDEX, name):
-            agent.clean_up(of)
-        if self._addresses is not None:
-            self._addresses.remove(name)
-
-    async def _add(self, machine: hardware.Machine) -> Agent:
-        """Build the agent of one more machine, at the address that its node had before if that is free.
-
-        Raises:
-            errors.InvalidValueError: there is one of its name, or nothing can listen for it.
-        """
-        before = "" if self._addresses is None else await self._address_before(machine.name)
-        if machine.name in self._agents:
-            raise errors.InvalidValueError(f"machine {machine.name}: there is one of this name")
-        address = None if self._addresses is None else self._addresses.add(machine.name, before=before)
-        agent = self._agents[machine.name] = self._build(machine, address)
-        return agent
-
-    async def _address_before(self, name: str) -> str:
-        try:
-            stored = await self._around.acting_as(_ADMIN).client.get_document(node.Node, name)
-        except (errors.RefusedError, errors.UnreachableError):
-            return ""
-        addresses = (stored.get("status") or {}).get("addresses") or ()
-        return next((str(each["address"]) for each in addresses if each["type"] == "InternalIP"), "")
-
-    async def _offer(self) -> None:
-        """Create device classes, as soon as the API server answers; classes that exist stay as they are."""
-        admin = self._around.acting_as(_ADMIN).client
-        for document in self._machines.classes:
-            while True:
-                try:
-                    await admin.create_document(deviceclass.DeviceClass, document)
-                    break
-                except errors.ObjectExistsError:
-                    break
-                except errors.UnreachableError as error:
-                    _log.warning("device class %s: is not created yet: %s", document["metadata"]["name"], error)
-                await self._around.clock.sleep(_OFFER_SECONDS)
-
-    async def _publish_fabric(self, publishers: slicepublishing.SlicePublishers) -> None:
-        """Publishes devices that belong to no node alone, which no driver of a node does."""
-        admin = self._around.acting_as(_ADMIN).client
-        slices = self._machines.slices
-        await slicepublishing.SlicePublisher(slicepublishing.FABRIC, slices, client=admin, shared=publishers).run()
-
-    def _hear_node(self, stored: node.Node) -> None:
-        agent = self._agents.get(stored.metadata.name)
-        if agent is not None:
-            agent.hear_node(stored)
-
-    def _miss_node(self, gone: node.Node) -> None:
-        agent = self._agents.get(gone.metadata.name)
-        if agent is not None:
-            agent.miss_node()
-
-    def _see_node(self, of: node.Node) -> None:
-        if self._newcomers is not None:
-            self._newcomers.put_nowait(of.metadata.name)
-
-    async def _pretend(self, names: asyncio.Queue[str], group: asyncio.TaskGroup) -> None:
-        """Gives nodes that others made an agent each, for as long as there is the Node."""
-        pretended: dict[str, str] = {}
+    async def _unprepare_leftovers(self) -> None:
+        """Unprepare periodically the claims of pods that went away while no agent ran."""
         while True:
-            name = await names.get()
-            stored = self._nodes.cache.get(name)
-            uid = None if stored is None else stored.metadata.uid
-            if name in pretended and pretended[name] != uid:
-                del pretended[name]
-                await self.stop(name)
-            if uid is not None and name not in pretended and name not in self._agents:
-                pretended[name] = uid
-                self._started[name] = group.create_task(self._adopt(name), name=f"agent of {name}")
+            self._has_new_driver.clear()
+            problems = await self._preparation.unprepare_leftovers(self.pods.uids)
+            for uid, problem in problems.items():
+                _log.warning("node %s: claims of the pod of uid %s, which is gone: %s", self.name, uid, problem)
+            await sleep_unless(self._has_new_driver, _CLEAN_UP_SECONDS, clock=self._clock)
 
-    async def _adopt(self, name: str) -> None:
-        """Looks after a node from the moment that no other agent does."""
-        await nodelease.wait_until_free(self._around.acting_as(_ADMIN).client, name, time=self._around.clock)
-        try:
-            agent = await self._add(hardware.pretended(name))
-        except errors.InvalidValueError as error:
-            _log.warning("node %s: is not pretended: %s", name, error)
-            return
-        await agent.register()
-        await agent.run()
+    def _running_pods(self) -> list[Pod]:
+        uids = self.pods.uids
+        return [each for each in self._pods.cache.by(INDEX, self.name) if each.metadata.uid in uids]
 
-    def at(self, address: str) -> Agent | None:
-        """The agent of the node that is reached at an address."""
-        name = None if self._addresses is None else self._addresses.node_at(address)
-        return None if name is None else self._agents.get(name)
-
-    def _heard(self, of: pod.Pod) -> None:
-        agent = self._agents.get(of.spec.node_name)
-        if agent is not None:
-            agent.take(of)
-
-    def _removed(self, of: pod.Pod) -> None:
-        agent = self._agents.get(of.spec.node_name)
-        if agent is not None:
-            agent.drop(of)
-
-
-def _simulate(around: Surroundings) -> Simulation:
-    slices = around.informers.of(resourceslice.ResourceSlice)
-    return Simulation(
-        faults=simulatedfaults.SimulatedFaults(slices, client=around.acting_as(_ADMIN).client, time=around.clock),
-        publishers=slicepublishing.SlicePublishers(slices, gates=around.gates, time=around.clock),
-    )
+    async def _get_claim(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
+        return await self.client.get(resourceclaim.ResourceClaim, name, namespace=namespace)

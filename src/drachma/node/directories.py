@@ -1,4 +1,4 @@
-"""Where an agent and its drivers meet: the kubelet's directories, below one root or each where it is said to be."""
+"""Directories that an agent shares with its drivers: the kubelet's, below one root or each at a given path."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ _MODE: Final = 0o750
 
 
 class Directories(msgspec.Struct, frozen=True, kw_only=True):
-    """The places of one agent."""
+    """Directories of one agent."""
 
     root: pathlib.Path
-    """What the agent keeps for itself: checkpoints."""
+    """Directory of the agent's own files, such as checkpoints."""
     registry: pathlib.Path
-    """Where drivers put the sockets by which they register."""
+    """Directory of the sockets by which drivers register."""
     plugins: pathlib.Path
-    """Where drivers have directories of their own."""
+    """Directory of the directories of drivers."""
 
     @classmethod
     def below(
         cls, root: pathlib.Path, *, registry: pathlib.Path | None = None, plugins: pathlib.Path | None = None
     ) -> Directories:
-        """Those of a root, by the kubelet's names where no other is given."""
+        """Return the directories below a root, with the kubelet's names by default."""
         return cls(root=root, registry=registry or root / "plugins_registry", plugins=plugins or root / "plugins")
 
     @property
     def pod_resources(self) -> pathlib.Path:
-        """The socket on which the agent tells which devices pods have."""
+        """Path of the pod resources socket."""
         return self.root / "pod-resources" / "kubelet.sock"
 
     def make(self) -> None:
-        """Makes what is not there yet."""
+        """Make the missing directories."""
         for each in (self.root, self.registry, self.plugins, self.pod_resources.parent):
             each.mkdir(mode=_MODE, parents=True, exist_ok=True)

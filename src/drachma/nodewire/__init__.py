@@ -1,1 +1,1 @@
-"""What passes between a node agent and its drivers, and what both leave for the container runtime."""
+"""Interfaces between a node agent, its drivers and the container runtime: gRPC services, CDI files, file access."""

@@ -1,6 +1,6 @@
-"""Reading files that others can exchange: regular files only, and no more of them than asked for.
+"""Reads of files that other users can replace: regular files only, with a limit.
 
-A pipe or device in the place of a file would hold the reader for ever.
+A pipe or device instead of a file would block the reader.
 """
 
 import errno
@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 
 class NotRegularError(OSError):
-    """A name that is no regular file: a pipe, a device, a directory, or a link that is not followed."""
+    """A path is not a regular file, but a pipe, a device, a directory, or a link that is not followed."""
 
     def __init__(self, path: pathlib.Path) -> None:
         super().__init__(errno.EINVAL, "not a regular file", str(path))
@@ -21,14 +21,14 @@ def open_for_reading(path: pathlib.Path, *, follows_links: bool) -> BinaryIO:
     """Open a file to read it.
 
     Raises:
-        NotRegularError: it is no regular file, or a link where links are not followed.
-        OSError: there is none, or it may not be read.
+        NotRegularError: the path is not a regular file, or a link although links are not followed.
+        OSError: the file does not exist, or may not be read.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags if follows_links else flags | os.O_NOFOLLOW)
     except OSError as error:
-        # A socket cannot be opened, and a link is refused as such.
+        # ENXIO for a socket, ELOOP for a link.
         if error.errno in (errno.ELOOP, errno.ENXIO):
             raise NotRegularError(path) from None
         raise

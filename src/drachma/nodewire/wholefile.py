@@ -1,4 +1,4 @@
-"""Writing files that others read at any time: they have the old content or the new one, whatever happens."""
+"""Atomic writes of files: readers see either the old content or the new."""
 
 import contextlib
 import enum
@@ -8,26 +8,26 @@ import tempfile
 
 
 class Durability(enum.IntEnum):
-    """What a write outlives. Each step costs a wait for the disk."""
+    """Durability of a write. Each step costs a wait for the disk."""
 
     PROCESS = 0
-    """The processes of the machine. After a crash of the machine itself the content may be none of the two."""
+    """Survives a crash of the process. After a crash of the machine the content may be neither the old nor the new."""
     WHOLE = 1
-    """After a crash of the machine too it is one of the two, the old content or the new one."""
+    """After a crash of the machine, the content is either the old or the new."""
     LASTING = 2
-    """After a crash of the machine too it is the new content."""
+    """After a crash of the machine, the content is the new."""
 
 
 def write(
     path: pathlib.Path, content: bytes, *, mode: int = 0o644, durability: Durability = Durability.LASTING
 ) -> None:
-    """Replaces a file's content; directories that it needs are made.
+    """Replace the content of a file. Missing directories are made.
 
     Raises:
-        OSError: the file cannot be written; the old content is still there.
+        OSError: the file cannot be written; it keeps the old content.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Readers of such directories look for names that end in .json or .yaml, and pass over those that begin with a dot.
+    # Readers of such directories look for .json and .yaml files, and skip names that start with a dot.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     temporary = pathlib.Path(name)
     try:

@@ -1,4 +1,4 @@
-"""Answers without a server: what manifests and dumps of clusters hold, which devices claims would get, recorded cases.
+"""Answers without a server: manifests and dumps of clusters, allocations of claims, recorded cases.
 
-Commands that work offline are made of it, and so are the tests that replay recorded answers.
+Commands that work offline and tests that replay recorded answers are built on it.
 """

@@ -1,11 +1,11 @@
-"""Allocator cases: one allocation with everything it depends on as one JSON object, the form of recorded allocations.
+"""Allocator cases: one allocation with everything it depends on as one JSON object, the format of recorded allocations.
 
-``drachma allocate --batch`` reads them, and so do the conformance tests. A case has a ``name``, ``features`` (the
-gates that are on, or ``all``), ``node``, ``slices``, ``classes``, ``claims``, and what is in use: ``allocatedDevices``,
+``drachma allocate --batch`` and the conformance tests read them. A case has a ``name``, ``features`` (the gates that
+are on, or ``all``), ``node``, ``slices``, ``classes``, ``claims``, and the current use: ``allocatedDevices``,
 ``allocatedSharedDeviceIDs`` (``driver/pool/device/share``) and ``allocatedCapacity``. Objects are of
-``resource.k8s.io/v1`` unless they say otherwise. Fields that are not known, such as recorded answers, are ignored.
+``resource.k8s.io/v1`` unless they name another version. Unknown fields, such as recorded answers, are ignored.
 
-Refused, with a DecodeError or InvalidValueError that names the field: what is not of this form.
+A malformed case raises DecodeError or InvalidValueError with the name of the field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from drachma.claims import identity
 from drachma.values import quantity
 
 SHARE_ID: Final = "share"
-"""The ID of every share in an answer, which is always the same so that answers can be compared."""
+"""ID of every share in an answer, always the same so that answers can be compared."""
 
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
@@ -71,7 +71,7 @@ class _Form(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AllocatorCase:
-    """A case, ready to be answered any number of times."""
+    """Case that can be answered any number of times."""
 
     def __init__(self, document: Any) -> None:
         try:
@@ -82,14 +82,14 @@ class AllocatorCase:
             raise errors.DecodeError(f"not a case: repeat: {form.repeat}: must be at least 1")
         self.name = form.name
         self.repeat = form.repeat
-        """How often the case wants to be answered when time is taken."""
-        features = allocator.Features.of_names(form.features or ())
+        """Number of repetitions for timing."""
+        features = allocator.Features.parse_names(form.features or ())
         node = form.node
         self.node = allocator.Node(node.metadata.name, node.metadata.labels, node.status.declared_features)
         self.claims = _objects(resourceclaim.ResourceClaim, form.claims)
         self.allocator = allocator.Allocator(
             allocator.Catalog(_objects(resourceslice.ResourceSlice, form.slices)),
-            classes=allocator.Classes(_objects(deviceclass.DeviceClass, form.classes), missing=_as_recorded),
+            classes=allocator.Classes(_objects(deviceclass.DeviceClass, form.classes), missing=_missing_class_message),
             allocated=_state(form, features),
             compiler=selectors.SelectorCompiler(features),
             features=features,
@@ -97,19 +97,19 @@ class AllocatorCase:
         )
 
     def run(self) -> allocator.Outcome | errors.AllocationError:
-        """The outcome, or what the allocator refuses, which is an answer too."""
+        """Return the outcome, or the error of the allocator, which is an answer too."""
         try:
             return self.allocator.allocate(self.node, self.claims)
         except errors.AllocationError as error:
             return error
 
     def answer(self) -> dict[str, Any]:
-        """The answer as it is recorded."""
-        return recorded(self.run())
+        """Return the answer in its recorded form."""
+        return to_recorded_form(self.run())
 
 
-def recorded(outcome: allocator.Outcome | errors.AllocationError) -> dict[str, Any]:
-    """An outcome as it is recorded: ``results``, an ``error``, or neither where the claims do not fit."""
+def to_recorded_form(outcome: allocator.Outcome | errors.AllocationError) -> dict[str, Any]:
+    """Return an outcome in its recorded form: ``results``, an ``error``, or neither if the claims do not fit."""
     match outcome:
         case allocator.Allocated(results):
             return {"results": [plain(entry) for entry in results]}
@@ -122,14 +122,14 @@ def recorded(outcome: allocator.Outcome | errors.AllocationError) -> dict[str, A
 
 
 def plain(result: resourceclaim.AllocationResult) -> dict[str, Any]:
-    """An allocation result as a document."""
+    """Return an allocation result as a document."""
     carrier = resourceclaim.ResourceClaim(status=resourceclaim.ResourceClaimStatus(allocation=result))
     document: dict[str, Any] = codec.encode(carrier)["status"]["allocation"]
     return document
 
 
 def answers(lines: Iterable[bytes], *, timing: bool) -> Iterator[tuple[dict[str, Any], str]]:
-    """An answer to every line that is not blank, and what is wrong with the line if it is not a case.
+    """Yield an answer to every line that is not blank, and the problem of a malformed line.
 
     With ``timing``, ``allocUs`` is the best of the line's repeats.
     """
@@ -155,7 +155,7 @@ def _answer(line: bytes, place: str, *, timing: bool) -> tuple[dict[str, Any], s
         begin = time.perf_counter_ns()
         outcome = case.run()
         best = min(best, (time.perf_counter_ns() - begin) / 1000)
-    return {"name": name, **recorded(outcome), "allocUs": best}, ""
+    return {"name": name, **to_recorded_form(outcome), "allocUs": best}, ""
 
 
 def _parse(line: bytes) -> dict[str, Any]:
@@ -193,6 +193,6 @@ def _state(form: _Form, features: allocator.Features) -> allocator.AllocatedStat
     return state
 
 
-def _as_recorded(_name: str) -> str:
-    # A recorded case does not come from an API server, and what stood in for one has nothing more to say.
+def _missing_class_message(_name: str) -> str:
+    # A recorded case does not come from an API server, so there is nothing to report to one.
     return ' "not found" not found'

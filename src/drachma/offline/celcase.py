@@ -1,11 +1,10 @@
-"""CEL cases: an expression, a device and the features in force as one JSON object, the form of recorded evaluations.
+"""CEL cases: an expression, a device and feature gates as one JSON object, the format of recorded evaluations.
 
 ``drachma cel eval --batch`` reads them. A case has ``expression`` and ``driver``, and may have ``name``,
-``attributes``, ``capacity``, ``allowMultipleAllocations``, the gates ``consumableCapacity`` and
-``listTypeAttributes``, and ``envType`` (``NewExpressions`` or ``StoredExpressions``). Other fields, such as recorded
-answers, are ignored.
+``attributes``, ``capacity``, ``allowMultipleAllocations``, the gates ``consumableCapacity`` and ``listTypeAttributes``,
+and ``envType`` (``NewExpressions`` or ``StoredExpressions``). Other fields, such as recorded answers, are ignored.
 
-Refused, with a DecodeError that names the field: what is not of this form.
+A malformed case raises DecodeError with the name of the field.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from drachma.api import hooks, resourceslice
 
 
 class DeviceForm(msgspec.Struct, frozen=True, rename="camel"):
-    """A device by itself: what an expression can see of it, and its name if it has one."""
+    """Device by itself: the fields that an expression can read, and an optional name."""
 
     driver: str
     name: str = ""
@@ -30,7 +29,7 @@ class DeviceForm(msgspec.Struct, frozen=True, rename="camel"):
     allow_multiple_allocations: bool | None = None
 
     def device(self) -> cel.Device:
-        """The device as CEL sees it."""
+        """Return the device as CEL sees it."""
         return cel.Device(
             self.driver,
             attributes=self.attributes,
@@ -50,12 +49,12 @@ class _Case(DeviceForm, frozen=True, rename="camel", kw_only=True):
 
 
 def read_device(document: Any) -> DeviceForm:
-    """The device of a document; raises DecodeError."""
+    """Return the device of a document. Raises DecodeError."""
     return _convert(document, DeviceForm)
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[tuple[dict[str, Any], str]]:
-    """An answer to every line that is not blank, and what is wrong with the line if it is not a case."""
+    """Yield an answer to every line that is not blank, and the problem of a malformed line."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -67,7 +66,7 @@ def answers(lines: Iterable[bytes]) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def answer(document: Any) -> dict[str, Any]:
-    """What the case comes to: ``compileError``, or ``maxCost`` and ``match`` or ``matchError`` with ``actualCost``."""
+    """Return the answer: ``compileError``, or ``maxCost`` and ``match`` or ``matchError`` with ``actualCost``."""
     case = _convert(document, _Case)
     result: dict[str, Any] = {"name": case.name} if case.name else {}
     env = cel.device_environment(
@@ -80,14 +79,14 @@ def answer(document: Any) -> dict[str, Any]:
     except cel.CompilationError as error:
         return {**result, "compileError": str(error)}
     outcome = program.evaluate(case.device())
-    found = {
-        # A text, because it does not fit into the numbers of every JSON reader.
+    costs = {
+        # A text, because the number is too large for some JSON readers.
         "maxCost": str(program.max_cost),
         "match": outcome.match,
         "matchError": outcome.error,
         "actualCost": outcome.cost,
     }
-    return {**result, **{key: value for key, value in found.items() if value is not None}}
+    return {**result, **{key: value for key, value in costs.items() if value is not None}}
 
 
 def _convert(document: Any, form: type[_FormT]) -> _FormT:

@@ -1,7 +1,7 @@
 """Allocations of the claims of a dumped cluster, one after the other, each on the first node where it fits.
 
-Called by ``drachma allocate``. A claim that fits counts for those after it. What the allocator refuses ends the
-attempt at a claim at once, as it does in a scheduler; invalid pools only rule out the node that has them.
+Called by ``drachma allocate``. A claim that fits counts for later claims. An error of the allocator ends the attempt at
+a claim at once, as in a scheduler. Invalid pools only rule out their node.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _SHARES: Final = uuid.UUID("6d1a2a57-3c4f-4b0e-9f54-6a3d6a0c7f1e")
 
 
 class Explained(NamedTuple):
-    """One explanation, as a document and as text."""
+    """Explanation as a document and as text."""
 
     document: dict[str, Any]
     text: str
 
 
 class ClaimAllocation(NamedTuple):
-    """What became of one claim."""
+    """Result for one claim."""
 
     message: str
     document: dict[str, Any] | None = None
-    """The claim with its allocation, if it fits."""
+    """Claim with its allocation, if it fits."""
     explanations: tuple[Explained, ...] = ()
 
 
@@ -43,15 +43,15 @@ class ClaimAllocator:
     """Allocates the claims of a cluster."""
 
     def __init__(
-        self, dump: clusterdump.ClusterDump, enabled: gates.Gates, *, node: str | None, beside: Sequence[str] = ()
+        self, dump: clusterdump.ClusterDump, enabled: gates.Gates, *, node: str | None, next_to: Sequence[str] = ()
     ) -> None:
-        """``node`` is the only one to be tried; DecodeError where it is not in the cluster.
+        """Try only ``node`` if it is given. Raises DecodeError if it is not in the cluster.
 
-        ``beside`` are claims that have their devices: only nodes on which these can be used are tried.
+        ``next_to`` are allocated claims: only nodes on which they can be used are tried.
         """
         self._dump = dump
         self._gates = enabled
-        self._nodes = _near(_nodes(dump, node), dump, beside)
+        self._nodes = _nodes_for_claims(_nodes(dump, node), dump, next_to)
         features = allocator.Features.of(enabled)
         self._state = allocator.AllocatedState(
             (claim.defaulted for claim in dump.claims.values()), consumable_capacity=features.consumable_capacity
@@ -72,23 +72,23 @@ class ClaimAllocator:
         return self.allocate_together((name,), explain=explain)[0]
 
     def allocate_together(self, names: Sequence[str], *, explain: bool) -> list[ClaimAllocation]:
-        """Try the claims of a pod on one node after the other; where they do not fit together, that is one answer."""
+        """Try the claims of a pod on one node after the other. If they do not fit together, return one answer."""
         claims = [self._dump.claims[name] for name in names]
-        wanted = [claim.defaulted for claim in claims]
+        defaulted_claims = [claim.defaulted for claim in claims]
         self._claim = names[0]
         subject = f"claim {names[0]}" if len(names) == 1 else f"claims {', '.join(names)} together"
-        refusal = "; ".join(filter(None, map(self._refusal, wanted)))
+        refusal = "; ".join(filter(None, map(self._refusal, defaulted_claims)))
         if refusal:
             return [ClaimAllocation(f"{subject}: {refusal}")]
         problems: list[str] = []
         for node in self._nodes:
             try:
-                outcome = self._allocator.allocate(node, wanted)
+                outcome = self._allocator.allocate(node, defaulted_claims)
             except errors.InvalidPoolError as error:
                 problems.append(f"{_on(node)}: {error}")
                 continue
             except errors.AllocationError as error:
-                explained = self._explained(wanted, [node]) if explain else ()
+                explained = self._explanations(defaulted_claims, [node]) if explain else ()
                 return [ClaimAllocation(f"{subject}: {error}", explanations=explained)]
             match outcome:
                 case allocator.Allocated(results):
@@ -104,15 +104,15 @@ class ClaimAllocator:
                 case allocator.DoesNotFit():
                     pass
         where = _on(self._nodes[0]) if len(self._nodes) == 1 else f"on any of {len(self._nodes)} nodes"
-        reasons = f"; {_listed(problems)}" if problems else ""
+        reasons = f"; {_join_names(problems)}" if problems else ""
         verb = "does" if len(names) == 1 else "do"
         if explain:
-            explained = self._explained(wanted, self._nodes)
+            explained = self._explanations(defaulted_claims, self._nodes)
             return [ClaimAllocation(f"{subject}: {verb} not fit {where}{reasons}", explanations=explained)]
         return [ClaimAllocation(f"{subject}: {verb} not fit {where}{reasons} (--explain says why)")]
 
     def _refusal(self, claim: resourceclaim.ResourceClaim) -> str:
-        """What an API server that knows the claim's namespace would have refused; empty if nothing."""
+        """Return the error of an API server that knows the claim's namespace; empty if there is none."""
         request = context.Context(
             now=datetime.now(UTC),
             gates=self._gates,
@@ -121,27 +121,27 @@ class ClaimAllocator:
         )
         return "; ".join(map(str, authorization.check_admin_access(claim.spec.devices, request)))
 
-    def _explained(
-        self, wanted: list[resourceclaim.ResourceClaim], nodes: list[allocator.Node]
+    def _explanations(
+        self, claims: list[resourceclaim.ResourceClaim], nodes: list[allocator.Node]
     ) -> tuple[Explained, ...]:
         explainer = explanation.Explainer(self._allocator)
-        surveyed = survey.survey(explainer, nodes, wanted=wanted, most=_MOST_GROUPS)
+        surveyed = survey.survey(explainer, nodes, claims=claims, most=_MOST_GROUPS)
         explained: list[Explained] = []
         for group in surveyed.groups:
             document = {"kind": "Explanation", **explanation.to_document(group.explanation)}
             text = explanation.render(group.explanation)
             if group.others:
                 document["alsoOn"] = list(group.others)
-                text += f"  the same on {len(group.others)} more nodes: {_listed(group.others)}\n"
+                text += f"  the same on {len(group.others)} more nodes: {_join_names(group.others)}\n"
             explained.append(Explained(document, text))
         if surveyed.unexplained:
-            rest = f"{len(surveyed.unexplained)} more nodes, for other reasons: {_listed(surveyed.unexplained)}\n"
+            remark = f"{len(surveyed.unexplained)} more nodes, for other reasons: {_join_names(surveyed.unexplained)}\n"
             last = explained[-1]
-            explained[-1] = last._replace(text=last.text + rest)
+            explained[-1] = last._replace(text=last.text + remark)
         return tuple(explained)
 
     def _share_id(self) -> str:
-        # The same claims get the same IDs every time, and different claims different ones.
+        # Equal claims get equal IDs every time, and different claims different ones.
         self._shares += 1
         return str(uuid.uuid5(_SHARES, f"{self._claim}/{self._shares}"))
 
@@ -149,18 +149,20 @@ class ClaimAllocator:
 def _nodes(dump: clusterdump.ClusterDump, name: str | None) -> list[allocator.Node]:
     nodes = dump.nodes()
     if name is None:
-        # Without any name there may still be devices for all nodes.
+        # Without any name, devices for all nodes can still be allocated.
         return list(nodes.values()) or [allocator.Node("")]
     if name in nodes:
         return [nodes[name]]
     if not nodes:
         return [allocator.Node(name)]
-    raise errors.DecodeError(f"--node {name}: there is no such node, but {_listed(nodes)}")
+    raise errors.DecodeError(f"--node {name}: there is no such node, but {_join_names(nodes)}")
 
 
-def _near(nodes: list[allocator.Node], dump: clusterdump.ClusterDump, beside: Sequence[str]) -> list[allocator.Node]:
-    """The nodes on which the devices of these claims can be used; DecodeError where there is none."""
-    for name in beside:
+def _nodes_for_claims(
+    nodes: list[allocator.Node], dump: clusterdump.ClusterDump, next_to: Sequence[str]
+) -> list[allocator.Node]:
+    """Return the nodes on which the devices of these claims can be used. Raises DecodeError if there are none."""
+    for name in next_to:
         allocation = dump.claims[name].defaulted.status.allocation
         if allocation is not None and allocation.node_selector is not None:
             usable = placement.Placement(None, all_nodes=None, selector=allocation.node_selector)
@@ -174,7 +176,7 @@ def _on(node: allocator.Node) -> str:
     return f"on node {node.name}" if node.name else "on nodes of any name"
 
 
-def _listed(names: Any) -> str:
+def _join_names(names: Any) -> str:
     listed = list(names)
     more = len(listed) - _MOST_NAMES
     return ", ".join(listed[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

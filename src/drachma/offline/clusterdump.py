@@ -1,8 +1,8 @@
-"""The cluster that manifests or a ``kubectl get -o yaml`` dump describe, as far as devices are concerned.
+"""Claims and devices of a cluster, from manifests or a ``kubectl get -o yaml`` dump, for ``drachma allocate``.
 
-Read by commands that work offline. Objects of other groups are passed over; of ``resource.k8s.io`` everything must be
-readable. Refused, with the place: what cannot be read, objects without a name, and objects given twice. Objects without
-a namespace go to "default".
+Objects of other groups are ignored. All objects of ``resource.k8s.io`` must be readable. Unreadable objects, objects
+without a name, and objects given twice are problems, reported with their place. Objects without a namespace go to
+"default".
 """
 
 from __future__ import annotations
@@ -30,19 +30,12 @@ from drachma.api import (
     scheme,
 )
 from drachma.claims import identity, podclaims, templates
-from drachma.offline import manifestfiles, objectfiles, placement, workloadpods
+from drachma.offline import manifestfiles, objectfiles, workloadpods
+from drachma.scheduler.snapshot import kinds
 
-KINDS: Final[tuple[type[meta.Object], ...]] = (
-    deviceclass.DeviceClass,
-    devicetaintrule.DeviceTaintRule,
-    namespace.Namespace,
-    node.Node,
-    resourceclaim.ResourceClaim,
-    resourceslice.ResourceSlice,
+_READ: Final = frozenset(
+    {"ResourceClaimTemplate", *(row.kind.__name__ for row in kinds.TABLE if row.decides_devices)},
 )
-"""What devices that claims get depend on."""
-
-_READ: Final = frozenset({*(kind.__name__ for kind in KINDS), "ResourceClaimTemplate"})
 _WRITTEN_BY_PEOPLE: Final = (
     deviceclass.DeviceClass,
     devicetaintrule.DeviceTaintRule,
@@ -53,17 +46,17 @@ _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
 
 class DumpedClaim:
-    """A claim as it was written, and in the version it was written in."""
+    """Claim as it was written, with its API version."""
 
     def __init__(self, claim: resourceclaim.ResourceClaim, *, api_version: str, now: datetime) -> None:
         self.name = identity.label(claim.metadata)
         self.api_version = api_version
         self.defaulted = defaults.apply(claim, now=now)
-        """What a server would make of it."""
+        """Claim with the server's defaults."""
         self._written = claim
 
     def allocated(self, result: resourceclaim.AllocationResult) -> dict[str, Any]:
-        """The document of the claim with this allocation in its status."""
+        """Return the document of the claim with an allocation in its status."""
         status = structs.replace(self._written.status, allocation=result)
         return codec.encode(structs.replace(self._written, status=status), api_version=self.api_version)
 
@@ -77,32 +70,32 @@ class ClusterDump:
         self._declared: dict[str, tuple[str, ...]] = {}
         self.claims: dict[str, DumpedClaim] = {}
         self.pods: dict[str, tuple[str, ...]] = {}
-        """The claims that pods which no server has seen would get from templates, by the pods' names."""
+        """Claims that pods without a uid would get from templates, by the pods' names."""
         self.claims_of: dict[str, tuple[str, ...]] = {}
-        """All claims of pods, seen by a server or not, by the pods' names; as far as they have one."""
+        """All existing or future claims of pods, by the pods' names."""
         self._workloads: list[manifestfiles.Source] = []
         self.warnings = self._files.warnings
         self.problems = self._files.problems
-        """What could not be read; a cluster with problems is not to be trusted."""
+        """Messages about unreadable objects. A cluster with problems must not be used."""
 
     @classmethod
     def read(cls, paths: list[str]) -> ClusterDump:
-        """All that is in these files and folders."""
+        """Return the objects in files and folders."""
         dump = cls()
         dump._files.read(paths, dump.add)
         dump.draft()
         return dump
 
     def add(self, source: manifestfiles.Source) -> None:
-        """Take in one object; DecodeError where it cannot be read or is there already."""
+        """Add one object. Raises DecodeError if it is unreadable or was given before."""
         document = source.content
         if _is_new_workload(document):
             self._workloads.append(source)
             return
         if _is_pod(document):
-            seen = placement.placed(codec.decode(document))
-            assert isinstance(seen, pod.Pod), "pods are decoded as pods"
-            self._take_claims(seen)
+            decoded_pod = manifestfiles.with_namespace(codec.decode(document))
+            assert isinstance(decoded_pod, pod.Pod), "pods are decoded as pods"
+            self._take_claims(decoded_pod)
             return
         if not _is_relevant(document):
             return
@@ -110,9 +103,10 @@ class ClusterDump:
         dumped = self._files.accept(source, codec.decode(document), namespaced=kind.namespaced)
         if isinstance(dumped, _WRITTEN_BY_PEOPLE):
             unknown = codec.unknown_fields(document)
-            told = [f"{source.place}: {codec.title(document)}: {path}: unknown field" for path in unknown]
-            # What a server has stored, it knows; what a person wrote is likely a slip.
-            (self.warnings if dumped.metadata.uid else self.problems).extend(told)
+            messages = [f"{source.place}: {codec.title(document)}: {path}: unknown field" for path in unknown]
+            # A server knows the fields of objects that it stored. In a manifest, an unknown field is probably a
+            # mistake.
+            (self.warnings if dumped.metadata.uid else self.problems).extend(messages)
         if isinstance(dumped, resourceclaim.ResourceClaim):
             claim = DumpedClaim(dumped, api_version=api_version, now=self._files.now)
             self.claims[claim.name] = claim
@@ -121,81 +115,85 @@ class ClusterDump:
         self._objects.append(defaults.apply(dumped, now=self._files.now))
 
     def draft(self) -> None:
-        """Make the claims that new pods, and those of new workloads, would get from templates."""
-        known = {identity.label(each.metadata): each for each in self.of(resourceclaimtemplate.ResourceClaimTemplate)}
+        """Create the claims that new pods, and pods of new workloads, would get from templates."""
+        templates_by_name = {
+            identity.label(each.metadata): each for each in self.of(resourceclaimtemplate.ResourceClaimTemplate)
+        }
         for source in self._workloads:
             try:
                 for each in workloadpods.pods(source.content, nodes=len(self.nodes())):
-                    self._draft(each, known)
+                    self._draft(each, templates_by_name)
             except errors.DrachmaError as error:
                 self.problems.append(f"{source.place}: {error}")
 
-    def _take_claims(self, of: pod.Pod) -> None:
-        place = of.metadata.namespace
-        self.claims_of[identity.label(of.metadata)] = tuple(f"{place}/{name}" for name in podclaims.all_names(of))
+    def _take_claims(self, user: pod.Pod) -> None:
+        place = user.metadata.namespace
+        self.claims_of[identity.label(user.metadata)] = tuple(f"{place}/{name}" for name in podclaims.all_names(user))
 
-    def _draft(self, of: pod.Pod, known: Mapping[str, resourceclaimtemplate.ResourceClaimTemplate]) -> None:
+    def _draft(
+        self, user: pod.Pod, templates_by_name: Mapping[str, resourceclaimtemplate.ResourceClaimTemplate]
+    ) -> None:
         names = []
-        self._take_claims(of)
-        for entry in of.spec.resource_claims:
+        self._take_claims(user)
+        for entry in user.spec.resource_claims:
             if entry.resource_claim_template_name is None:
                 continue
-            wanted = f"{of.metadata.namespace}/{entry.resource_claim_template_name}"
-            if wanted not in known:
+            template_name = f"{user.metadata.namespace}/{entry.resource_claim_template_name}"
+            if template_name not in templates_by_name:
                 raise errors.DecodeError(
-                    f"pod {identity.label(of.metadata)}: there is no ResourceClaimTemplate {wanted}"
+                    f"pod {identity.label(user.metadata)}: there is no ResourceClaimTemplate {template_name}"
                 )
-            drafted = templates.claim(known[wanted], owner=of, entry=entry)
-            name = f"{of.metadata.name}-{entry.name}"
+            drafted = templates.claim(templates_by_name[template_name], owner=user, entry=entry)
+            name = f"{user.metadata.name}-{entry.name}"
             metadata = structs.replace(drafted.metadata, name=name, generate_name="", owner_references=())
             claim = structs.replace(drafted, metadata=metadata)
             dumped = DumpedClaim(claim, api_version=f"{scheme.RESOURCE_GROUP}/v1", now=self._files.now)
             if dumped.name in self.claims:
                 raise errors.DecodeError(
-                    f"claim {dumped.name}: is given, and pod {of.metadata.name} would get one of its name"
+                    f"claim {dumped.name}: is given, and pod {user.metadata.name} would get one of its name"
                 )
             self.claims[dumped.name] = dumped
             names.append(dumped.name)
         if names:
-            title = identity.label(of.metadata)
+            title = identity.label(user.metadata)
             self.pods[title] = tuple(names)
             self.claims_of[title] += tuple(names)
 
     def of(self, model: type[_ObjectT]) -> list[_ObjectT]:
-        """All objects of a kind."""
+        """Return all objects of a kind."""
         return [each for each in self._objects if isinstance(each, model)]
 
     def nodes(self) -> dict[str, allocator.Node]:
-        """The nodes by name, in the order of names; where there are none, those that slices name."""
+        """Return the nodes by name, in the order of names. Without Node objects, return the nodes that slices name."""
         nodes = {
             entry.metadata.name: allocator.Node.of(entry, declared_features=self._declared[entry.metadata.name])
             for entry in self.of(node.Node)
         }
         if not nodes:
-            nodes = {name: allocator.Node(name) for name in self.named_nodes()}
+            nodes = {name: allocator.Node(name) for name in self.nodes_of_slices()}
         return dict(sorted(nodes.items()))
 
-    def named_nodes(self) -> frozenset[str]:
-        """The nodes that slices and their devices name."""
+    def nodes_of_slices(self) -> frozenset[str]:
+        """Return the nodes that slices and their devices name."""
         slices = self.of(resourceslice.ResourceSlice)
         by_slice = {entry.spec.node_name for entry in slices}
         by_device = {device.node_name for entry in slices for device in entry.spec.devices}
         return frozenset(name for name in by_slice | by_device if name)
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
-        """The labels of a namespace, None where it is not given."""
+        """Return the labels of a namespace, or None if it is not given."""
         return next(
             (entry.metadata.labels for entry in self.of(namespace.Namespace) if entry.metadata.name == name), None
         )
 
     def catalog(self, enabled: gates.Gates) -> allocator.Catalog:
-        """All slices, with the taints of rules unless these are switched off."""
+        """Return all slices, with the taints of rules unless the feature is off."""
         rules = self.of(devicetaintrule.DeviceTaintRule) if enabled.on(gates.Gate.DEVICE_TAINT_RULES) else ()
         return allocator.Catalog(self.of(resourceslice.ResourceSlice), taint_rules=rules)
 
 
 def _is_relevant(document: Any) -> bool:
-    """Whether it is about devices; what is broken beyond recognition counts, so that it is reported."""
+    """Return True if a document is about devices. Documents without a kind count, so that they are reported."""
     if not isinstance(document, dict):
         return True
     api_version, kind = document.get("apiVersion"), document.get("kind")
@@ -207,7 +205,7 @@ def _is_relevant(document: Any) -> bool:
 
 
 def _is_new_workload(document: Any) -> bool:
-    """Whether pods would be made of a document, or it is one, and no server has seen it."""
+    """Return True for a pod or workload without a uid."""
     if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
         return False
     kind = (str(document.get("apiVersion")), str(document.get("kind")))

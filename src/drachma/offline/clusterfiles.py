@@ -1,14 +1,13 @@
-"""Whole clusters from files: manifests that people wrote, or what was dumped from a server, with node groups beside.
+"""Whole clusters from files: manifests or dumps of a server, and node groups.
 
-Pods that no server has seen become what it would make of them, by its own code. So do, where they are asked for, pods
-that are not there yet: those of workloads that no server has seen, of suspended Jobs, and of what waits in a queue.
-Objects of kinds that placing pods does not depend on are passed over. Refused, each with its place: what cannot be
-read, what a server would not take, objects that are given twice.
+Pods without a uid are completed as a server would complete them. On request, so are pods that do not exist yet: those
+of new workloads, of suspended Jobs, and of queued Workloads. Objects of kinds that placing pods does not depend on are
+ignored. Unreadable objects, objects that a server would refuse, and objects given twice are problems, reported with
+their place.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +17,8 @@ from drachma import errors
 from drachma.api import codec, defaults, gates, meta, pod, podgroup, scheme
 from drachma.claims import identity
 from drachma.offline import manifestfiles, objectfiles, workloadpods
-from drachma.server.pipeline import verdict
+from drachma.server import status
+from drachma.server.kinds.core import podcompletion
 from drachma.simulate import ClusterState, NodeGroup, nodegroup
 from drachma.simulate.clusterstate import KINDS
 
@@ -27,7 +27,7 @@ _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-n
 
 
 class ClusterFiles(NamedTuple):
-    """What files hold of a cluster; nothing in it is to be trusted where there are problems."""
+    """Content of files. If there are problems, the rest must not be used."""
 
     state: ClusterState
     groups: tuple[NodeGroup, ...]
@@ -35,7 +35,7 @@ class ClusterFiles(NamedTuple):
 
 
 def read(paths: list[str], *, enabled: gates.Gates = gates.ALL, expects_pods: bool = False) -> ClusterFiles:
-    """All that is in these files and folders; with pods that would come, where it ``expects_pods``."""
+    """Return the cluster in files and folders; with ``expects_pods``, including pods that do not exist yet."""
     reader = _Reader(enabled)
     reader.files.read(paths, reader.take)
     if expects_pods:
@@ -46,13 +46,13 @@ def read(paths: list[str], *, enabled: gates.Gates = gates.ALL, expects_pods: bo
 def expect(
     state: ClusterState, documents: Iterable[Mapping[str, Any]], *, enabled: gates.Gates = gates.ALL
 ) -> ClusterFiles:
-    """The cluster of a server, with pods that would come of some of its documents as they would of files."""
+    """Return the cluster of a server, including pods that some of its documents would create."""
     reader = _Reader(enabled)
     for document in documents:
         reader.files.attempt(manifestfiles.Source(codec.title(document), dict(document)), reader.take)
     reader.expect_pods()
-    expected = reader.finish()
-    return expected._replace(state=state.plus(expected.state.objects))
+    expected_pods = reader.finish()
+    return expected_pods._replace(state=state.plus(expected_pods.state.objects))
 
 
 class _Reader:
@@ -72,7 +72,7 @@ class _Reader:
         api_version, kind = codec.type_meta(document)
         if workloadpods.is_queued(document):
             self._queued.append(source)
-        elif workloadpods.awaited(document):
+        elif workloadpods.lacks_pods(document):
             self._workloads.append(source)
         if nodegroup.is_node_group(document):
             self.files.note(source, codec.title(document))
@@ -101,13 +101,13 @@ class _Reader:
         return defaults.apply(accepted, now=self.files.now)
 
     def expect_pods(self) -> None:
-        """Pods that would come; what waits in a queue stands for whom it was made for."""
+        """Add pods that do not exist yet. A queued Workload replaces its owner."""
         covered = {owner for source in self._queued for owner in workloadpods.owners(source.content)}
         for source in (*self._queued, *self._workloads):
             document = source.content
             try:
                 if workloadpods.is_queued(document):
-                    pods = list(workloadpods.queued(document))
+                    pods = list(workloadpods.workload_pods(document))
                 elif workloadpods.identity(document) in covered:
                     continue
                 else:
@@ -119,23 +119,23 @@ class _Reader:
 
     def finish(self) -> ClusterFiles:
         if self._unseen:
-            self._objects += asyncio.run(self._completed())
+            self._objects += self._completed_pods()
         self._objects = [
             self._with_priority(each) if isinstance(each, podgroup.PodGroup) else each for each in self._objects
         ]
         return ClusterFiles(ClusterState.of(self._objects), tuple(self._groups), tuple(self.files.problems))
 
-    async def _completed(self) -> list[meta.Object]:
-        """Pods as a server would store them, with what they say about their status."""
-        judge = verdict.Judge(gates=self._gates, clock=lambda: self.files.now)
-        await judge.assume(source.content for source in self._unseen)
+    def _completed_pods(self) -> list[meta.Object]:
+        """Return the new pods as a server would store them, with the status that their documents have."""
+        completer = podcompletion.PodCompleter(self._gates)
         pods: list[meta.Object] = []
         for source in self._unseen:
-            said = await judge.judge(source.content)
-            if said.refusal is not None:
-                self.files.problems.append(f"{source.place}: {said.refusal['message']}")
+            try:
+                spec_document = completer.complete(source.content, now=self.files.now)
+            except status.StatusError as refusal:
+                self.files.problems.append(f"{source.place}: {refusal.document['message']}")
                 continue
-            document = {**(said.stored or {}), "status": source.content.get("status") or {}}
+            document = {**spec_document, "status": source.content.get("status") or {}}
             completed = defaults.apply(codec.decode(document), now=self.files.now)
             assert isinstance(completed, pod.Pod), "only pods are completed"
             pods.append(self._with_priority(completed))

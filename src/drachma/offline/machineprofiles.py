@@ -1,14 +1,14 @@
-"""Simulated machines as people ask for them: by the name of a profile, or by a file that describes one."""
+"""Simulated machines by the name of a profile, or by a file that describes one."""
 
 import pathlib
 
 from drachma.api import codec
-from drachma.node import hardware
+from drachma.node.simulation import hardware
 from drachma.offline import manifestfiles
 
 
 def build(profile: str, count: int) -> hardware.Hardware:
-    """So many machines of a profile, or copies of the one in a file.
+    """Return machines of a profile, or copies of the machine in a file.
 
     Raises:
         errors.InvalidValueError: there is no such profile and no such file, or the file has no machine.

@@ -1,25 +1,30 @@
-"""The documents in files and folders of manifests, or on standard input: what ``-f`` options name."""
+"""Documents in files and folders of manifests, or on standard input: the values of ``-f`` options."""
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec import structs
 
 from drachma import errors
-from drachma.api import manifest, shape
+from drachma.api import manifest, meta, shape
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
+DEFAULT_NAMESPACE: Final = "default"
+
+ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
 class Source(NamedTuple):
-    """One object's document, and how messages name the place it was read from."""
+    """Document of one object, and the place it was read from, for messages."""
 
     place: str
     content: Any
 
 
 class Unreadable(NamedTuple):
-    """A place that holds no documents, and why."""
+    """Place without readable documents, and the problem."""
 
     place: str
     problem: str
@@ -29,7 +34,7 @@ class Unreadable(NamedTuple):
 
 
 def read(paths: list[str], *, max_bytes: int = manifest.MAX_BYTES) -> Iterator[Source | Unreadable]:
-    """Every object in these files, in order; the members of Lists one by one. Problems come as values."""
+    """Yield every object in these files, in order, with the members of Lists one by one. Problems are values too."""
     for path in paths:
         for file in _files(path):
             if isinstance(file, Unreadable):
@@ -39,7 +44,7 @@ def read(paths: list[str], *, max_bytes: int = manifest.MAX_BYTES) -> Iterator[S
 
 
 def read_all(paths: list[str]) -> list[Source]:
-    """The same where nothing may be missing; DecodeError for the first problem."""
+    """Return every object in these files. Raises DecodeError for the first problem."""
     sources: list[Source] = []
     for source in read(paths):
         if isinstance(source, Unreadable):
@@ -52,11 +57,11 @@ def _files(path: str) -> Iterator[Path | Unreadable | None]:
     if path == "-":
         yield None
         return
-    place = Path(path)
-    if not place.is_dir():
-        yield place
+    file = Path(path)
+    if not file.is_dir():
+        yield file
         return
-    files = sorted(file for file in place.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    files = sorted(each for each in file.rglob("*") if each.suffix in SUFFIXES and each.is_file())
     if files:
         yield from files
     else:
@@ -85,7 +90,7 @@ def _documents(file: Path | None, max_bytes: int) -> Iterator[Source | Unreadabl
 
 
 def _members(place: str, content: Any) -> Iterator[Source | Unreadable]:
-    """A ``v1`` List and the lists of kinds (``ResourceClaimList``) stand for what they hold."""
+    """Yield the members of a ``v1`` List or a list of a kind (``ResourceClaimList``), or the document itself."""
     kind = content.get("kind") if isinstance(content, dict) else None
     if not isinstance(kind, str) or not kind.endswith("List") or "items" not in content:
         yield Source(place, content)
@@ -98,3 +103,10 @@ def _members(place: str, content: Any) -> Iterator[Source | Unreadable]:
     for index, item in enumerate(items):
         member = {**inherited, **item} if isinstance(item, dict) else item
         yield Source(f"{place}, items[{index}]", member)
+
+
+def with_namespace(decoded: ObjectT) -> ObjectT:
+    """Return a namespaced object with the namespace "default" if its manifest names none."""
+    if decoded.metadata.namespace:
+        return decoded
+    return structs.replace(decoded, metadata=structs.replace(decoded.metadata, namespace=DEFAULT_NAMESPACE))

@@ -1,66 +1,103 @@
-"""Objects from files: each is read, named, placed and there once; what is wrong is told with its place.
+"""Objects from files: each has a name and a namespace and is given once. Problems name the place in the file.
 
-All that commands read of clusters comes through here. Which objects matter, and what becomes of them, is up to those
-who read: :mod:`drachma.offline.clusterfiles` for whole clusters, :mod:`drachma.offline.clusterdump` for claims and
-devices, :mod:`drachma.offline.queueingfiles` for queues.
+Everything that commands read about clusters comes through here. The reader decides which objects matter:
+:mod:`drachma.offline.clusterfiles` for whole clusters, :mod:`drachma.offline.clusterdump` for claims and devices,
+:mod:`drachma.offline.queueingfiles` for queues. Objects of v1alpha2 are handed over in v1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from drachma import errors
 from drachma.api import codec, meta
-from drachma.claims import identity
-from drachma.offline import alphasources, manifestfiles, placement
+from drachma.claims import identity, standins
+from drachma.offline import manifestfiles, migrationdocuments
+from drachma.structured import counterpart
 
 MAX_BYTES: Final = 1024 * 1024 * 1024
-"""The dump of a large cluster is far larger than any manifest."""
+"""Limit for a file. The dump of a large cluster is far larger than any manifest."""
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 Take = Callable[[manifestfiles.Source], None]
 
 
 class ObjectFiles:
-    """What was read so far."""
+    """Reader of objects, with the problems so far."""
 
     def __init__(self) -> None:
         self.now: Final = datetime.now(UTC)
-        """When it was read, for defaults that depend on it."""
+        """Time of the read, for defaults that depend on it."""
         self.warnings: Final[list[str]] = []
         self.problems: Final[list[str]] = []
-        """What could not be read; nothing is to be trusted where there are any."""
+        """Messages about unreadable objects. If there are any, the rest must not be used."""
         self._places: Final[dict[tuple[str, str], str]] = {}
 
     def read(self, paths: list[str], take: Take) -> None:
-        """Hands over every document of files and folders, those of v1alpha2 in v1."""
+        """Call ``take`` with every document of files and folders."""
         sources = manifestfiles.read(paths, max_bytes=MAX_BYTES)
-        for source in alphasources.translated(sources, self.warnings):
+        for source in _translate(sources, self.warnings):
             if isinstance(source, manifestfiles.Unreadable):
                 self.problems.append(str(source))
             else:
                 self.attempt(source, take)
 
     def attempt(self, source: manifestfiles.Source, take: Take) -> None:
-        """Hands over one document; what is refused becomes a problem."""
+        """Call ``take`` with one document, and add an error to the problems."""
         try:
             take(source)
         except errors.DrachmaError as error:
             self.problems.append(f"{source.place}: {error}")
 
-    def accept(self, source: manifestfiles.Source, read: ObjectT, *, namespaced: bool) -> ObjectT:
-        """An object where it is in the cluster; DecodeError where it has no name, or is there already."""
-        if not read.metadata.name:
+    def accept(self, source: manifestfiles.Source, decoded: ObjectT, *, namespaced: bool) -> ObjectT:
+        """Return an object with its namespace. Raises DecodeError if it has no name, or was given before."""
+        if not decoded.metadata.name:
             raise errors.DecodeError(f"{codec.title(source.content)}: metadata.name: required")
-        placed = placement.in_namespace(read) if namespaced else read
-        self.note(source, identity.label(placed.metadata))
-        return placed
+        accepted = manifestfiles.with_namespace(decoded) if namespaced else decoded
+        self.note(source, identity.label(accepted.metadata))
+        return accepted
 
     def note(self, source: manifestfiles.Source, label: str) -> None:
-        """Take note that an object is there; DecodeError where it was already."""
+        """Record that an object was given. Raises DecodeError if it was given before."""
         key = str(source.content.get("kind")), label
         if key in self._places:
             raise errors.DecodeError(f"{codec.title(source.content)}: is given twice, first in {self._places[key]}")
         self._places[key] = source.place
+
+
+def _translate(
+    sources: Iterable[manifestfiles.Source | manifestfiles.Unreadable], notes: list[str]
+) -> Iterator[manifestfiles.Source | manifestfiles.Unreadable]:
+    """Yield all sources, with objects of v1alpha2 last and in v1. Add what v1 cannot express to ``notes``."""
+    old: list[Any] = []
+    places: list[str] = []
+    is_from_server = False
+    for source in sources:
+        if isinstance(source, manifestfiles.Source) and migrationdocuments.is_of_first_alpha(source.content):
+            old.append(source.content)
+            places.append(source.place)
+            continue
+        is_from_server |= isinstance(source, manifestfiles.Source) and _is_counterpart(source.content)
+        yield source
+    if not old or is_from_server:
+        return
+    try:
+        done = migrationdocuments.migrate(old, with_check=False)
+    except errors.DecodeError as error:
+        yield manifestfiles.Unreadable(places[0], str(error))
+        return
+    notes += done.notes
+    for document in done.documents:
+        yield manifestfiles.Source(f"{places[0]} (as migrated)", document)
+
+
+def _is_counterpart(document: Any) -> bool:
+    """Return True for a v1 claim or slice that represents an object of v1alpha2."""
+    match document:
+        case {"kind": "ResourceClaim", "metadata": {"annotations": dict(notes)}}:
+            return counterpart.CLAIM in notes
+        case {"kind": "ResourceSlice", "spec": {"pool": {"name": str(name)}}}:
+            return standins.is_stand_in(name)
+    return False

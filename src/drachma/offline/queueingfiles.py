@@ -1,7 +1,7 @@
-"""Queues, workloads and what is around them from files: manifests, or what was dumped from a server.
+"""Queues, workloads and related objects from files: manifests or dumps of a server.
 
-Objects of kinds that admission does not depend on are passed over. Refused, each with its place: what cannot be read,
-and objects that are given twice.
+Objects of kinds that admission does not depend on are ignored. Unreadable objects and objects given twice are problems,
+reported with their place.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from drachma.simulate import queueingstate
 
 
 class QueueingFiles(NamedTuple):
-    """What files hold; nothing in it is to be trusted where there are problems."""
+    """Content of files. If there are problems, the rest must not be used."""
 
     objects: tuple[meta.Object, ...]
     problems: tuple[str, ...]
 
 
 def read(paths: list[str]) -> QueueingFiles:
-    """All that is in these files and folders."""
+    """Return the objects in files and folders."""
     kinds = queueingstate.models()
     files = objectfiles.ObjectFiles()
     objects: list[meta.Object] = []
@@ -34,8 +34,8 @@ def read(paths: list[str]) -> QueueingFiles:
         api_version, kind = codec.type_meta(source.content)
         resource = kinds.get((api_version.rpartition("/")[0], kind))
         if resource is not None:
-            made = _decoded(source.content, resource, now=files.now)
-            objects.append(files.accept(source, made, namespaced=resource.namespaced))
+            decoded = _decoded(source.content, resource, now=files.now)
+            objects.append(files.accept(source, decoded, namespaced=resource.namespaced))
 
     files.read(paths, take)
     return QueueingFiles(tuple(objects), tuple(files.problems))
@@ -46,5 +46,5 @@ def _decoded(document: Any, resource: Any, *, now: datetime) -> meta.Object:
         return defaults.apply(codec.decode(document), now=now)
     if resource.group == resources.GROUP and document["apiVersion"] != versionforms.NEWER:
         document = versionforms.VersionForms(resource.kind).convert(document, versionforms.NEWER)
-    made: meta.Object = decoding.decode(document, resource.model)
-    return made
+    decoded: meta.Object = decoding.decode(document, resource.model)
+    return decoded

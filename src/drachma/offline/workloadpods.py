@@ -1,7 +1,7 @@
-"""The pods that workloads in manifests would have: what a controller makes of them, in thought. Pure.
+"""Pods that workloads in manifests would have, as their controllers would create them. Pure.
 
-Names are numbered where a controller draws them, so that they are the same every time. Called for objects that no
-server has seen: those of a dump have their pods beside them.
+Names are numbered instead of random, so that they are the same every time. Called for objects without a uid: a dump has
+the pods of the others.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _QUEUEING: Final = "kueue.x-k8s.io/"
 _POD: Final = ("v1", "Pod")
 
 KINDS: Final = _REPLICATED | {_PER_NODE, _JOB, _CRON_JOB, _POD}
-"""What pods can be made of, by apiVersion and kind."""
+"""API version and kind of objects with pods."""
 
 
 def pods(document: Mapping[str, Any], *, nodes: int) -> Iterator[pod.Pod]:
-    """The pods of a workload, or the pod itself; a daemon set has one on each of so many nodes.
+    """Yield the pods of a workload, or the pod itself. A daemon set has one on each of ``nodes``.
 
     Raises:
-        errors.DecodeError: a template makes no sense.
+        errors.DecodeError: a template is malformed.
     """
     kind = (str(document.get("apiVersion")), str(document.get("kind")))
     spec = _part(document, "spec")
@@ -48,7 +48,7 @@ def pods(document: Mapping[str, Any], *, nodes: int) -> Iterator[pod.Pod]:
 
 
 def is_queued(document: Mapping[str, Any]) -> bool:
-    """Whether it is a Workload of Kueue's that waits for quota."""
+    """Return True for a Workload of Kueue that waits for quota."""
     if document.get("kind") != _WORKLOAD or not str(document.get("apiVersion")).startswith(_QUEUEING):
         return False
     status = _part(document, "status")
@@ -57,8 +57,8 @@ def is_queued(document: Mapping[str, Any]) -> bool:
     return not status.get("admission") and not is_over and _part(document, "spec").get("active") is not False
 
 
-def queued(document: Mapping[str, Any]) -> Iterator[pod.Pod]:
-    """The pods that would come if such a Workload had its quota."""
+def workload_pods(document: Mapping[str, Any]) -> Iterator[pod.Pod]:
+    """Yield the pods of a Workload after its admission."""
     for pod_set in _part(document, "spec").get("podSets") or ():
         template = _part(pod_set, "template")
         for number in range(_number(pod_set, "count", 1)):
@@ -66,19 +66,19 @@ def queued(document: Mapping[str, Any]) -> Iterator[pod.Pod]:
 
 
 def identity(document: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Kind, namespace and name of an object."""
+    """Return kind, namespace and name of an object."""
     return str(document.get("kind")), _namespace(document), _name(document)
 
 
 def owners(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Kind, namespace and name of what an object was made for."""
+    """Yield kind, namespace and name of the owners of an object."""
     metadata = _part(document, "metadata")
     for each in metadata.get("ownerReferences") or ():
         yield str(each.get("kind")), _namespace(document), str(each.get("name"))
 
 
-def awaited(document: Mapping[str, Any]) -> bool:
-    """Whether pods of a workload would come that are not there: no server has seen it, or it is suspended."""
+def lacks_pods(document: Mapping[str, Any]) -> bool:
+    """Return True if pods of a workload do not exist yet: it has no uid, or is suspended."""
     kind = (str(document.get("apiVersion")), str(document.get("kind")))
     if kind == _JOB and _part(document, "spec").get("suspend"):
         return True
@@ -95,12 +95,12 @@ def _pod(template: Mapping[str, Any], owner: Mapping[str, Any], *, name: str) ->
         spec = msgspec.convert(_part(template, "spec"), pod.PodSpec, dec_hook=hooks.decode)
     except msgspec.ValidationError as error:
         raise errors.DecodeError(f"{owner.get('kind')} {_name(owner)}: {error}") from None
-    said = _part(template, "metadata")
+    template_metadata = _part(template, "metadata")
     metadata = meta.ObjectMeta(
         name=name,
         namespace=_namespace(owner),
-        labels=_part(said, "labels") or struct.ABSENT_MAP,
-        annotations=_part(said, "annotations") or struct.ABSENT_MAP,
+        labels=_part(template_metadata, "labels") or struct.ABSENT_MAP,
+        annotations=_part(template_metadata, "annotations") or struct.ABSENT_MAP,
     )
     return pod.Pod(metadata=metadata, spec=spec)
 
@@ -110,7 +110,7 @@ def _namespace(document: Mapping[str, Any]) -> str:
 
 
 def _parallel(spec: Mapping[str, Any]) -> int:
-    """How many pods of a job run at once."""
+    """Return the number of pods of a job that run at once."""
     parallelism = _number(spec, "parallelism", 1)
     return min(parallelism, _number(spec, "completions", parallelism))
 

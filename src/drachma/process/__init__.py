@@ -1,1 +1,1 @@
-"""Composition: how components become a process: hosting, the embedded control plane, a component on its own."""
+"""Composition of components into processes: the API server, the embedded control plane, a single component."""

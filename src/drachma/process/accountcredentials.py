@@ -1,4 +1,4 @@
-"""What a process has to give: the API server's authority, tokens of service accounts for secrets, certificates."""
+"""Credentials that controllers hand out: the API server's authority, tokens of service accounts, certificates."""
 
 import pathlib
 
@@ -11,28 +11,30 @@ from drachma.server.access.accounts import Reference
 
 
 def load(
-    reached: access.Access,
+    apiserver: access.Access,
     *,
     authority_file: pathlib.Path | None = None,
     key_file: pathlib.Path | None = None,
     signing: tuple[pathlib.Path, pathlib.Path] | None = None,
 ) -> Credentials:
-    """Those of controllers on their own: an authority as given, or the one by which they know the API server.
+    """Return the credentials of standalone controllers. The default authority is the one of the kubeconfig.
 
-    ``signing`` has the files of the authority that signs certificates, and of its key.
+    ``signing`` are the files of the authority that signs certificates, and of its key.
 
     Raises:
         errors.RefusedFileError: a file cannot be read.
     """
     try:
-        authority = authority_file.read_bytes() if authority_file is not None else reached.certificate_authority or b""
+        authority = (
+            authority_file.read_bytes() if authority_file is not None else apiserver.certificate_authority or b""
+        )
         text = authority.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise errors.RefusedFileError(f"authority {authority_file}: cannot be read: {error}") from error
     pair = _read_pair(*signing) if signing is not None else None
     if key_file is None:
         return Credentials(text, signing=pair)
-    signer = accounttokens.Signer(signingkeys.of(signingkeys.load_private(key_file)))
+    signer = accounttokens.Signer(signingkeys.make_keys(signingkeys.load_private(key_file)))
     return Credentials(text, mint(signer), pair)
 
 
@@ -46,7 +48,7 @@ def _read_pair(certificate: pathlib.Path, key: pathlib.Path) -> KeyPair:
 
 
 def mint(signer: accounttokens.Signer) -> Mint:
-    """Makes tokens that are signed by one who is trusted."""
+    """Return a function that issues tokens for secrets."""
 
     def make(namespace: str, name: str, *, uid: str, secret: str) -> str:
         return signer.issue_for_secret(namespace, Reference(name, uid), secret=secret)

@@ -1,7 +1,7 @@
-"""The API server without a socket: its application on a store, with all that a cluster has from its beginning.
+"""The API server without a socket: its application on a store, with the objects that every cluster has.
 
-The one place that puts it together: :mod:`drachma.process.hosting` gives it a socket, :mod:`drachma.process.embedded`
-a client in process, and tests and benchmarks either.
+This is the one place that builds it. :mod:`drachma.process.hosting` serves it on a socket, and
+:mod:`drachma.process.embedded` gives it an in-process client.
 """
 
 import datetime as dt
@@ -12,9 +12,11 @@ from drachma.api import gates as features
 from drachma.server import bootstrap
 from drachma.server.access import authentication
 from drachma.server.access.access import Access, plain
+from drachma.server.admission import pluginnames
 from drachma.server.admission.podsecurity import configuration as security_configuration
 from drachma.server.pipeline import phases
 from drachma.server.wire import app, nodeproxy
+from drachma.server.wire import limits as requestlimits
 from drachma.store import protocol
 
 
@@ -26,19 +28,19 @@ async def build(
     gates: features.Gates = features.ALL,
     access: Access | None = None,
     admin_tokens: Iterable[str] = (),
-    limits: app.Limits | None = None,
-    disabled_plugins: Collection[str] = phases.PLUGINS,
+    limits: requestlimits.Limits | None = None,
+    disabled_plugins: Collection[str] = pluginnames.PLUGINS,
     pod_security: security_configuration.Configuration = security_configuration.STANDARD,
     audit: tuple[phases.Auditor, ...] = (),
     additions: app.Additions | None = None,
     nodes: nodeproxy.NodeProxy | None = None,
 ) -> app.Application:
-    """An application that serves the store to those who get access: as given, or with an admin's tokens."""
-    made = app.Application(
+    """Return an application that serves a store. Without ``access``, only the admin's tokens are accepted."""
+    application = app.Application(
         store,
         access or plain(store, clock=utc, tokens=dict.fromkeys(admin_tokens, authentication.ADMIN)),
         clock=utc,
-        chance=chance,
+        rng=chance,
         gates=gates,
         limits=limits,
         disabled_plugins=disabled_plugins,
@@ -47,6 +49,6 @@ async def build(
         additions=additions,
         nodes=nodes,
     )
-    await bootstrap.populate(made.dispatcher, namespaces=additions.namespaces if additions is not None else ())
-    await made.definitions.settle()
-    return made
+    await bootstrap.populate(application.dispatcher, namespaces=additions.namespaces if additions is not None else ())
+    await application.definitions.settle()
+    return application

@@ -1,6 +1,6 @@
-"""The components of a control plane beside its API server, and how each is built: controllers, a scheduler.
+"""Components of a control plane next to its API server: controllers and a scheduler.
 
-:mod:`drachma.process.embedded` runs several of them in one process, :mod:`drachma.process.standalone` one on its own.
+:mod:`drachma.process.embedded` runs several of them in one process, :mod:`drachma.process.standalone` a single one.
 """
 
 from __future__ import annotations
@@ -12,37 +12,38 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.controllers import descriptors
 from drachma.runtime import Surroundings, controller
-from drachma.scheduler import Scheduler, Settings
+from drachma.scheduler import Settings
 from drachma.scheduler.recording import Recorder, RecordFile, recordfile
+from drachma.scheduler.scheduler import Scheduler
 
 MANAGER: Final = "system:kube-controller-manager"
-"""Who watches for all controllers of a process."""
+"""User whose watches all controllers of a process share."""
 
 SCHEDULER: Final = "system:kube-scheduler"
 
 Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-"""Runs a component until it is cancelled; its informers run already."""
+"""Runs a component until cancelled. Its informers are already running."""
 
 
 class RecordingTo(NamedTuple):
-    """Where a scheduler records its decisions, and how much."""
+    """File for a scheduler's recording, and its maximum size."""
 
     path: pathlib.Path
     most_bytes: int = recordfile.DEFAULT_BYTES
 
     @classmethod
     def of(cls, path: pathlib.Path | None, *, mebibytes: int) -> RecordingTo | None:
-        """What options say: nothing is recorded without a path."""
+        """Return the recording that options configure, or None without a path."""
         return None if path is None else cls(path, mebibytes * 2**20)
 
 
 Component: TypeAlias = Callable[[Surroundings], Run]
-"""Builds a component on informers that need not run yet, and returns how to run it."""
+"""Builds a component on informers that need not run yet, and returns the function that runs it."""
 
 
-def controllers(surroundings: Surroundings, chosen: tuple[descriptors.Descriptor, ...] | None = None) -> Run:
-    """Controllers, all of a cluster unless some are chosen."""
-    makes = chosen if chosen is not None else descriptors.chosen(gates=surroundings.gates)
+def controllers(surroundings: Surroundings, selected: tuple[descriptors.Descriptor, ...] | None = None) -> Run:
+    """Return the function that runs controllers, by default all of them."""
+    makes = selected if selected is not None else descriptors.chosen(gates=surroundings.gates)
     built = [
         (own, descriptor.make(own))
         for descriptor in makes
@@ -52,16 +53,16 @@ def controllers(surroundings: Surroundings, chosen: tuple[descriptors.Descriptor
 
     async def run() -> None:
         async with asyncio.TaskGroup() as group:
-            for own, controllers in _by_surroundings(built):
+            for own, controllers in _group_by_surroundings(built):
                 group.create_task(controller.run_all(own, controllers))
 
     return run
 
 
-def _by_surroundings(
+def _group_by_surroundings(
     built: list[tuple[Surroundings, controller.Controller]],
 ) -> Iterator[tuple[Surroundings, list[controller.Controller]]]:
-    """Controllers with the surroundings that they have in common, whose recorders are run once."""
+    """Yield each surroundings with its controllers, so that their event recorder runs once."""
     for own in {id(own): own for own, _ in built}.values():
         yield own, [each for other, each in built if other is own]
 
@@ -69,17 +70,17 @@ def _by_surroundings(
 def scheduler(
     surroundings: Surroundings, settings: Settings | None = None, recording_to: RecordingTo | None = None
 ) -> Run:
-    """A scheduler, for the pods that name none unless settings say otherwise.
+    """Return the function that runs a scheduler, by default for pods without a schedulerName.
 
-    Without settings it is one of drachma's own control plane, in which nobody waits for volumes. InvalidValueError
-    where its decisions are to be recorded and the file cannot be opened.
+    The default settings are for a control plane without volume controllers, in which no pod waits for volumes. Raises
+    errors.InvalidValueError if the file of the recording cannot be opened.
     """
-    chosen = settings or Settings(gates=surroundings.gates, has_volume_controllers=False)
+    own_settings = settings or Settings(gates=surroundings.gates, has_volume_controllers=False)
     recorder = None
     if recording_to is not None:
         file = RecordFile(recording_to.path, most_bytes=recording_to.most_bytes)
-        recorder = Recorder(file, chosen=chosen, time=surroundings.clock)
-    return Scheduler(surroundings.acting_as(SCHEDULER), chosen=chosen, recorder=recorder).run
+        recorder = Recorder(file, settings=own_settings, clock=surroundings.clock)
+    return Scheduler(surroundings.acting_as(SCHEDULER), settings=own_settings, recorder=recorder).run
 
 
 ALL: Final[tuple[Component, ...]] = (controllers, scheduler)

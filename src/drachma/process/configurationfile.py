@@ -1,4 +1,4 @@
-"""Queueing's configuration from a file: put in force at the start, and again whenever the file changes."""
+"""Queueing's configuration from a file: applied at the start, and again whenever the file changes."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from drachma.queueing.configuration.configurationform import RefusedConfiguratio
 from drachma.runtime import clock, controller
 
 _SECONDS: Final = 2.0
-"""How often to look at the file."""
+"""Time between two checks of the file."""
 
 _log = logging.getLogger(__name__)
 
 
-def load(path: pathlib.Path, into: ActiveConfiguration) -> None:
-    """Puts the configuration of a file in force.
+def load(path: pathlib.Path, active: ActiveConfiguration) -> None:
+    """Apply the configuration in a file.
 
     Raises:
-        errors.InvalidValueError: it cannot be read, or is refused; names the file and all reasons.
+        errors.InvalidValueError: the file cannot be read, or is refused; the message has the file and all reasons.
     """
     try:
         text = path.read_text(encoding="utf-8")
-        into.offer(*configurationmap.parse(text))
+        active.offer(*configurationmap.parse(text))
     except (OSError, UnicodeError, RefusedConfigurationError) as error:
         raise errors.InvalidValueError(f"configuration {path}: {error}") from None
 
 
-async def follow(path: pathlib.Path, into: ActiveConfiguration, *, time: clock.Clock) -> None:
-    """Puts it in force again after each change; what is refused is logged, and the one before stays."""
+async def follow(path: pathlib.Path, active: ActiveConfiguration, *, time: clock.Clock) -> None:
+    """Apply the file again after each change. A refused configuration is logged, and the previous one stays."""
     stamp = _stamp(path)
 
-    async def look() -> None:
+    async def check() -> None:
         nonlocal stamp
         now = _stamp(path)
         if now == stamp:
             return
         stamp = now
         try:
-            load(path, into)
-            _log.info("configuration %s: %s", path, configurationmap.in_force(into))
+            load(path, active)
+            _log.info("configuration %s: %s", path, configurationmap.effect_message(active))
         except errors.InvalidValueError as error:
-            _log.warning("refused, the configuration before stays in force: %s", error)
+            _log.warning("refused, the previous configuration stays in force: %s", error)
 
-    await controller.every(_SECONDS, look, time=time, name=f"configuration {path}")
+    await controller.every(_SECONDS, check, clock=time, name=f"configuration {path}")
 
 
 def _stamp(path: pathlib.Path) -> tuple[int, int]:
-    """What changes with a file; of one that is not there, nothing."""
+    """Return the time and size of a file, which change with it; zeros if it is absent."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return (0, 0)
-    return (found.st_mtime_ns, found.st_size)
+    return (stat.st_mtime_ns, stat.st_size)

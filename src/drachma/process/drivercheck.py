@@ -1,9 +1,8 @@
-"""A driver under test, with all that it needs around it: an API server, a node, directories.
+"""The environment of a driver under test: an API server, a node, directories; for ``drachma driver check``.
 
-``drachma driver check`` is made of it. A driver that a command starts gets an API server of its own, which is gone
-afterwards, through something that has requests fail; one that somebody else starts with the kubeconfig that he is told
-gets the same, or his own API server through it; one that runs already is called on its socket, and uses the API server
-that it has.
+A driver that the check starts gets a temporary API server, through a proxy that can make requests fail. A driver that
+the user starts with a given kubeconfig gets the same, or the user's own API server through the proxy. A driver that is
+already running is called on its socket and keeps its API server.
 """
 
 from __future__ import annotations
@@ -27,32 +26,32 @@ from drachma.driver.conformance import checks, report, subject
 from drachma.driver.conformance.apifaults import ApiFaults
 from drachma.driver.conformance.check import Check
 from drachma.driver.conformance.stage import Stage
+from drachma.listening import addresses
 from drachma.process import faultyproxy, hosting
 from drachma.runtime import clock
-from drachma.server.pipeline import phases
-from drachma.server.wire import serving
+from drachma.server.admission import pluginnames
 
 NODE: Final = "driver-check"
 _MANAGER: Final = "drachma-driver-check"
 _PLACEHOLDERS: Final = "{node} {kubeconfig} {root} {plugins} {registry} {cdi}"
 
 _Checking: TypeAlias = Callable[[access.Access, http.HttpClient], Awaitable[report.Report]]
-"""A check of a driver with an API server, and a client of it that is nobody's but the check's."""
+"""Check of a driver on an API server, with a client of its own."""
 
 
 class RunningDriver(msgspec.Struct, frozen=True, kw_only=True):
-    """A driver that somebody else runs: its registration socket, its node, its CDI files, and its API server."""
+    """A driver that the user runs: its registration socket, its node, its CDI files, and its API server."""
 
     socket: pathlib.Path
     kubeconfig: pathlib.Path | None
     node: str
     cdi: pathlib.Path
     subject: subject.Subject = subject.RunningSubject()
-    """How it is started, stopped and killed, where that can be done."""
+    """Commands that start, stop and kill it, if there are any."""
 
 
 def command_of_module(name: str) -> list[str]:
-    """The command that runs the driver of a Python module: ``module:Class``, or a module that is a program."""
+    """Return the command that runs the driver of a Python module: ``module:Class``, or a module to run."""
     module, separator, attribute = name.partition(":")
     if not separator:
         return [sys.executable, "-m", module]
@@ -60,58 +59,57 @@ def command_of_module(name: str) -> list[str]:
     return [sys.executable, "-c", program]
 
 
-async def check_running(driver: RunningDriver, chosen: Sequence[Check] = checks.ALL) -> report.Report:
-    """Tries the rules that can be tried on a driver of somebody else's."""
-    reached = http.find_access(driver.kubeconfig)
-    async with http.HttpClient(reached, time=clock.SystemClock(), manager=_MANAGER) as client:
-        return await checks.run(_stage(client, driver, None), chosen)
+async def check_running(driver: RunningDriver, rules: Sequence[Check] = checks.ALL) -> report.Report:
+    """Check the rules that can be checked on a driver that the user runs."""
+    apiserver = http.find_access(driver.kubeconfig)
+    async with http.HttpClient(apiserver, clock=clock.SystemClock(), manager=_MANAGER) as client:
+        return await checks.run(_stage(client, driver, None), rules)
 
 
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a driver that somebody else starts is to find its API server; ``kubeconfig`` is the file that tells it."""
+    """Address of the API server for a driver that the user starts, and the kubeconfig file that is written for it."""
 
-    address: serving.Address
+    address: addresses.Address
     kubeconfig: pathlib.Path
 
 
 def check_listening(
     driver: RunningDriver,
     listening: Listening,
-    chosen: Sequence[Check] = checks.ALL,
+    rules: Sequence[Check] = checks.ALL,
     *,
-    told: Callable[[], None],
+    announce: Callable[[], None],
 ) -> report.Report:
-    """Tries rules on a driver that somebody else starts when ``told`` was called: then its kubeconfig is there.
+    """Check rules on a driver that the user starts after ``announce`` was called, when its kubeconfig is written.
 
-    What the driver asks goes to its cluster, or, where it names none, to an API server that has its node and nothing
-    else, and is gone afterwards.
+    Requests of the driver go to its cluster, or without a kubeconfig to a temporary API server that has only its node.
 
     Raises:
-        errors.DriverError: the address cannot be listened on, or the file cannot be written.
+        errors.DriverError: the address cannot be bound, or the file cannot be written.
     """
 
-    async def check(reached: access.Access, client: http.HttpClient) -> report.Report:
+    async def check(apiserver: access.Access, client: http.HttpClient) -> report.Report:
         faults = ApiFaults()
         async with contextlib.AsyncExitStack() as stack:
             try:
-                serves = faultyproxy.serving(reached, faults, address=listening.address)
+                serves = faultyproxy.serving(apiserver, faults, address=listening.address)
                 faultyproxy.write_kubeconfig(listening.kubeconfig, await stack.enter_async_context(serves))
             except OSError as error:
                 raise errors.DriverError(f"driver check: {error}") from error
-            told()
+            announce()
             if not driver.subject.can_restart:
-                await _there(driver.socket)
-            return await checks.run(_stage(client, driver, faults), chosen)
+                await _wait_for(driver.socket)
+            return await checks.run(_stage(client, driver, faults), rules)
 
     async def check_cluster() -> report.Report:
-        reached = http.find_access(driver.kubeconfig)
-        async with http.HttpClient(reached, time=clock.SystemClock(), manager=_MANAGER) as client:
-            return await check(reached, client)
+        apiserver = http.find_access(driver.kubeconfig)
+        async with http.HttpClient(apiserver, clock=clock.SystemClock(), manager=_MANAGER) as client:
+            return await check(apiserver, client)
 
     if driver.kubeconfig is not None:
         return asyncio.run(check_cluster())
     with tempfile.TemporaryDirectory(prefix="dc") as folder:
-        return _beside_server(pathlib.Path(folder), driver.node, check)
+        return _run_with_server(pathlib.Path(folder), driver.node, check)
 
 
 def _stage(client: http.HttpClient, driver: RunningDriver, faults: ApiFaults | None) -> Stage:
@@ -125,47 +123,47 @@ def _stage(client: http.HttpClient, driver: RunningDriver, faults: ApiFaults | N
     )
 
 
-def check_command(command: Sequence[str], chosen: Sequence[Check] = checks.ALL) -> report.Report:
-    """Starts a driver beside an API server of its own, and tries all rules on it.
+def check_command(command: Sequence[str], rules: Sequence[Check] = checks.ALL) -> report.Report:
+    """Start a driver with a temporary API server, and check rules on it.
 
-    In the command, ``{node}`` and so on stand for what is different each time; the environment says the same.
+    Placeholders in the command, such as ``{node}``, are replaced; the environment has the same values.
     """
     with tempfile.TemporaryDirectory(prefix="dc") as name:
         folder = pathlib.Path(name)
 
-        async def check(reached: access.Access, client: http.HttpClient) -> report.Report:
-            return await _check(command, folder, reached, client, chosen)
+        async def check(apiserver: access.Access, client: http.HttpClient) -> report.Report:
+            return await _check(command, folder, apiserver, client, rules)
 
-        return _beside_server(folder, NODE, check)
+        return _run_with_server(folder, NODE, check)
 
 
-def _beside_server(folder: pathlib.Path, node_name: str, check: _Checking) -> report.Report:
-    """What a check gives that has an API server with one node to itself."""
-    made: list[report.Report] = []
+def _run_with_server(folder: pathlib.Path, node_name: str, check: _Checking) -> report.Report:
+    """Return the report of a check that runs with a temporary API server with one node."""
+    reports: list[report.Report] = []
     kubeconfig = folder / "kubeconfig"
 
-    async def beside(host: hosting.Host) -> None:
+    async def run_check(host: hosting.Host) -> None:
         host.ready()
-        await _there(kubeconfig)
-        reached = http.find_access(kubeconfig)
-        async with http.HttpClient(reached, time=clock.SystemClock(), manager=_MANAGER) as client:
+        await _wait_for(kubeconfig)
+        apiserver = http.find_access(kubeconfig)
+        async with http.HttpClient(apiserver, clock=clock.SystemClock(), manager=_MANAGER) as client:
             document = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node_name}}
             await client.create_document(node.Node, document)
-            # A node that can do everything: otherwise some devices could not be published for it.
+            # The node declares every feature, so that all devices can be published for it.
             declared = {"declaredFeatures": [Gate.NODE_ALLOCATABLE_RESOURCES]}
             await client.patch(node.Node, node_name, patch=patches.merge({"status": declared}), subresource="status")
-            made.append(await check(reached, client))
+            reports.append(await check(apiserver, client))
 
     options = hosting.Options(
-        address=serving.Address.parse("127.0.0.1:0"),
+        address=addresses.Address.parse("127.0.0.1:0"),
         kubeconfig_out=kubeconfig,
-        disabled_plugins=phases.PLUGINS,
+        disabled_plugins=pluginnames.PLUGINS,
     )
-    hosting.run(options, beside)
-    return made[0]
+    hosting.run(options, run_check)
+    return reports[0]
 
 
-async def _there(path: pathlib.Path) -> None:
+async def _wait_for(path: pathlib.Path) -> None:
     while not path.exists():
         await asyncio.sleep(0.01)
 
@@ -173,9 +171,9 @@ async def _there(path: pathlib.Path) -> None:
 async def _check(
     command: Sequence[str],
     folder: pathlib.Path,
-    reached: access.Access,
+    apiserver: access.Access,
     client: http.HttpClient,
-    chosen: Sequence[Check],
+    rules: Sequence[Check],
 ) -> report.Report:
     root, kubeconfig = folder / "k", folder / "driver-kubeconfig"
     places = {
@@ -196,35 +194,31 @@ async def _check(
         "CDI_ROOT": str(cdi),
     }
     faults = ApiFaults()
-    async with faultyproxy.serving(reached, faults) as url:
+    async with faultyproxy.serving(apiserver, faults) as url:
         faultyproxy.write_kubeconfig(kubeconfig, url)
         stage = Stage(
             client,
-            subject.ProcessSubject([_filled(part, places) for part in command], environment, output=folder / "output"),
+            subject.ProcessSubject([_fill(part, places) for part in command], environment, output=folder / "output"),
             node=NODE,
             registration=lambda: next((path for path in sorted(registry.iterdir()) if path.is_socket()), None),
             cdi=cdi,
             faults=faults,
         )
-        return await checks.run(stage, chosen)
+        return await checks.run(stage, rules)
 
 
-def _filled(part: str, places: dict[str, str]) -> str:
+def _fill(part: str, places: dict[str, str]) -> str:
     for name, value in places.items():
         part = part.replace(f"{{{name}}}", value)
     return part
 
 
 def parse_command(text: str) -> list[str]:
-    """A command as a shell would take it apart.
-
-    Raises:
-        errors.InvalidValueError: it is none.
-    """
+    """Return the words of a command, split as a shell does. Raises errors.InvalidValueError."""
     try:
         parts = shlex.split(text)
     except ValueError as error:
         raise errors.InvalidValueError(f"command {text!r}: {error}") from None
     if not parts:
-        raise errors.InvalidValueError(f"command {text!r}: is empty; it may have {_PLACEHOLDERS}")
+        raise errors.InvalidValueError(f"command {text!r}: is empty; it may contain {_PLACEHOLDERS}")
     return parts

@@ -1,7 +1,7 @@
-"""The embedded control plane: controllers and a scheduler on one event loop, beside the API server or on any client.
+"""The embedded control plane: controllers and a scheduler on one event loop, next to the API server or on any client.
 
-``drachma up`` runs them beside its server; tests and benchmarks put a whole control plane together in process, on the
-clock and the chance that they pass in.
+``drachma up`` runs them next to its server. Tests and benchmarks build a whole control plane in process, with the clock
+and the random generator that they pass.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ import contextlib
 import functools
 import pathlib
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Final
 
 import msgspec
 import prometheus_client
+from prometheus_client import core, samples
+from prometheus_client import registry as registries
 
 from drachma import allocator
 from drachma.api import gates as features
 from drachma.client import Client, local
-from drachma.node import hardware
 from drachma.node.runtimes.runtimename import RuntimeName
-from drachma.process import accountcredentials, apiserver, components, hosting, mergedmetrics, nodeagents
+from drachma.node.simulation import hardware
+from drachma.process import accountcredentials, apiserver, components, hosting, nodeagents
 from drachma.runtime import Credentials, Surroundings, clock
 from drachma.scheduler import Settings
 from drachma.server import inprocess
@@ -36,13 +39,13 @@ async def run(
     parts: tuple[components.Component, ...] = components.ALL,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Runs components that share what they know of the cluster, until cancelled; one that fails ends them all."""
-    registries = [prometheus_client.CollectorRegistry() for _ in parts]
-    metrics = mergedmetrics.MergedMetrics(registries)
+    """Run components with shared informers until cancelled. A component that fails ends all of them."""
+    part_registries = [prometheus_client.CollectorRegistry() for _ in parts]
+    metrics = MergedMetrics(part_registries)
     surroundings.registry.register(metrics)
     try:
         async with surroundings.informers as informers, asyncio.TaskGroup() as tasks:
-            for part, registry in zip(parts, registries, strict=True):
+            for part, registry in zip(parts, part_registries, strict=True):
                 tasks.create_task(part(surroundings.with_registry(registry))())
             await informers.wait_synced()
             ready()
@@ -65,9 +68,9 @@ async def beside(
     scaling: nodeagents.Scaling | None = None,
     more: tuple[components.Component, ...] = (),
 ) -> None:
-    """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it.
+    """Run controllers, scheduler and simulated nodes in the process of a server, for :func:`hosting.run`.
 
-    ``more`` are components beside those.
+    ``more`` are additional components.
     """
     dispatcher = host.application.dispatcher
 
@@ -85,9 +88,9 @@ async def beside(
             credentials=Credentials(host.authority.decode(), mint, host.signing),
             clients=client_of,
         )
-        # Here volumes are bound to claims, so that pods can wait for it.
-        chosen = Settings(gates=gates, policy=policy, filter_seconds=filter_seconds, has_volume_controllers=True)
-        scheduler = functools.partial(components.scheduler, settings=chosen, recording_to=recording_to)
+        # The controllers bind volumes to claims, so pods can wait for volumes.
+        settings = Settings(gates=gates, policy=policy, filter_seconds=filter_seconds, has_volume_controllers=True)
+        scheduler = functools.partial(components.scheduler, settings=settings, recording_to=recording_to)
         parts: tuple[components.Component, ...] = (components.controllers, scheduler, *more)
         if simulated is not None or pretends_nodes or scaling is not None:
             parts = (
@@ -112,7 +115,7 @@ async def beside(
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """An API server without a socket, and the client to it."""
+    """An API server without a socket, and a client of it."""
 
     application: app.Application
     client: Client
@@ -123,17 +126,17 @@ async def server(
     store: protocol.Store,
     *,
     time: clock.Clock | None = None,
-    chance: random.Random | None = None,
+    rng: random.Random | None = None,
     gates: features.Gates = features.ALL,
     manager: str = "drachma",
     additions: app.Additions | None = None,
 ) -> AsyncIterator[Server]:
-    """The API on a store, in process, with a client that owns fields as ``manager``; the store is closed in the end."""
+    """Yield an API server on a store, with a client whose field manager is ``manager``; close the store at the end."""
     try:
         application = await apiserver.build(
             store,
             utc=(time or clock.SystemClock()).utc,
-            chance=chance or random.Random(),
+            chance=rng or random.Random(),
             gates=gates,
             additions=additions,
         )
@@ -145,15 +148,52 @@ async def server(
 
 @contextlib.asynccontextmanager
 async def running(surroundings: Surroundings, *parts: components.Component) -> AsyncIterator[None]:
-    """Components that run in the background: ready at the beginning, ended in the end."""
+    """Run components in the background: they are ready when the block begins, and end with it."""
     ready = asyncio.Event()
     task = asyncio.create_task(run(surroundings, parts=parts or components.ALL, ready=ready.set))
-    waiting = asyncio.create_task(ready.wait())
-    await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
+    ready_task = asyncio.create_task(ready.wait())
+    await asyncio.wait({task, ready_task}, return_when=asyncio.FIRST_COMPLETED)
+    ready_task.cancel()
     try:
         yield
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+class MergedMetrics(registries.Collector):
+    """Collector of several registries, which are read at every scrape."""
+
+    def __init__(self, parts: Sequence[prometheus_client.CollectorRegistry]) -> None:
+        self._parts: Final = parts
+
+    def describe(self) -> Iterable[core.Metric]:
+        """Return nothing, because the families of the parts are known only at a scrape."""
+        return ()
+
+    def collect(self) -> Iterable[core.Metric]:
+        families: dict[str, core.Metric] = {}
+        for part in self._parts:
+            for family in part.collect():
+                merged = families.get(family.name)
+                if merged is None:
+                    families[family.name] = merged = core.Metric(
+                        family.name, family.documentation, family.type, family.unit
+                    )
+                _add(merged, family.samples)
+        return families.values()
+
+
+def _add(family: core.Metric, more: Iterable[samples.Sample]) -> None:
+    """Add samples to a family; samples with the same name and labels are summed."""
+    places = {(each.name, tuple(sorted(each.labels.items()))): number for number, each in enumerate(family.samples)}
+    for sample in more:
+        place = places.get((sample.name, tuple(sorted(sample.labels.items()))))
+        if place is None:
+            family.samples.append(sample)
+        else:
+            earlier = family.samples[place]
+            is_date = sample.name.endswith("_created")
+            value = min(earlier.value, sample.value) if is_date else earlier.value + sample.value
+            family.samples[place] = earlier._replace(value=value)

@@ -1,7 +1,7 @@
 """Encryption at rest: which provider encrypts the objects of which resource.
 
 The first entry of the configuration that names a resource counts for it. Its first provider encrypts, and all of its
-providers decrypt, so keys can be exchanged without a time in which something cannot be read.
+providers decrypt, so that all objects stay readable while keys are rotated.
 """
 
 import functools
@@ -81,9 +81,9 @@ def load(path: pathlib.Path) -> Encryption:
         errors.CipherError: a plugin does not answer.
     """
     form = encryptionconfig.read(path)
-    made = Encryption([Rule(each.resources, [_provider(one) for one in each.providers]) for each in form.resources])
-    made.refresh()
-    return made
+    loaded = Encryption([Rule(each.resources, [_provider(one) for one in each.providers]) for each in form.resources])
+    loaded.refresh()
+    return loaded
 
 
 def _provider(form: encryptionconfig.ProviderForm) -> encryptionproviders.Provider:

@@ -151,13 +151,13 @@ def _overlap(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 
 def _provider_problems(provider: ProviderForm, place: str, names: set[str]) -> Iterator[str]:
-    chosen = [field for field in provider.__struct_fields__ if getattr(provider, field) is not None]
-    if not chosen:
+    configured = [field for field in provider.__struct_fields__ if getattr(provider, field) is not None]
+    if not configured:
         yield (
             f"{place}: Invalid value: provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, "
             "Secretbox, Identity"
         )
-    elif len(chosen) > 1:
+    elif len(configured) > 1:
         yield (
             f"{place}: Invalid value: more than one provider specified in a single element, should split into "
             "different list elements"
@@ -168,7 +168,7 @@ def _provider_problems(provider: ProviderForm, place: str, names: set[str]) -> I
         # Differs from upstream: the cryptography package has no XSalsa20.
         yield f"{place}.secretbox: Unsupported value: secretbox: supported values: kms, aesgcm, aescbc, identity"
     elif provider.identity is None:
-        (name,) = chosen
+        (name,) = configured
         yield from _key_problems(getattr(provider, name).keys, f"{place}.{name}.keys")
 
 

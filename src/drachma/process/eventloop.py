@@ -1,12 +1,17 @@
-"""The event loop of commands that run for long: uvloop, and a garbage collector that knows that most objects stay.
+"""The runtime of long-running commands: uvloop, a garbage collector tuned for objects that stay, and the C heap.
 
-An API server keeps hundreds of thousands of objects that have no cycles. At Python's usual thresholds the collector
-walks through them all the time and finds nothing: a quarter of the processor time of a busy control plane. So what
-there is at the start is left out for good, and the rest is looked at more rarely; cycles are still collected.
+An API server keeps hundreds of thousands of objects without cycles. With Python's default thresholds the collector
+scans them again and again and finds nothing, which takes a quarter of the processor time of a busy control plane. So
+objects that exist at the start are never scanned, and the others are scanned more rarely; cycles are still collected.
+
+By default glibc raises the size from which it maps memory separately up to 32 MiB, once blocks of such a size were
+freed. From then on the buffers of TLS connections (256 KiB each) and large documents lie between small blocks in the
+heap, and the heap keeps the size of its busiest moment. A fixed size returns these buffers to the system at once.
 """
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 from collections.abc import Iterator
 from typing import Final
@@ -14,18 +19,37 @@ from typing import Final
 import uvloop
 
 _THRESHOLDS: Final = (50_000, 10, 20)
-"""New containers until the young are looked at, then how often that until the older, and the oldest, are."""
+"""New containers before a collection of the youngest generation, and collections before one of each older."""
+
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+"""Numbers of options in glibc's malloc.h."""
+
+_SEPARATE_BYTES: Final = 128 * 1024
+"""Size from which a block is mapped separately: glibc's initial value, which setting it makes final."""
+_TRIM_BYTES: Final = 4 * 2**20
+"""Free memory at the top of the heap that is kept for the next allocation."""
 
 
 @contextlib.contextmanager
 def runner() -> Iterator[asyncio.Runner]:
-    """Runs the coroutines of one command; afterwards the collector is as it was."""
+    """Yield a runner for the coroutines of one command, and restore the collector's thresholds at the end."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
+    return_freed_memory()
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as made:
-            yield made
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop_runner:
+            yield loop_runner
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+def return_freed_memory() -> bool:
+    """Return large freed blocks to the system at once. Return False if the C library has no such setting."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    settings = ((_M_MMAP_THRESHOLD, _SEPARATE_BYTES), (_M_TRIM_THRESHOLD, _TRIM_BYTES))
+    return all(mallopt(ctypes.c_int(option), ctypes.c_int(value)) == 1 for option, value in settings)

@@ -1,8 +1,8 @@
-"""Who asks an extension of the API server, and may they: as upstream's extensions find out.
+"""Authentication and authorization of an extension API server, as upstream's extensions do it.
 
-The ConfigMap ``kube-system/extension-apiserver-authentication`` says whose certificates count. One of the API server
-itself, which passes requests on, comes with headers that name the user; one of anybody else names its user by itself.
-Tokens are reviewed by the API server, and so is what users may do. Who shows nothing is anonymous.
+The ConfigMap ``kube-system/extension-apiserver-authentication`` names the trusted authorities. A certificate of the API
+server, which proxies requests, comes with headers that name the user; any other certificate names its own user. The API
+server reviews tokens and permissions. A request without credentials is anonymous.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _log = logging.getLogger(__name__)
 
 _PLACE: Final = ("kube-system", "extension-apiserver-authentication")
 _SECONDS: Final = 60.0
-"""How often to look whose certificates count."""
+"""Time between two reads of the trusted authorities."""
 _KEPT_SECONDS: Final = 10.0
-"""How long answers of the API server count."""
+"""Time for which answers of the API server are cached."""
 
 _ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
 _MASTERS: Final = "system:masters"
 _OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})
 
 
-class Shown(NamedTuple):
-    """A certificate that the listener has verified: as Python's ssl describes it, and as it came."""
+class ClientCertificate(NamedTuple):
+    """A certificate that the listener has verified: as Python's ssl describes it, and in DER."""
 
     described: Mapping[str, Any]
     encoded: bytes
 
     @classmethod
-    def of(cls, request: web.Request) -> Shown | None:
-        """That of a request's connection."""
+    def of(cls, request: web.Request) -> ClientCertificate | None:
+        """Return the certificate of a request's connection."""
         connection = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
         described = connection.getpeercert() if connection is not None else None
         if connection is None or not described:
@@ -58,14 +58,14 @@ class Shown(NamedTuple):
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True):
-    """What the ConfigMap says; without one, no certificate counts."""
+    """Trusted authorities in the ConfigMap; without one, no certificate is trusted."""
 
     clients: tuple[x509.Certificate, ...] = ()
     """Authorities of users."""
     proxies: tuple[x509.Certificate, ...] = ()
-    """Authorities of API servers that pass requests on."""
+    """Authorities of API servers that proxy requests."""
     proxy_names: tuple[str, ...] = ()
-    """The names that their certificates may have; any, if there are none."""
+    """Names that their certificates may have; any name if empty."""
     user_headers: tuple[str, ...] = ()
     group_headers: tuple[str, ...] = ()
     uid_headers: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, data: Mapping[str, str]) -> Trust:
-        """InvalidValueError for lists that are none, and for certificates that cannot be read."""
+        """Return the trust that a ConfigMap configures. Raises errors.InvalidValueError."""
 
         def read(key: str, parse: Callable[[bytes], Iterable[_T]]) -> tuple[_T, ...]:
             text = data.get(key, "").strip()
@@ -95,10 +95,10 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExtensionAccess:
-    """Knows whose certificates count, and has the API server asked about everything else."""
+    """Access of an extension: trusted certificates, and reviews by the API server for everything else."""
 
     def __init__(self, surroundings: Surroundings, listener: ssl.SSLContext) -> None:
-        """``listener`` is told which certificates to verify; clients need not show one."""
+        """``listener`` gets the authorities to verify; clients need no certificate."""
         self._client: Final[Client] = surroundings.client
         self._clock: Final = surroundings.clock
         self._reviews: Final = accessreviews.AccessReviews(
@@ -106,31 +106,31 @@ class ExtensionAccess:
         )
         self._listener: Final = listener
         self._trust = Trust()
-        self._has_looked: Final = asyncio.Event()
+        self._has_read: Final = asyncio.Event()
 
     async def follow(self) -> None:
-        """Looks now and then whose certificates count, until cancelled."""
-        await controller.every(_SECONDS, self._look, time=self._clock, name="certificates of clients")
+        """Read the trusted authorities again and again, until cancelled."""
+        await controller.every(_SECONDS, self._refresh, clock=self._clock, name="certificates of clients")
 
     async def wait_ready(self) -> None:
-        """Returns once it has looked, whatever came of it."""
-        await self._has_looked.wait()
+        """Wait until the first read has ended, successfully or not."""
+        await self._has_read.wait()
 
-    async def _look(self) -> None:
+    async def _refresh(self) -> None:
         try:
             await self._read()
         finally:
-            self._has_looked.set()
+            self._has_read.set()
 
     async def _read(self) -> None:
-        """Whose certificates count; without a ConfigMap or leave to read it, none do any more."""
+        """Read the trusted authorities; without the ConfigMap, or permission to read it, there are none."""
         namespace, name = _PLACE
         try:
-            found = await self._client.get(configmap.ConfigMap, name, namespace=namespace)
-            trust = Trust.of(found.data)
+            stored_map = await self._client.get(configmap.ConfigMap, name, namespace=namespace)
+            trust = Trust.of(stored_map.data)
         except (errors.ObjectNotFoundError, errors.ForbiddenError) as error:
             trust = Trust()
-            _log.warning("only tokens say who asks: %s", error)
+            _log.warning("clients are authenticated by tokens only: %s", error)
         authorities = {*trust.clients, *trust.proxies}
         if authorities.difference(self._trust.clients, self._trust.proxies):
             encoded = b"".join(each.public_bytes(serialization.Encoding.DER) for each in authorities)
@@ -140,15 +140,15 @@ class ExtensionAccess:
 
     async def user_of(self, request: web.Request) -> User | None:
         """Return the user of a request; None for bad credentials, such as a certificate that has expired by now."""
-        shown = Shown.of(request)
-        if shown is not None:
-            certificate = x509.load_der_x509_certificate(shown.encoded)
+        presented = ClientCertificate.of(request)
+        if presented is not None:
+            certificate = x509.load_der_x509_certificate(presented.encoded)
             if certificate.not_valid_after_utc <= self._clock.utc():
                 return None
-            user = accessreviews.of_certificate(shown.described)
-            if user is not None and _is_of(certificate, self._trust.proxies) and self._is_proxy(user):
-                return self._passed_on(request)
-            if user is not None and _is_of(certificate, self._trust.clients):
+            user = accessreviews.user_of_certificate(presented.described)
+            if user is not None and _is_signed_by(certificate, self._trust.proxies) and self._is_proxy(user):
+                return self._proxied_user(request)
+            if user is not None and _is_signed_by(certificate, self._trust.clients):
                 return user
             return None
         tokens = request.headers.getall("Authorization", [])
@@ -157,7 +157,7 @@ class ExtensionAccess:
         return await self._reviews.user_of(self._client, tokens[0]) if tokens and tokens[0] else _ANONYMOUS
 
     async def may(self, user: User, action: Action) -> bool:
-        """Whether a user may do something; who may do everything need not be asked about."""
+        """Return True if a user may do something. The API server is not asked about cluster admins."""
         if action.path in _OPEN_PATHS or _MASTERS in user.groups:
             return True
         return await self._reviews.may(self._client, user, action)
@@ -165,8 +165,8 @@ class ExtensionAccess:
     def _is_proxy(self, user: User) -> bool:
         return not self._trust.proxy_names or user.name in self._trust.proxy_names
 
-    def _passed_on(self, request: web.Request) -> User | None:
-        """The user whom the headers of a request name; nobody is named anonymous."""
+    def _proxied_user(self, request: web.Request) -> User | None:
+        """Return the user that the headers of a request name; None if they name no user."""
         trust = self._trust
         name = next(iter(_values(request, trust.user_headers)), "")
         if not name:
@@ -187,10 +187,10 @@ def _values(request: web.Request, headers: Sequence[str]) -> list[str]:
     return [value for each in headers for value in request.headers.getall(each, ())]
 
 
-def _is_of(certificate: x509.Certificate, authorities: Iterable[x509.Certificate]) -> bool:
-    """Whether one of these authorities has signed a certificate, by itself.
+def _is_signed_by(certificate: x509.Certificate, authorities: Iterable[x509.Certificate]) -> bool:
+    """Return True if one of these authorities has signed a certificate directly.
 
-    The listener has verified it by one of all authorities, but does not tell which.
+    The listener has verified the certificate, but does not tell by which authority.
     """
     for authority in authorities:
         try:

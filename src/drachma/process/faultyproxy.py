@@ -1,7 +1,7 @@
-"""Something that stands between a driver under test and its API server, and has requests fail when it is told to.
+"""A proxy between a driver under test and its API server, which makes requests fail on demand.
 
-Requests are passed on as they are, as the user whose access it was given: the driver needs none of its own. Whoever
-reaches it can do what that user can.
+It forwards requests unchanged, as the user whose access it has; the driver needs no credentials. Every client that
+reaches the proxy can do what that user can.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import aiohttp
 from aiohttp import web
 
 from drachma.api import manifest
-from drachma.client import access, credentials, tls
+from drachma.client import access, credentials
 from drachma.driver.conformance.apifaults import ApiFaults
 from drachma.listening import webserver
+from drachma.listening.addresses import Address
 from drachma.runtime import clock
-from drachma.server.wire.serving import Address
 
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "upgrade", "authorization"}
@@ -31,14 +31,14 @@ _ANY_PORT: Final = Address("127.0.0.1", 0)
 
 
 @contextlib.asynccontextmanager
-async def serving(reached: access.Access, faults: ApiFaults, *, address: Address = _ANY_PORT) -> AsyncIterator[str]:
-    """Serves at an address, or on a free port of the loopback address; yields its URL.
+async def serving(apiserver: access.Access, faults: ApiFaults, *, address: Address = _ANY_PORT) -> AsyncIterator[str]:
+    """Serve at an address, by default on a free port of the loopback address, and yield the URL.
 
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: the address cannot be bound.
     """
-    own = credentials.Credentials(reached, time=clock.SystemClock())
-    secured = aiohttp.TCPConnector(ssl=tls.context(reached, (await own.identity()).key_pair), limit=0)
+    own = credentials.Credentials(apiserver, clock=clock.SystemClock())
+    secured = aiohttp.TCPConnector(ssl=access.tls_context(apiserver, (await own.identity()).key_pair), limit=0)
     endless = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=secured, timeout=endless, auto_decompress=False) as session:
 
@@ -48,19 +48,19 @@ async def serving(reached: access.Access, faults: ApiFaults, *, address: Address
                 await asyncio.sleep(fault.seconds)
                 if fault.status is not None:
                     return web.json_response(fault.status, status=int(fault.status["code"]))
-            return await _passed(request, session, f"{reached.server}{request.raw_path}", await own.identity())
+            return await _forward(request, session, f"{apiserver.server}{request.raw_path}", await own.identity())
 
         application = web.Application(client_max_size=_LARGEST_BODY)
         application.router.add_route("*", "/{path:.*}", handle)
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         opened = socket.create_server((address.host, address.port), family=family)
-        # A watch of a driver that was killed ends with it.
+        # Watches of a killed driver must end with it.
         async with webserver.serving(application, opened, ends_handlers=True):
             host = f"[{address.host}]" if ":" in address.host else address.host
             yield f"http://{host}:{opened.getsockname()[1]}"
 
 
-async def _passed(
+async def _forward(
     request: web.Request, session: aiohttp.ClientSession, url: str, identity: credentials.Identity
 ) -> web.StreamResponse:
     headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP]
@@ -68,7 +68,7 @@ async def _passed(
     async with session.request(request.method, url, headers=headers, data=await request.read() or None) as answer:
         own = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
         response = web.StreamResponse(status=answer.status, headers=own)
-        # Drivers are killed, also while they are answered.
+        # The check may kill the driver while the answer is sent.
         with contextlib.suppress(ConnectionResetError):
             await response.prepare(request)
             async for part in answer.content.iter_any():
@@ -78,7 +78,7 @@ async def _passed(
 
 
 def write_kubeconfig(path: pathlib.Path, url: str) -> None:
-    """How the driver reaches it: as nobody."""
+    """Write the kubeconfig of the driver, without credentials."""
     content = {
         "apiVersion": "v1",
         "kind": "Config",

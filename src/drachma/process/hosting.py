@@ -1,7 +1,7 @@
-"""The API server in this process: a data directory, a socket, TLS, and a clean end. Commands that serve are made of it.
+"""Hosting of the API server in this process: data directory, socket, TLS, and a clean shutdown.
 
-Other components can run beside it on the same event loop. They are told the application, so they reach it without
-HTTP; they end before the store closes, and when they fail, the server ends too.
+Other components can run next to it on the same event loop. They get the application, so they call it without HTTP. They
+end before the store closes, and if one fails, the server ends too.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import msgspec
 
 from drachma import errors
 from drachma.api import gates as feature
-from drachma.listening import budget
+from drachma.listening import addresses, budget
 from drachma.listening import limits as ports
-from drachma.process import accessfiles, admissionfiles, apiserver, auditfiles, eventloop, nodebootstrap, storekeeping
+from drachma.process import apiserver, eventloop, nodebootstrap, serverfiles, storekeeping
 from drachma.runtime import KeyPair, clock
 from drachma.server import flowdefaults, rolereconciliation
 from drachma.server.access import certificates, kubeconfig
@@ -30,13 +30,14 @@ from drachma.server.authorisers import modes
 from drachma.server.kinds import builtin
 from drachma.server.pipeline import expiry
 from drachma.server.wire import app as asgi
+from drachma.server.wire import limits as requestlimits
 from drachma.server.wire import nodeconnections, nodeproxy, nodetls, serving
 from drachma.store import memory, protocol
 
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.01
-"""How often to look whether uvicorn listens, of which it tells nobody."""
+"""Time between two checks whether uvicorn listens, for which it has no callback."""
 
 
 _KUBELET_CLIENT_BINDING: Final = (
@@ -48,75 +49,75 @@ _KUBELET_CLIENT_BINDING: Final = (
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on requests to the API, and on connections to all ports of the process."""
 
-    requests: asgi.Limits = asgi.Limits()
+    requests: requestlimits.Limits = requestlimits.Limits()
     ports: ports.Limits = ports.Limits()
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be chosen; without ``data`` everything is forgotten when the server stops."""
+    """Options of a server; without ``data`` all objects are lost when it stops."""
 
     data: pathlib.Path | None = None
-    address: serving.Address
+    address: addresses.Address
     kubeconfig_out: pathlib.Path | None = None
     bootstrap_kubeconfig_out: pathlib.Path | None = None
-    """Where kubelets find how to come in; their tokens must be let in (:class:`accessfiles.AccessOptions`)."""
+    """File for the bootstrap kubeconfig of kubelets; ``access`` must accept bootstrap tokens."""
     gates: feature.Gates = feature.ALL
-    access: accessfiles.AccessOptions = accessfiles.DEFAULTS
+    access: serverfiles.AccessOptions = serverfiles.DEFAULT_ACCESS
     event_ttl: float = 3600.0
-    """For how many seconds events are kept that nobody writes any more."""
+    """Seconds for which an event is kept after its last write."""
     limits: Limits = Limits()
     disabled_plugins: tuple[str, ...] = ()
     admission_configuration: pathlib.Path | None = None
-    audit: auditfiles.AuditOptions = auditfiles.AuditOptions()
+    audit: serverfiles.AuditOptions = serverfiles.AuditOptions()
     kubelet_certificate_authority: pathlib.Path | None = None
-    """Authority that the serving certificates of nodes must be of; without one they are not verified."""
+    """Authority of the nodes' serving certificates; without one they are not verified."""
     allows_loopback_nodes: bool = False
-    """Whether nodes of other processes may be at loopback addresses of this machine."""
+    """True if nodes of other processes may have loopback addresses of this machine."""
     additions: asgi.Additions = asgi.Additions()
-    """What is served beside what every API server has."""
+    """Additional kinds, hooks, namespaces and roles."""
     keeping: storekeeping.Options = storekeeping.Options()
     """Reserve, encryption and backups of the data directory."""
     announce: Callable[[str], object] = lambda _: None
-    """Tells people where it serves, once it does."""
+    """Prints the URL once the server is ready."""
 
 
 _SWEEP_SECONDS: Final = 60.0
-"""How often to look which events are due to be forgotten."""
+"""Time between two deletions of expired events."""
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
-    """What components beside the server get to know; each calls ``ready`` once when it is."""
+    """Facts about the server for components next to it; each of them calls ``ready`` once."""
 
     application: asgi.Application
     folder: pathlib.Path
-    """The data directory, or one that is gone in the end."""
+    """Data directory, or a temporary one."""
     url: str
     remote_url: str = ""
     authority: bytes
     local_endpoints: nodeconnections.LocalEndpoints
-    """Where components register the node endpoints that they serve in this process."""
+    """Registry of the node endpoints that components serve in this process."""
     signing: KeyPair
-    """The server's own authority, whose certificates it lets in."""
+    """Authority of the server, whose certificates it trusts."""
     token: str
     ready: Callable[[], None]
     listening: asyncio.Event
 
 
-Beside = Callable[[Host], Awaitable[None]]
-"""Runs beside the server until it is cancelled; when it returns or raises, the server stops."""
+Companion = Callable[[Host], Awaitable[None]]
+"""Runs next to the server until cancelled; when it returns or raises, the server stops."""
 
 
-def run(options: Options, *beside: Beside) -> None:
-    """Serves until a signal, or until something beside the server is done."""
+def run(options: Options, *companions: Companion) -> None:
+    """Serve until a signal, or until a companion ends."""
     with eventloop.runner() as runner:
         if options.data is not None:
-            runner.run(_run(options, options.data, beside))
+            runner.run(_run(options, options.data, companions))
         else:
             with tempfile.TemporaryDirectory(prefix="drachma-") as folder:
-                runner.run(_run(options, pathlib.Path(folder), beside))
+                runner.run(_run(options, pathlib.Path(folder), companions))
 
 
-async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...]) -> None:
+async def _run(options: Options, folder: pathlib.Path, companions: tuple[Companion, ...]) -> None:
     is_kept = options.data is not None
     utc = clock.SystemClock().utc
     ports.raise_descriptor_limit(options.limits.ports)
@@ -124,7 +125,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
     keeper = await storekeeping.open_store(folder, options.keeping) if is_kept else None
     store: protocol.Store = keeper.store if keeper is not None else memory.MemoryStore()
     try:
-        opened, bound = serving.bind(options.address)
+        opened, bound = addresses.bind(options.address)
         with opened:
             files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=utc())
             node_tls = nodetls.NodeTls(
@@ -139,9 +140,9 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 gates=options.gates,
                 limits=options.limits.requests,
                 disabled_plugins=options.disabled_plugins,
-                pod_security=admissionfiles.load(options.admission_configuration),
-                access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
-                audit=auditfiles.load(options.audit, utc=utc),
+                pod_security=serverfiles.load_admission(options.admission_configuration),
+                access=serverfiles.load_access(options.access, folder, store=store, utc=utc, admin_token=token),
+                audit=serverfiles.load_audit(options.audit, utc=utc),
                 additions=options.additions,
                 nodes=nodeproxy.NodeProxy(
                     nodeconnections.Dialer(
@@ -154,7 +155,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
             )
             _warn_of_first_alpha(store, options.gates)
             if modes.ALWAYS_ALLOW in options.access.authorization_modes:
-                _log.warning("authorization mode AlwaysAllow: whoever is let in may do everything")
+                _log.warning("authorization mode AlwaysAllow: every authenticated user may do everything")
             if modes.ROLE_BASED in options.access.authorization_modes:
                 roles = f"{_KUBELET_CLIENT_BINDING}\n{options.additions.roles}"
                 await rolereconciliation.reconcile(application.dispatcher, more=roles)
@@ -174,20 +175,20 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 listening=asyncio.Event(),
             )
             serve = asyncio.create_task(server.serve(sockets=[opened]), name="API server")
-            forgetting = asyncio.create_task(_forget_events(application, seconds=options.event_ttl))
+            expiring = asyncio.create_task(_delete_expired_events(application, seconds=options.event_ttl))
             upkeep = asyncio.create_task(storekeeping.keep(keeper, application.metrics.registry))
-            parts = [asyncio.create_task(_part(each, host, server), name=f"beside: {each}") for each in beside]
+            parts = [asyncio.create_task(_run_companion(each, host, server)) for each in companions]
             try:
                 while not server.started and not serve.done():
                     await asyncio.sleep(_POLL_SECONDS)
                 host.listening.set()
-                announce = asyncio.create_task(_announce(options, host, server, ready=waits, count=len(beside)))
+                announce = asyncio.create_task(_announce(options, host, server, ready=waits, count=len(companions)))
                 try:
                     await serve
                 finally:
-                    await _ended(announce)
+                    await _end(announce)
             finally:
-                await _ended(*parts, forgetting, upkeep)
+                await _end(*parts, expiring, upkeep)
     finally:
         await store.close()
 
@@ -203,21 +204,21 @@ def _warn_of_first_alpha(store: protocol.Store, gates: feature.Gates) -> None:
         )
 
 
-async def _forget_events(application: asgi.Application, *, seconds: float) -> None:
-    passing = clock.SystemClock()
-    due = expiry.Expiry(application.dispatcher, plural="events", seconds=seconds)
+async def _delete_expired_events(application: asgi.Application, *, seconds: float) -> None:
+    system_clock = clock.SystemClock()
+    events = expiry.Expiry(application.dispatcher, plural="events", seconds=seconds)
     while True:
         try:
-            await due.sweep(passing.monotonic())
+            await events.sweep(system_clock.monotonic())
         except (errors.StoreError, errors.RequestError) as error:
-            # A disk that is full may have room again.
-            _log.warning("events are not forgotten: %s", error)
-        await passing.sleep(min(_SWEEP_SECONDS, seconds))
+            # A full disk may have space again later.
+            _log.warning("expired events are not deleted: %s", error)
+        await system_clock.sleep(min(_SWEEP_SECONDS, seconds))
 
 
-async def _part(beside: Beside, host: Host, server: serving.Server) -> None:
+async def _run_companion(companion: Companion, host: Host, server: serving.Server) -> None:
     try:
-        await beside(host)
+        await companion(host)
     finally:
         server.should_exit = True
 
@@ -225,7 +226,7 @@ async def _part(beside: Beside, host: Host, server: serving.Server) -> None:
 async def _announce(
     options: Options, host: Host, server: serving.Server, *, ready: asyncio.Semaphore, count: int
 ) -> None:
-    """Tells people once everything is ready, and not before."""
+    """Write the kubeconfigs and print the URL once all companions are ready."""
     for _ in range(count):
         await ready.acquire()
     try:
@@ -233,20 +234,20 @@ async def _announce(
             content = kubeconfig.document(host.url, authority=host.authority, token=host.token)
             kubeconfig.write(options.kubeconfig_out, content)
         if options.bootstrap_kubeconfig_out is not None:
-            newcomer = await nodebootstrap.prepare(host.application.dispatcher, now=clock.SystemClock().utc())
+            bootstrap_token = await nodebootstrap.prepare(host.application.dispatcher, now=clock.SystemClock().utc())
             content = kubeconfig.document(
-                host.remote_url or host.url, authority=host.authority, token=newcomer, user="kubelet-bootstrap"
+                host.remote_url or host.url, authority=host.authority, token=bootstrap_token, user="kubelet-bootstrap"
             )
             kubeconfig.write(options.bootstrap_kubeconfig_out, content)
     except errors.RefusedFileError:
         server.should_exit = True
         raise
-    elsewhere = f", for other machines on {host.remote_url}" if host.remote_url else ""
-    options.announce(f"serving on {host.url}{elsewhere}")
+    remote = f", for other machines on {host.remote_url}" if host.remote_url else ""
+    options.announce(f"serving on {host.url}{remote}")
 
 
-async def _ended(*tasks: asyncio.Task[None]) -> None:
-    """Ends tasks; an error that ended one before is raised."""
+async def _end(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks and wait for them. Raises the error of a task that has failed."""
     for task in tasks:
         task.cancel()
     for task in tasks:

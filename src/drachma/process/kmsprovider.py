@@ -117,13 +117,13 @@ class Kms:
     def _seed(self, stored: Any) -> bytes:
         sealed = bytes(stored.encryptedDEKSource)
         with self._lock:
-            known = self._seeds.get(sealed)
-            if known is None:
+            seed = self._seeds.get(sealed)
+            if seed is None:
                 request = PLUGIN.DecryptRequest(
                     ciphertext=sealed, uid=str(uuid.uuid4()), key_id=stored.keyID, annotations=dict(stored.annotations)
                 )
-                known = self._seeds[sealed] = bytes(self._call("Decrypt", request).plaintext)
-            return known
+                seed = self._seeds[sealed] = bytes(self._call("Decrypt", request).plaintext)
+            return seed
 
     def _call(self, method: str, request: Any) -> Any:
         response = getattr(PLUGIN, f"{method}Response")

@@ -1,6 +1,6 @@
-"""The agents of nodes as components: simulated machines beside a control plane, or the machine of this process.
+"""Node agents as components: simulated machines next to a control plane, or the machine of this process.
 
-Here is chosen what runs their containers, and where API servers find them.
+This module chooses their container runtimes and their addresses.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import codec
-from drachma.node import agent, hardware, localprovisioner, nodeagent, simulatedcdi
+from drachma.node import agent
+from drachma.node.agents import Agents
 from drachma.node.directories import Directories
-from drachma.node.endpoint import addresses, certificate, server
-from drachma.node.runtimes import podman, process, protocol, simulated
+from drachma.node.endpoint import certificate, server
+from drachma.node.registration import addresses
+from drachma.node.registration.machine import Machine
+from drachma.node.runtimes import podman, process, protocol
 from drachma.node.runtimes.runtimename import RuntimeName
+from drachma.node.setup.volumes import localprovisioner
+from drachma.node.simulation import drivers, hardware
+from drachma.node.simulation.runtime import SimulatedRuntime
 from drachma.nodewire.cdi import registry
 from drachma.process.components import Run
 from drachma.runtime import Surroundings, controller
@@ -27,43 +33,43 @@ from drachma.simulate.autoscaler import Autoscaler, Settings
 from drachma.simulate.autoscaler.machineprovider import MachineProvider
 
 _ADMIN: Final = "kubernetes-admin"
-"""Who lets nodes come and go: that is not for controllers or nodes to do."""
+"""User that creates and deletes nodes, which neither controllers nor nodes may do."""
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """How nodes are served: whose certificates clients may show, what runs containers, and where it keeps files."""
+    """Settings of node endpoints: authority of client certificates, container runtime, and folder of files."""
 
     client_authority: bytes
     apiserver: str
-    """The URL at which pods reach the API server."""
+    """URL at which pods reach the API server."""
     root: pathlib.Path
     runtime: RuntimeName = RuntimeName.SIMULATED
     serving_files: tuple[pathlib.Path, pathlib.Path] | None = None
-    """Certificate to serve with, and its key; without them one is made that signs itself."""
+    """Serving certificate and its key; without them a self-signed one is created."""
     local_endpoints: nodeconnections.LocalEndpoints | None = None
     """Endpoints that an API server in this process may dial although they are at loopback addresses."""
     cdi: tuple[pathlib.Path, ...] = ()
-    """Where CDI files are beside the usual places."""
+    """Folders of CDI files in addition to the usual ones."""
     allows_unenforced_security: bool = False
-    """That containers run whose security context the runtime cannot enforce in full."""
+    """True to run containers whose security context the runtime cannot enforce completely."""
 
     @property
-    def files(self) -> nodeagent.PodFiles:
-        """Where pods have their volumes, and how."""
-        return nodeagent.PodFiles(
+    def files(self) -> agent.PodFiles:
+        """Settings of the volumes of pods."""
+        return agent.PodFiles(
             self.root / "pods", _environment(self.apiserver), allows_unenforced=self.allows_unenforced_security
         )
 
 
 class Scaling(msgspec.Struct, frozen=True, kw_only=True):
-    """That there are more and fewer simulated machines as pods need: of which sorts, and how."""
+    """Autoscaling of simulated machines: node groups and settings."""
 
     groups: tuple[NodeGroup, ...]
     settings: Settings
 
     @property
     def slices(self) -> list[dict[str, Any]]:
-        """What one machine of each sort publishes."""
+        """Slices that one machine of each group publishes."""
         return [codec.encode(each) for group in self.groups for each in group.slices]
 
 
@@ -76,45 +82,45 @@ def simulated_machines(
     pretends_nodes: bool = False,
     scaling: Scaling | None = None,
 ) -> Run:
-    """The agents of simulated machines, with the recorders of their events.
+    """Return the function that runs the agents of simulated machines, with their event recorders.
 
-    Where it ``pretends_nodes``, also of all nodes that others create. With ``scaling`` there are more and fewer of them
-    as pods need.
+    With ``pretends_nodes``, there are also agents for all nodes that other clients create. With ``scaling``, an
+    autoscaler adds and removes machines as pods need.
 
-    Their drivers are simulated too, unless there is a directory: each node has one of its own there, by its name, where
-    drivers register. Where it is not said how they are served, nobody can ask them anything.
+    Drivers are simulated as well, unless there is a plugin directory; then the drivers of a node register in its folder
+    of the node's name. Without ``served``, the nodes have no endpoints.
     """
 
-    places = None if served is None else addresses.of_simulated([each.name for each in machines.machines])
-    built = agent.Agents(
+    endpoints = None if served is None else addresses.simulated_addresses([each.name for each in machines.machines])
+    agents = Agents(
         surroundings,
         machines,
         _runtime(surroundings, (*machines.all_slices, *(() if scaling is None else scaling.slices)), served),
         directories=None if plugin_directory is None else lambda name: Directories.below(plugin_directory / name),
-        addresses=places,
+        addresses=endpoints,
         files=None if served is None else served.files,
         pretends_nodes=pretends_nodes,
     )
-    parts: list[controller.Controller] = [built]
-    if served is not None and places is not None:
+    parts: list[controller.Controller] = [agents]
+    if served is not None and endpoints is not None:
         storage = localprovisioner.LocalProvisioner(surroundings, served.root / "volumes")
-        parts = [_endpoint(surroundings, built, places, served), storage, built]
+        parts = [_endpoint(surroundings, agents, endpoints, served), storage, agents]
     if scaling is None:
         return lambda: controller.run_all(surroundings, parts)
     admin = surroundings.acting_as(_ADMIN)
-    scaled = _Scaled(admin, built, scaling)
+    scaled = _ScaledMachines(admin, agents, scaling)
     return lambda: controller.together(controller.run_all(surroundings, parts), controller.run_all(admin, [scaled]))
 
 
-class _Scaled:
-    """An autoscaler of simulated machines, which begins with those that are there from before."""
+class _ScaledMachines:
+    """An autoscaler of simulated machines, which first restores the machines of an earlier start."""
 
     name: Final = "autoscaler"
 
-    def __init__(self, surroundings: Surroundings, agents: agent.Agents, scaling: Scaling) -> None:
+    def __init__(self, surroundings: Surroundings, agents: Agents, scaling: Scaling) -> None:
         self._groups: Final = scaling.groups
         self._provider: Final = MachineProvider(agents, surroundings.client)
-        self._autoscaler: Final = Autoscaler(surroundings, scaling.groups, self._provider, chosen=scaling.settings)
+        self._autoscaler: Final = Autoscaler(surroundings, scaling.groups, self._provider, settings=scaling.settings)
 
     async def run(self) -> None:
         await self._provider.resume(self._groups)
@@ -123,14 +129,14 @@ class _Scaled:
 
 def machine(
     surroundings: Surroundings,
-    described: hardware.Machine,
+    described: Machine,
     directories: Directories,
     places: addresses.Addresses,
     served: Served,
 ) -> Run:
-    """The agent of one machine, which sees no pods but its own."""
+    """Return the function that runs the agent of one machine, which sees its own pods only."""
     machines = hardware.Hardware((described,), ())
-    built = agent.Agents(
+    agents = Agents(
         surroundings,
         machines,
         _runtime(surroundings, machines.all_slices, served),
@@ -139,29 +145,29 @@ def machine(
         addresses=places,
         files=served.files,
     )
-    return lambda: controller.run_all(surroundings, [_endpoint(surroundings, built, places, served), built])
+    return lambda: controller.run_all(surroundings, [_endpoint(surroundings, agents, places, served), agents])
 
 
 def _runtime(
     surroundings: Surroundings, slices: Iterable[Mapping[str, Any]], served: Served | None
 ) -> protocol.Runtime:
-    """What runs containers; where they really run, they see the devices of these slices."""
+    """Return the container runtime. Real containers see the devices of these slices."""
     if served is None or served.runtime is RuntimeName.SIMULATED:
-        return simulated.SimulatedRuntime(surroundings.clock)
+        return SimulatedRuntime(surroundings.clock)
     folder = served.root / "cdi"
-    simulatedcdi.write(slices, folder)
+    drivers.write_cdi_files(slices, folder)
     kind = process.ProcessRuntime if served.runtime is RuntimeName.PROCESS else podman.PodmanRuntime
-    return kind(served.root, time=surroundings.clock, cdi=(*registry.DIRECTORIES, *served.cdi, folder))
+    return kind(served.root, clock=surroundings.clock, cdi=(*registry.DIRECTORIES, *served.cdi, folder))
 
 
 def _environment(url: str) -> dict[str, str]:
-    """How clients in pods find the API server."""
+    """Return the environment variables by which clients in pods find the API server."""
     parsed = urllib.parse.urlsplit(url)
     return {"KUBERNETES_SERVICE_HOST": parsed.hostname or "", "KUBERNETES_SERVICE_PORT": str(parsed.port or 443)}
 
 
 def _endpoint(
-    surroundings: Surroundings, agents: agent.Agents, places: addresses.Addresses, served: Served
+    surroundings: Surroundings, agents: Agents, places: addresses.Addresses, served: Served
 ) -> server.Endpoint:
     if served.serving_files is not None:
         serving = certificate.load(*served.serving_files, client_authority=served.client_authority)
@@ -171,4 +177,4 @@ def _endpoint(
         )
     if served.local_endpoints is not None:
         served.local_endpoints.add(places, certificate=serving.certificate)
-    return server.Endpoint(places, agents, context=serving.context, time=surroundings.clock)
+    return server.Endpoint(places, agents, context=serving.context, clock=surroundings.clock)

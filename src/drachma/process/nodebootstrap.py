@@ -1,7 +1,7 @@
-"""A way in for kubelets that have no certificate yet, as kubeadm makes one: a token for a day, and roles for it.
+"""Bootstrap of kubelets without a certificate, as kubeadm does it: a token that is valid for a day, and its roles.
 
-Who shows the token may ask for a certificate as a node, which is approved at once, and nothing else; with that
-certificate a node may ask for its next one. Certificates by which kubelets serve wait for a person, as everywhere.
+A client with the token may only request a node's client certificate, which is approved at once. With that certificate
+the node may request the next one. Serving certificates of kubelets need manual approval, as in any cluster.
 """
 
 import base64
@@ -28,8 +28,8 @@ _LETTERS: Final = string.digits + string.ascii_lowercase
 
 
 async def prepare(dispatcher: Dispatcher, *, now: dt.datetime) -> str:
-    """Makes a token and what it needs; those who were let in before stay so."""
-    name, secret = _drawn(6), _drawn(16)
+    """Create a token and its role bindings, and return the token. Earlier tokens stay valid."""
+    name, secret = _random_text(6), _random_text(16)
     for document in (_secret(name, secret, end=now + LIFETIME), *_role_bindings()):
         await bootstrap.ensure(dispatcher, document)
     return f"{name}.{secret}"
@@ -63,5 +63,5 @@ def _role_bindings() -> Iterator[dict[str, Any]]:
         }
 
 
-def _drawn(length: int) -> str:
+def _random_text(length: int) -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(length))

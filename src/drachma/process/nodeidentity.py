@@ -1,8 +1,8 @@
-"""How the agent of a node comes into a cluster that does not know it: by a token it asks for a certificate of its own.
+"""TLS bootstrapping of a node agent, as the kubelet does it: from a bootstrap token to a client certificate.
 
-That is the kubelet's TLS bootstrapping: whoever shows a bootstrap token may ask for the certificate of a node, and with
-that certificate the agent is the node. The kubeconfig that it writes is what it starts with from then on. Before the
-certificate ends the node asks for the next one, as itself.
+A client with a bootstrap token may request the certificate of a node, and with that certificate the agent is the node.
+It starts from the kubeconfig with that certificate from then on. Before the certificate expires the node requests the
+next one, as itself.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ _LOOK_SECONDS: Final = 0.5
 _FIRST_RETRY: Final = 10.0
 _LONGEST_RETRY: Final = 600.0
 _LONGEST_WAIT: Final = 900.0
-"""Seconds that somebody has to approve the request, as a kubelet has it."""
+"""Seconds until the request must be approved, as a kubelet has it."""
 
 
-def obtain(way_in: access.Access, node: str, *, file: pathlib.Path) -> None:
-    """Gets a certificate for a node by a bootstrap token, and writes a kubeconfig with it, for its owner alone.
+def obtain(bootstrap: access.Access, node: str, *, file: pathlib.Path) -> None:
+    """Request a certificate for a node by a bootstrap token, and write a kubeconfig that only its owner can read.
 
     Raises:
-        errors.NodeError: the request was denied, or nobody signed it in time.
-        errors.RefusedError, errors.UnreachableError: the server does not take it.
+        errors.NodeError: the request was denied, or was not signed in time.
+        errors.RefusedError, errors.UnreachableError: the server refuses the request, or does not answer.
         errors.RefusedFileError: the file cannot be written.
     """
     time = clock.SystemClock()
 
     async def ask() -> access.KeyPair:
-        async with http.HttpClient(way_in, time=time, manager="kubelet") as client:
+        async with http.HttpClient(bootstrap, clock=time, manager="kubelet") as client:
             return await _key_pair(client, node, time=time)
 
     with eventloop.runner() as runner:
         key_pair = runner.run(ask())
-    kubeconfig.write(file, _kubeconfig(way_in, node, key_pair))
+    kubeconfig.write(file, _kubeconfig(bootstrap, node, key_pair))
 
 
 def is_usable(file: pathlib.Path, *, now: dt.datetime) -> bool:
-    """Whether there is a kubeconfig from an earlier start whose certificate, if it has one, has not ended.
+    """Return True if there is a kubeconfig of an earlier start whose certificate, if it has one, is still valid.
 
     Raises:
         errors.AccessError: the file cannot be read, or is no kubeconfig.
@@ -71,36 +71,36 @@ def is_usable(file: pathlib.Path, *, now: dt.datetime) -> bool:
 
 
 class Shows(Protocol):
-    """A client that shows a certificate, and can show another one."""
+    """A client that can change its certificate."""
 
     def show(self, key_pair: access.KeyPair) -> None: ...
 
 
 class Renewal:
-    """The next certificate of a node, and the one after that, each before the one before has ended."""
+    """Renewal of a node's certificate, each time before it expires."""
 
     def __init__(
-        self, way_in: access.Access, node: str, *, file: pathlib.Path, time: clock.Clock, chance: random.Random
+        self, apiserver: access.Access, node: str, *, file: pathlib.Path, time: clock.Clock, rng: random.Random
     ) -> None:
-        """``way_in`` is how the node gets in now; ``file`` is the kubeconfig that is written anew each time."""
-        self._access: Final = way_in
+        """``apiserver`` is the node's current access; ``file`` is the kubeconfig that is rewritten each time."""
+        self._access: Final = apiserver
         self._node: Final = node
         self._file: Final = file
         self._clock: Final = time
-        self._chance: Final = chance
+        self._rng: Final = rng
 
     async def run(self, client: Client, connections: Shows) -> None:
-        """Renews the certificate until cancelled; returns at once where the node has none."""
+        """Renew the certificate until cancelled. Return at once if the node has none."""
         key_pair = self._access.key_pair
         while key_pair is not None:
-            due = renewal_time(key_pair.certificate, self._chance)
-            await self._clock.sleep(max((due - self._clock.utc()).total_seconds(), 0.0))
+            renewal = renewal_time(key_pair.certificate, self._rng)
+            await self._clock.sleep(max((renewal - self._clock.utc()).total_seconds(), 0.0))
             key_pair = await self._renew(client)
             connections.show(key_pair)
             _log.info("node %s: has a new certificate", self._node)
 
     async def _renew(self, client: Client) -> access.KeyPair:
-        """A new certificate, in the file too; tried until that is done."""
+        """Return a new certificate after writing the kubeconfig; retry until both succeed."""
         pause = _FIRST_RETRY
         while True:
             try:
@@ -113,15 +113,15 @@ class Renewal:
                 pause = min(2 * pause, _LONGEST_RETRY)
 
 
-def renewal_time(certificate: bytes, chance: random.Random) -> dt.datetime:
-    """When a certificate is renewed: after 70 to 90 percent of its life, as by kubelets, not all nodes at once."""
-    own = x509.load_pem_x509_certificate(certificate)
-    life = own.not_valid_after_utc - own.not_valid_before_utc
-    return own.not_valid_before_utc + life * (0.7 + 0.2 * chance.random())
+def renewal_time(certificate: bytes, rng: random.Random) -> dt.datetime:
+    """Return the time to renew a certificate: after 70 to 90 percent of its life, at random, as kubelets do."""
+    parsed = x509.load_pem_x509_certificate(certificate)
+    life = parsed.not_valid_after_utc - parsed.not_valid_before_utc
+    return parsed.not_valid_before_utc + life * (0.7 + 0.2 * rng.random())
 
 
 async def _key_pair(client: Client, node: str, *, time: clock.Clock) -> access.KeyPair:
-    """A certificate for a new key."""
+    """Return a certificate for a new key."""
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = await _certificate(client, _request(key, node), time=time)
     private = key.private_bytes(
@@ -131,8 +131,8 @@ async def _key_pair(client: Client, node: str, *, time: clock.Clock) -> access.K
 
 
 async def _certificate(client: Client, request: dict[str, Any], *, time: clock.Clock) -> bytes:
-    made = await client.create_document(Request, request)
-    name: str = made["metadata"]["name"]
+    created = await client.create_document(Request, request)
+    name: str = created["metadata"]["name"]
     until = time.monotonic() + _LONGEST_WAIT
     while True:
         status = (await client.get(Request, name)).status
@@ -143,7 +143,7 @@ async def _certificate(client: Client, request: dict[str, Any], *, time: clock.C
         if status.certificate:
             return base64.b64decode(status.certificate)
         if time.monotonic() >= until:
-            raise errors.NodeError(f"certificate signing request {name}: nobody signed it in {_LONGEST_WAIT:g} s")
+            raise errors.NodeError(f"certificate signing request {name}: was not signed in {_LONGEST_WAIT:g} s")
         await time.sleep(_LOOK_SECONDS)
 
 
@@ -167,13 +167,13 @@ def _request(key: ec.EllipticCurvePrivateKey, node: str) -> dict[str, Any]:
     }
 
 
-def _kubeconfig(way_in: access.Access, node: str, key_pair: access.KeyPair) -> dict[str, Any]:
-    cluster: dict[str, Any] = {"server": way_in.server}
-    if way_in.certificate_authority is not None:
-        cluster["certificate-authority-data"] = base64.b64encode(way_in.certificate_authority).decode()
-    if way_in.tls_server_name:
-        cluster["tls-server-name"] = way_in.tls_server_name
-    if way_in.skips_verification:
+def _kubeconfig(apiserver: access.Access, node: str, key_pair: access.KeyPair) -> dict[str, Any]:
+    cluster: dict[str, Any] = {"server": apiserver.server}
+    if apiserver.certificate_authority is not None:
+        cluster["certificate-authority-data"] = base64.b64encode(apiserver.certificate_authority).decode()
+    if apiserver.tls_server_name:
+        cluster["tls-server-name"] = apiserver.tls_server_name
+    if apiserver.skips_verification:
         cluster["insecure-skip-tls-verify"] = True
     user = {
         "client-certificate-data": base64.b64encode(key_pair.certificate).decode(),

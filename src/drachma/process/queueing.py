@@ -1,4 +1,4 @@
-"""Queueing as a process runs it: the component, and beside an API server its kinds, and its webhooks as functions."""
+"""Queueing in a process: its component, and for an API server its kinds, and its webhooks as functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from drachma.process import components, configurationfile, placement
-from drachma.process.queueingchoice import Chosen
+from drachma.process.queueingchoice import QueueingChoice
 from drachma.process.visibilityendpoint import VisibilityEndpoint
 from drachma.process.webhookendpoint import WebhookEndpoint
 from drachma.queueing.component import ActiveConfiguration, PendingView, QueueingComponent, Reviews
@@ -65,11 +65,11 @@ role kueue-batch-user-role in view
     read visibility.kueue.x-k8s.io: localqueues/pendingworkloads
 binding kueue-manager-rolebinding of kueue-manager-role to account:kueue-system/kueue-controller-manager
 """
-"""What the component may do, under Kueue's names, and what people may do in their namespaces."""
+"""Roles of the component and of users in their namespaces, under Kueue's names."""
 
 
-def beside_server(configuration_file: pathlib.Path | None) -> Chosen:
-    """Queueing in the process of an API server, with a configuration from a file, or from the ConfigMap.
+def configure_in_server(configuration_file: pathlib.Path | None) -> QueueingChoice:
+    """Return queueing for the process of an API server, configured by a file or by the ConfigMap.
 
     Raises:
         errors.InvalidValueError: the configuration is refused.
@@ -79,7 +79,7 @@ def beside_server(configuration_file: pathlib.Path | None) -> Chosen:
         configurationfile.load(configuration_file, active)
     view = PendingView()
     run = functools.partial(component, configured=active, configuration_file=configuration_file, view=view)
-    return Chosen(is_on=True, additions=additions(active, view), components=(run,))
+    return QueueingChoice(is_on=True, additions=additions(active, view), components=(run,))
 
 
 def component(
@@ -92,10 +92,10 @@ def component(
     visibility: VisibilityEndpoint | None = None,
     role: str = "standalone",
 ) -> components.Run:
-    """Queues and quota for workloads, Jobs and pods; the configuration follows the file, or else the ConfigMap.
+    """Return the function that runs queueing; its configuration follows the file, or else the ConfigMap.
 
-    ``view``: where to show who waits. ``endpoint``: where to answer API servers that ask about writes. ``visibility``:
-    where to answer those that pass on who asks who waits. ``role``: what measures say that the process is.
+    ``view`` gets the pending workloads. ``endpoint`` serves webhooks. ``visibility`` serves pending workloads to API
+    servers. ``role`` is the role of the process in metrics.
     """
     own = surroundings.acting_as(ACCOUNT)
     view = view or PendingView()
@@ -122,7 +122,7 @@ def component(
 
 
 async def _answer(endpoint: WebhookEndpoint, reviews: Reviews, surroundings: Surroundings) -> None:
-    """Nobody is answered before all is known."""
+    """Serve webhooks once the informers have synchronised."""
     await surroundings.informers.wait_synced()
     await endpoint.serve(reviews)
 
@@ -133,17 +133,17 @@ async def _show(endpoint: VisibilityEndpoint, view: PendingView, surroundings: S
 
 
 def visible(view: PendingView) -> app.Additions:
-    """The kinds that show who waits, where a component shows it."""
+    """Return the kinds of pending workloads, observed by a view."""
     return app.Additions(kinds=visibilitykinds.kinds(), observers=_observers(view))
 
 
 def additions(configured: ActiveConfiguration, view: PendingView) -> app.Additions:
-    """What an application serves and asks for queueing's sake; ``view`` is where its component shows who waits."""
-    shown = visible(view)
+    """Return the kinds, hooks and roles of queueing for an application; ``view`` has the pending workloads."""
+    visibility = visible(view)
     return app.Additions(
-        kinds=(*queuekinds.kinds(), *shown.kinds),
+        kinds=(*queuekinds.kinds(), *visibility.kinds),
         functions=tuple(_hook(each, configured) for each in webhooks.ALL),
-        observers=shown.observers,
+        observers=visibility.observers,
         namespaces=(configuration.DEFAULT_NAMESPACE,),
         roles=_ROLES,
     )
@@ -153,27 +153,27 @@ def _observers(view: PendingView) -> services.Observers:
     def cluster_queue(_: str, name: str, query: Mapping[str, Sequence[str]]) -> Sequence[Mapping[str, Any]] | None:
         return view.cluster_queue(name, query)
 
-    of = f"{visibilitykinds.GROUP}/{{}}/{visibilitykinds.PENDING}".format
-    return {of("clusterqueues"): cluster_queue, of("localqueues"): view.local_queue}
+    path = f"{visibilitykinds.GROUP}/{{}}/{visibilitykinds.PENDING}".format
+    return {path("clusterqueues"): cluster_queue, path("localqueues"): view.local_queue}
 
 
-def _hook(of: Webhook, configured: ActiveConfiguration) -> hooks.Hook:
-    """A webhook as a function in the server's process."""
+def _hook(webhook: Webhook, configured: ActiveConfiguration) -> hooks.Hook:
+    """Return a webhook as a function in the server's process."""
 
-    def around(review: hooks.Review) -> webhooks.Circumstances:
+    def circumstances(review: hooks.Review) -> webhooks.Circumstances:
         place = functools.partial(_place, review)
         return webhooks.Circumstances(configured.gates, configured.jobs, place, subresource=review.subresource)
 
-    def completed(review: hooks.Review) -> dict[str, Any] | None:
-        return of.complete(review.document, around(review))
+    def mutate_object(review: hooks.Review) -> dict[str, Any] | None:
+        return webhook.complete(review.document, circumstances(review))
 
     def verdict(review: hooks.Review) -> hooks.Verdict:
-        problems = of.check(review.document, review.old, around(review))
+        problems = webhook.check(review.document, review.old, circumstances(review))
         return hooks.Verdict(fieldtext.together(map(str, problems))) if problems else hooks.Verdict()
 
-    key = f"{of.kind.group}/{of.plural}".removeprefix("/")
-    mutate = completed if of.completed is not None else None
-    return hooks.Hook(f"v{of.singular}.kb.io", frozenset({key}), mutate=mutate, validate=verdict)
+    key = f"{webhook.kind.group}/{webhook.plural}".removeprefix("/")
+    mutate = mutate_object if webhook.completed is not None else None
+    return hooks.Hook(f"v{webhook.singular}.kb.io", frozenset({key}), mutate=mutate, validate=verdict)
 
 
 def _place(review: hooks.Review) -> jobwebhooks.Place:
@@ -183,8 +183,8 @@ def _place(review: hooks.Review) -> jobwebhooks.Place:
 
     def owner(api_version: str, kind: str, name: str) -> Mapping[str, Any] | None:
         plural = _PLURALS.get((api_version, kind))
-        found = store.get(record.Key(plural, namespace, name)) if plural is not None else None
-        return None if found is None else found.value
+        stored_owner = store.get(record.Key(plural, namespace, name)) if plural is not None else None
+        return None if stored_owner is None else stored_owner.value
 
     return jobwebhooks.Place(
         labels=labels,

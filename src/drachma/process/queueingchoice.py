@@ -1,4 +1,4 @@
-"""Whether queueing runs beside an API server; it is a sixth of what a start would load, so only who wants it does."""
+"""Choice of queueing in the process of an API server. Queueing is imported only if it is chosen."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from drachma.process import components
 from drachma.server.wire import app
 
 
-class Chosen(NamedTuple):
-    """Queueing as somebody wants it beside a server, or not: what the server has more, and what runs more."""
+class QueueingChoice(NamedTuple):
+    """Queueing in the process of a server: its additions to the server, and its components; both may be empty."""
 
     is_on: bool
     additions: app.Additions
     components: tuple[components.Component, ...]
 
 
-NONE: Final = Chosen(is_on=False, additions=app.Additions(), components=())
+NONE: Final = QueueingChoice(is_on=False, additions=app.Additions(), components=())
 
 
-def chosen(configuration_file: pathlib.Path | None, *, is_on: bool) -> Chosen:
-    """Queueing with a configuration from a file, or from the ConfigMap; a file says that it is wanted.
+def choose(configuration_file: pathlib.Path | None, *, is_on: bool) -> QueueingChoice:
+    """Return queueing configured by a file or by the ConfigMap. A file turns queueing on.
 
     Raises:
         errors.InvalidValueError: the configuration is refused.
@@ -30,4 +30,4 @@ def chosen(configuration_file: pathlib.Path | None, *, is_on: bool) -> Chosen:
         return NONE
     from drachma.process import queueing
 
-    return queueing.beside_server(configuration_file)
+    return queueing.configure_in_server(configuration_file)

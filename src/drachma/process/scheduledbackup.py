@@ -1,4 +1,4 @@
-"""Scheduled backups of a running server: one every so often, and the newest few are kept."""
+"""Scheduled backups of a running server; only the newest are kept."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """Folder of the backups, seconds between two of them, and how many are kept."""
+    """Folder of the backups, seconds between two of them, and the number to keep."""
 
     folder: pathlib.Path
     every: float

@@ -1,6 +1,6 @@
-"""A component of a control plane in a process of its own, on any Kubernetes API server: client, lease, metrics.
+"""A component of a control plane as a process of its own, on any Kubernetes API server: client, lease, metrics.
 
-``drachma controllers`` and ``drachma scheduler`` are made of it.
+``drachma controllers``, ``drachma scheduler``, ``drachma node`` and others use it.
 """
 
 import asyncio
@@ -9,38 +9,42 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator
+from typing import Final
 
 import msgspec
 import prometheus_client
+from aiohttp import web
 
 from drachma import errors
 from drachma.api import gates as features
 from drachma.client import access, http
-from drachma.process import components, eventloop, metricsport, nodeidentity
+from drachma.listening import webserver
+from drachma.process import components, eventloop, nodeidentity
 from drachma.runtime import Credentials, Surroundings, clock, lease
+
+_METRICS_HOST: Final = "127.0.0.1"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be chosen; ``manager`` owns the fields that the component writes."""
+    """Options of a process; ``manager`` is the field manager of its writes."""
 
     access: access.Access
     manager: str
     credentials: Credentials = Credentials()
     gates: features.Gates = features.ALL
     lease_name: lease.LeaseName | None = None
-    """The lease that says whether this process works or another one; without one it always does."""
+    """Lease that the process must hold to work; without one it always works."""
     renewal: nodeidentity.Renewal | None = None
-    """What keeps the client's certificate fresh, where that is this process's own business."""
+    """Renewal of the client's certificate, if this process has one."""
     metrics_port: int = 0
-    """The port of the loopback address on which metrics are served; none if 0."""
+    """Port of the loopback address that serves metrics; 0 serves none."""
 
 
 def run(component: components.Component, options: Options) -> None:
-    """Runs a component until a signal; with a lease, only while this process holds it.
+    """Run a component until a signal; with a lease, only while this process holds it.
 
     Raises:
-        errors.UnreachableError: the lease was lost. As upstream: whoever runs it starts it again, and it stands for
-            election anew.
+        errors.UnreachableError: the lease was lost. As upstream, the process ends and must be restarted.
     """
     with eventloop.runner() as runner:
         runner.run(_run(component, options))
@@ -54,20 +58,20 @@ async def _run(component: components.Component, options: Options) -> None:
     registry = prometheus_client.CollectorRegistry()
     try:
         async with (
-            metricsport.serving(options.metrics_port, registry),
-            http.HttpClient(options.access, time=clock.SystemClock(), manager=options.manager) as client,
+            serve_metrics(options.metrics_port, registry),
+            http.HttpClient(options.access, clock=clock.SystemClock(), manager=options.manager) as client,
         ):
             surroundings = Surroundings(client, registry=registry, gates=options.gates, credentials=options.credentials)
             async with surroundings.informers, _renewing(options.renewal, client):
                 await _lead(component(surroundings), surroundings, options.lease_name)
     except asyncio.CancelledError:
-        # Asked to stop: that is no failure.
+        # A signal has stopped the process, which is no failure.
         pass
 
 
 @contextlib.asynccontextmanager
 async def _renewing(renewal: nodeidentity.Renewal | None, client: http.HttpClient) -> AsyncIterator[None]:
-    """Keeps the client's certificate fresh meanwhile, if anything does."""
+    """Renew the client's certificate while the block lasts."""
     if renewal is None:
         yield
         return
@@ -84,8 +88,33 @@ async def _lead(work: components.Run, surroundings: Surroundings, name: lease.Le
         await work()
         return
     identity = f"{socket.gethostname()}_{os.getpid()}"
-    leadership = lease.Leadership(surroundings.client, name, identity=identity, time=surroundings.clock)
+    leadership = lease.Leadership(surroundings.client, name, identity=identity, clock=surroundings.clock)
     try:
         await leadership.lead(work)
     except lease.LeadershipLostError as lost:
         raise errors.UnreachableError(str(lost)) from lost
+
+
+@contextlib.asynccontextmanager
+async def serve_metrics(port: int, registry: prometheus_client.CollectorRegistry) -> AsyncIterator[None]:
+    """Serve ``/metrics`` while the block lasts; nothing is served on port 0.
+
+    Raises:
+        errors.InvalidValueError: the port is taken.
+    """
+    if not port:
+        yield
+        return
+
+    async def metrics(_request: web.Request) -> web.Response:
+        content = prometheus_client.generate_latest(registry)
+        return web.Response(body=content, headers={"Content-Type": prometheus_client.CONTENT_TYPE_LATEST})
+
+    try:
+        opened = socket.create_server((_METRICS_HOST, port))
+    except OSError as error:
+        raise errors.InvalidValueError(f"address {_METRICS_HOST}:{port}: cannot listen: {error.strerror}") from error
+    application = web.Application()
+    application.add_routes([web.get("/metrics", metrics), web.get("/", metrics)])
+    async with webserver.serving(application, opened):
+        yield

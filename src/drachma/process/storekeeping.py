@@ -15,7 +15,7 @@ from drachma.runtime import clock
 from drachma.store import cipher, reserve, sqlite
 
 _KEY_SECONDS: Final = 60.0
-"""Seconds between two questions to a key plugin whether its key has changed, as upstream asks."""
+"""Time between two checks for a changed key of a key plugin, as upstream has it."""
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""An application of aiohttp on an open socket, over TLS, until cancelled."""
+"""Serving of an aiohttp application on an open socket, over TLS."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from drachma.server.access import certificates
 
 
 def context(files: certificates.Files) -> ssl.SSLContext:
-    """How to serve with a certificate."""
-    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    made.load_cert_chain(files.certificate, files.key)
-    return made
+    """Return the TLS context of a serving certificate."""
+    server_context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server_context.load_cert_chain(files.certificate, files.key)
+    return server_context
 
 
-async def serve(application: web.Application, opened: socket.socket, by: ssl.SSLContext) -> None:
-    """Answers until cancelled."""
-    async with webserver.serving(application, opened, context=by):
+async def serve(application: web.Application, opened: socket.socket, tls: ssl.SSLContext) -> None:
+    """Serve until cancelled."""
+    async with webserver.serving(application, opened, context=tls):
         await asyncio.Event().wait()

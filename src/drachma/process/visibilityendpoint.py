@@ -1,5 +1,4 @@
-"""``visibility.kueue.x-k8s.io`` over HTTPS, for API servers without queueing in their process, and the manifests that
-have them pass requests on to it."""
+"""``visibility.kueue.x-k8s.io`` over HTTPS, for API servers without queueing in their process, and its manifests."""
 
 from __future__ import annotations
 
@@ -9,35 +8,36 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from drachma.listening import addresses
 from drachma.process import tlsserving
 from drachma.process.extensionaccess import ExtensionAccess
 from drachma.process.extensionapi import ExtensionApi
 from drachma.runtime import Surroundings
 from drachma.server.access import certificates
 from drachma.server.kinds.kueue import visibilitykinds
-from drachma.server.wire import app, serving
+from drachma.server.wire import app
 
 SERVICE: Final = "visibility-server"
 NAMESPACE: Final = "kueue-system"
 HOSTS: Final = (f"{SERVICE}.{NAMESPACE}.svc", f"{SERVICE}.{NAMESPACE}")
-"""Names under which API servers expect to find it; its certificate must have the first."""
+"""Names that API servers use; the certificate must have the first one."""
 
 _ACCOUNT: Final = {"kind": "ServiceAccount", "name": "kueue-controller-manager", "namespace": NAMESPACE}
 _PRIORITY: Final = 100
 _MOST_BYTES: Final = 64 * 1024
-"""Nothing that is served here has a body."""
+"""Limit of request bodies; no served request has one."""
 
 
 class VisibilityEndpoint:
-    """Listens at an address, with a certificate of an authority of its own."""
+    """Endpoint at an address, with a certificate of its own authority."""
 
-    def __init__(self, address: serving.Address, files: certificates.Files) -> None:
-        """InvalidValueError where nothing can listen."""
+    def __init__(self, address: addresses.Address, files: certificates.Files) -> None:
+        """Bind the address. Raises errors.InvalidValueError."""
         self._files: Final = files
-        self._socket, self.address = serving.bind(address)
+        self._socket, self.address = addresses.bind(address)
 
     async def serve(self, additions: app.Additions, surroundings: Surroundings) -> None:
-        """Answers until cancelled; of ``additions``, kinds and observers count."""
+        """Serve the kinds and observers of ``additions`` until cancelled."""
         context = tlsserving.context(self._files)
         access = ExtensionAccess(surroundings, context)
         application = web.Application(client_max_size=_MOST_BYTES)
@@ -49,7 +49,7 @@ class VisibilityEndpoint:
 
 
 def manifests(host: str, port: int, authority: bytes) -> list[dict[str, Any]]:
-    """A service that stands for it, APIServices under Kueue's names, and leave to find out who asks and who may."""
+    """Return a Service, APIServices under Kueue's names, and the permission to review tokens and access."""
     return [
         {
             "apiVersion": "v1",
@@ -58,8 +58,8 @@ def manifests(host: str, port: int, authority: bytes) -> list[dict[str, Any]]:
             "spec": {"type": "ExternalName", "externalName": host},
         },
         *(_registration(version, port, authority) for version in visibilitykinds.VERSIONS),
-        _binding("RoleBinding", f"{SERVICE}-auth-reader", "Role", of="extension-apiserver-authentication-reader"),
-        _binding("ClusterRoleBinding", f"{SERVICE}-auth-delegator", "ClusterRole", of="system:auth-delegator"),
+        _binding("RoleBinding", f"{SERVICE}-auth-reader", "Role", role="extension-apiserver-authentication-reader"),
+        _binding("ClusterRoleBinding", f"{SERVICE}-auth-delegator", "ClusterRole", role="system:auth-delegator"),
     ]
 
 
@@ -79,12 +79,12 @@ def _registration(version: str, port: int, authority: bytes) -> dict[str, Any]:
     }
 
 
-def _binding(kind: str, name: str, role_kind: str, *, of: str) -> dict[str, Any]:
+def _binding(kind: str, name: str, role_kind: str, *, role: str) -> dict[str, Any]:
     group = "rbac.authorization.k8s.io"
     return {
         "apiVersion": f"{group}/v1",
         "kind": kind,
         "metadata": {"name": name, **({"namespace": "kube-system"} if kind == "RoleBinding" else {})},
-        "roleRef": {"apiGroup": group, "kind": role_kind, "name": of},
+        "roleRef": {"apiGroup": group, "kind": role_kind, "name": role},
         "subjects": [_ACCOUNT],
     }

@@ -10,36 +10,36 @@ import msgspec
 from aiohttp import web
 
 from drachma import errors
+from drachma.listening import addresses
 from drachma.process import tlsserving
 from drachma.queueing.component import Reviews
 from drachma.queueing.rules import webhooks
 from drachma.queueing.rules.webhooks import Webhook
 from drachma.server.access import certificates
-from drachma.server.wire import serving
 
 _MOST_BYTES: Final = 8 * 1024 * 1024
 """A review holds an object twice, each of at most 3 MiB."""
-_SPARED: Final = ("kube-system", "kueue-system")
-"""Namespaces whose jobs and pods must come up whatever becomes of the webhooks."""
+_EXEMPT_NAMESPACES: Final = ("kube-system", "kueue-system")
+"""Namespaces whose jobs and pods must start even if the webhooks fail."""
 
 _Review = Callable[[Webhook, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
 class WebhookEndpoint:
-    """Listens at an address, with a certificate of an authority of its own."""
+    """Endpoint at an address, with a certificate of its own authority."""
 
-    def __init__(self, address: serving.Address, files: certificates.Files) -> None:
-        """InvalidValueError where nothing can listen."""
+    def __init__(self, address: addresses.Address, files: certificates.Files) -> None:
+        """Bind the address. Raises errors.InvalidValueError."""
         self._files: Final = files
-        self._socket, self.address = serving.bind(address)
+        self._socket, self.address = addresses.bind(address)
 
     async def serve(self, reviews: Reviews) -> None:
-        """Answers until cancelled."""
+        """Serve webhooks until cancelled."""
         application = web.Application(client_max_size=_MOST_BYTES)
         for each in webhooks.ALL:
             if each.completed is not None:
-                application.router.add_post(f"/mutate-{each.place}", _handler(each, reviews.completed))
-            application.router.add_post(f"/validate-{each.place}", _handler(each, reviews.checked))
+                application.router.add_post(f"/mutate-{each.place}", _handler(each, reviews.mutate))
+            application.router.add_post(f"/validate-{each.place}", _handler(each, reviews.validate))
         await tlsserving.serve(application, self._socket, tlsserving.context(self._files))
 
 
@@ -56,11 +56,11 @@ def _handler(webhook: Webhook, review: _Review) -> Callable[[web.Request], Await
 
 
 def manifests(url: str, authority: bytes, frameworks: frozenset[str]) -> list[dict[str, Any]]:
-    """The two configurations, under Kueue's names."""
+    """Return the mutating and validating webhook configurations, under Kueue's names."""
     served = [each for each in webhooks.ALL if not each.framework or each.framework in frameworks]
-    completing = [each for each in served if each.completed is not None]
+    mutating = [each for each in served if each.completed is not None]
     return [
-        _configuration("Mutating", [_entry(each, "mutate", url, authority=authority) for each in completing]),
+        _configuration("Mutating", [_entry(each, "mutate", url, authority=authority) for each in mutating]),
         _configuration("Validating", [_entry(each, "validate", url, authority=authority) for each in served]),
     ]
 
@@ -74,23 +74,26 @@ def _configuration(sort: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _entry(of: Webhook, act: str, url: str, *, authority: bytes) -> dict[str, Any]:
-    is_mutating = act == "mutate"
+def _entry(webhook: Webhook, action: str, url: str, *, authority: bytes) -> dict[str, Any]:
+    is_mutating = action == "mutate"
     rule = {
-        "apiGroups": [of.kind.group],
-        "apiVersions": [of.kind.version],
+        "apiGroups": [webhook.kind.group],
+        "apiVersions": [webhook.kind.version],
         "operations": ["CREATE"] if is_mutating else ["CREATE", "UPDATE"],
-        "resources": [of.plural, *((f"{of.plural}/status",) if of.with_status and not is_mutating else ())],
+        "resources": [
+            webhook.plural,
+            *((f"{webhook.plural}/status",) if webhook.with_status and not is_mutating else ()),
+        ],
     }
     entry: dict[str, Any] = {
-        "name": f"{act[0]}{of.singular}.kb.io",
+        "name": f"{action[0]}{webhook.singular}.kb.io",
         "admissionReviewVersions": ["v1"],
-        "clientConfig": {"url": f"{url}/{act}-{of.place}", "caBundle": base64.b64encode(authority).decode()},
+        "clientConfig": {"url": f"{url}/{action}-{webhook.place}", "caBundle": base64.b64encode(authority).decode()},
         "failurePolicy": "Fail",
         "sideEffects": "None",
         "rules": [rule],
     }
-    if of.framework:
-        spared = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(_SPARED)}
-        entry["namespaceSelector"] = {"matchExpressions": [spared]}
+    if webhook.framework:
+        exemption = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(_EXEMPT_NAMESPACES)}
+        entry["namespaceSelector"] = {"matchExpressions": [exemption]}
     return entry

@@ -1,7 +1,7 @@
-"""Amounts of resources as quotas count them: cpu in thousandths, all else in whole units, rounded up.
+"""Amounts of resources as quotas count them: cpu in thousandths, other resources in whole units, rounded up.
 
-Amounts are 64-bit integers that stop at their limits instead of wrapping. The largest, :data:`UNLIMITED`, absorbs what
-is added to it and taken from it.
+Amounts are 64-bit integers that saturate at their limits. The largest, :data:`UNLIMITED`, stays the same when amounts
+are added or subtracted.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -13,7 +13,7 @@ UNLIMITED: Final = 2**63 - 1
 LEAST: Final = -(2**63)
 
 Requests = Mapping[str, int]
-"""Amounts by the name of the resource."""
+"""Amounts by resource."""
 
 _CPU: Final = "cpu"
 _BINARY: Final = frozenset({"memory", "ephemeral-storage"})
@@ -25,12 +25,12 @@ _PRIME: Final = 0x100000001B3
 
 
 def clamp(number: int) -> int:
-    """The nearest amount."""
+    """Return the nearest amount in range."""
     return LEAST if number < LEAST else min(number, UNLIMITED)
 
 
 def plus(first: int, second: int) -> int:
-    """A sum; with anything unlimited it is unlimited."""
+    """Return the sum; a sum with an unlimited amount is unlimited."""
     if first == UNLIMITED or second == UNLIMITED:
         return UNLIMITED
     total = first + second
@@ -38,44 +38,44 @@ def plus(first: int, second: int) -> int:
 
 
 def minus(first: int, second: int) -> int:
-    """A difference; unlimited less a limited amount is unlimited, and a limited one less an unlimited one the least."""
+    """Return the difference. Unlimited minus limited is unlimited; limited minus unlimited is the least amount."""
     if first == UNLIMITED:
         return 0 if second == UNLIMITED else UNLIMITED
     if second == UNLIMITED:
         return LEAST
-    rest = first - second
-    return rest if LEAST <= rest <= UNLIMITED else clamp(rest)
+    difference = first - second
+    return difference if LEAST <= difference <= UNLIMITED else clamp(difference)
 
 
 def requested(name: str, amount: quantity.Quantity) -> int:
-    """What a request for a resource counts for."""
-    return of_nanos(name, amount.nanos)
+    """Return the amount of a requested quantity."""
+    return amount_of_nanos(name, amount.nanos)
 
 
-def of_nanos(name: str, nanos: int) -> int:
-    """The same for a request in nanos: rounded away from zero, as the values of a Quantity are."""
+def amount_of_nanos(name: str, nanos: int) -> int:
+    """Return the amount of a request in nanos, rounded away from zero like the values of a Quantity."""
     unit = _MILLI if name == _CPU else _UNIT
     return clamp(-(-nanos // unit) if nanos >= 0 else nanos // unit)
 
 
 def nanos(name: str, amount: int) -> int:
-    """What an amount is in nanos."""
+    """Return an amount in nanos."""
     return amount * (_MILLI if name == _CPU else _UNIT)
 
 
 def quota(name: str, amount: quantity.Quantity) -> int:
-    """What a quota allows; one that is too large to count is unlimited."""
+    """Return the amount of a quota; a quota that is too large to count is unlimited."""
     limit = UNLIMITED // 1000 if name == _CPU else UNLIMITED
     return UNLIMITED if amount.nanos >= limit * _UNIT else requested(name, amount)
 
 
-def of_list(resources: Mapping[str, quantity.Quantity]) -> dict[str, int]:
-    """What a list of requests counts for."""
+def request_amounts(resources: Mapping[str, quantity.Quantity]) -> dict[str, int]:
+    """Return the amounts of a list of requests."""
     return {name: requested(name, amount) for name, amount in resources.items()}
 
 
 def as_quantity(name: str, amount: int, *, binary: Container[str] = ()) -> quantity.Quantity:
-    """An amount as objects and messages show it; ``binary`` names further resources that are counted in bytes."""
+    """Return an amount as objects and messages show it; ``binary`` names resources that are shown in bytes."""
     if name == _CPU:
         return quantity.Quantity.from_milli(amount)
     if name in _BINARY or name.startswith(_HUGE_PAGES) or name in binary:
@@ -84,7 +84,7 @@ def as_quantity(name: str, amount: int, *, binary: Container[str] = ()) -> quant
 
 
 def walk(names: Iterable[str]) -> list[str]:
-    """Names of resources in the order in which Kueue looks at them: by the 64-bit FNV-1a hash of the name."""
+    """Return resource names in Kueue's order: by the 64-bit FNV-1a hash of the name."""
     ordered = list(names)
     if len(ordered) > 1:
         ordered.sort(key=lambda name: (_fnv(name), name))

@@ -1,4 +1,4 @@
-"""Conditions of workloads and queues: found, set and compared as Kubernetes does."""
+"""Conditions of workloads and queues, with the semantics of Kubernetes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Conditions = Sequence[meta.Condition]
 
 
 class Change(NamedTuple):
-    """Conditions after something was set, and whether that changed anything."""
+    """Conditions after an update, and whether they changed."""
 
     conditions: tuple[meta.Condition, ...]
     is_change: bool
 
 
 def find(conditions: Conditions, kind: str) -> meta.Condition | None:
-    """The condition of a type."""
-    # A loop, because this is asked more often than anything else, and a generator costs twice as much.
+    """Return the condition of a type, if it exists."""
+    # This is the most frequent call of all, and a generator costs twice as much as a loop.
     for each in conditions:
         if each.type == kind:
             return each
@@ -43,19 +43,19 @@ def find(conditions: Conditions, kind: str) -> meta.Condition | None:
 
 
 def is_true(conditions: Conditions, kind: str) -> bool:
-    """Whether a condition is there and holds."""
+    """Return True if a condition exists and is true."""
     condition = find(conditions, kind)
     return condition is not None and condition.status == "True"
 
 
 def is_false(conditions: Conditions, kind: str) -> bool:
-    """Whether a condition is there and does not hold."""
+    """Return True if a condition exists and is false."""
     condition = find(conditions, kind)
     return condition is not None and condition.status == "False"
 
 
 def put(conditions: Conditions, condition: meta.Condition) -> Change:
-    """The conditions with one set. Its time counts only if its status changes."""
+    """Return the conditions with one set. Its time is used only if its status changes."""
     before = find(conditions, condition.type)
     if before is None:
         return Change((*conditions, condition), is_change=True)
@@ -66,7 +66,7 @@ def put(conditions: Conditions, condition: meta.Condition) -> Change:
 
 
 def drop(conditions: Conditions, kind: str) -> tuple[meta.Condition, ...]:
-    """The conditions without those of a type."""
+    """Return the conditions without those of a type."""
     return tuple(each for each in conditions if each.type != kind)
 
 
@@ -76,7 +76,7 @@ Status = Literal["True", "False"]
 def make(
     kind: str, status: Status, *, reason: str, message: str, generation: int, now: datetime | None
 ) -> meta.Condition:
-    """A condition; its message is cut where Kubernetes would refuse it."""
+    """Return a condition, with a message truncated to the length that Kubernetes allows."""
     return meta.Condition(
         type=kind,
         status=status,
@@ -88,7 +88,7 @@ def make(
 
 
 def truncate(message: str) -> str:
-    """A message of at most the length that conditions may have."""
+    """Return a message truncated to the length that Kubernetes allows."""
     data = message.encode()
     if len(data) <= _MESSAGE_LENGTH:
         return message

@@ -1,4 +1,4 @@
-"""Lists of resources put together, by the rules of limits and requests."""
+"""Combination of resource lists, by the rules of limits and requests."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,7 +9,7 @@ Combine = Callable[[quantity.Quantity, quantity.Quantity], quantity.Quantity]
 
 
 def merge(first: pod.ResourceList, second: pod.ResourceList, combine: Combine) -> dict[str, quantity.Quantity]:
-    """Everything of both; what both have is combined."""
+    """Return all resources of both lists; resources of both are combined."""
     merged = dict(first)
     for name, amount in second.items():
         merged[name] = combine(merged[name], amount) if name in merged else amount
@@ -17,31 +17,31 @@ def merge(first: pod.ResourceList, second: pod.ResourceList, combine: Combine) -
 
 
 def first(one: quantity.Quantity, _other: quantity.Quantity) -> quantity.Quantity:
-    """The value that was there before."""
+    """Return the first value."""
     return one
 
 
 def largest(one: quantity.Quantity, other: quantity.Quantity) -> quantity.Quantity:
-    """The larger of two; of equals the first."""
+    """Return the larger value; the first if they are equal."""
     return other if one < other else one
 
 
 def smallest(one: quantity.Quantity, other: quantity.Quantity) -> quantity.Quantity:
-    """The smaller of two; of equals the first."""
+    """Return the smaller value; the first if they are equal."""
     return other if one > other else one
 
 
 def total(one: quantity.Quantity, other: quantity.Quantity) -> quantity.Quantity:
-    """Both together."""
+    """Return the sum."""
     return one + other
 
 
 PerPodSet = Mapping[str, pod.ResourceList]
-"""Lists of resources by the name of the pod set."""
+"""Resource lists by pod set."""
 
 
 def merge_pod_sets(one: PerPodSet, other: PerPodSet) -> dict[str, pod.ResourceList]:
-    """Sums for each pod set."""
+    """Return the sums for each pod set."""
     merged = dict(one)
     for name, resources in other.items():
         merged[name] = merge(merged.get(name, {}), resources, total)

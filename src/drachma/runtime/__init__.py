@@ -1,7 +1,7 @@
-"""What every component is made of: clock, informers, work queue, controller loop, lease, event recorder, measures.
+"""Building blocks of components: clock, informers, work queue, controller loop, lease, event recorder, measures.
 
-Written against :mod:`drachma.client`, so that it works on any API server; controllers, scheduler and whatever else
-watches and writes objects are built from it.
+Written against :mod:`drachma.client`, so that they work on any API server. Controllers, scheduler and other components
+that watch and write objects are built from them.
 """
 
 from drachma.runtime.informer import Informer

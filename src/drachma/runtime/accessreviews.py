@@ -1,7 +1,7 @@
-"""Who somebody is, and what they may do, asked of the API server: TokenReviews and SubjectAccessReviews.
+"""Authentication and authorisation by the API server: TokenReviews and SubjectAccessReviews.
 
-Whatever serves requests beside an API server (nodes, extensions of its API) leaves both to it, as upstream does.
-Answers are remembered for a while, within bounds.
+Servers next to an API server (nodes, extensions of its API) leave both to it, as upstream does. Answers are cached for
+a while, within bounds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.client import Client, target
-from drachma.runtime import clock
+from drachma.runtime.clock import Clock
 
 _TOKEN_REVIEW: Final = target.metadata_of(
     "authentication.k8s.io", "v1", plural="tokenreviews", kind="TokenReview", namespaced=False
@@ -25,7 +25,7 @@ _MOST_KEPT: Final = 1024
 
 
 class User(msgspec.Struct, frozen=True):
-    """Somebody who asks."""
+    """An authenticated user."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class User(msgspec.Struct, frozen=True):
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What somebody wants to do to a resource, or with a ``path`` to what is no resource."""
+    """A request to authorise: a verb on a resource, or with a ``path`` on a non-resource URL."""
 
     verb: str
     group: str = ""
@@ -47,40 +47,40 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AccessReviews:
-    """What an API server was asked and answered, by whichever client; it is asked again after some seconds."""
+    """Cached answers of an API server. Each counts for some seconds, whichever client asked."""
 
-    def __init__(self, time: clock.Clock, *, seconds: float, refusal_seconds: float) -> None:
-        """``refusal_seconds`` is how long refusals count, and who a token stands for."""
-        self._clock: Final = time
+    def __init__(self, clock: Clock, *, seconds: float, refusal_seconds: float) -> None:
+        """``refusal_seconds`` is the time for which refusals and the users of tokens are cached."""
+        self._clock: Final = clock
         self._seconds: Final = seconds
         self._refusal_seconds: Final = refusal_seconds
         self._users: Final[dict[str, tuple[float, User | None]]] = {}
         self._verdicts: Final[dict[tuple[User, Action], tuple[float, bool]]] = {}
 
     async def user_of(self, client: Client, authorization: str) -> User | None:
-        """Who the token of an Authorization header stands for; None for nobody."""
+        """Return the user of the token in an Authorization header, or None."""
         kind, _, token = authorization.partition(" ")
         if kind.lower() != "bearer" or not token:
             return None
         now = self._clock.monotonic()
-        kept = self._users.get(token)
-        if kept is not None and kept[0] > now:
-            return kept[1]
+        cached = self._users.get(token)
+        if cached is not None and cached[0] > now:
+            return cached[1]
         answer = await client.create_document(
             _TOKEN_REVIEW,
             {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}},
         )
         status: Mapping[str, Any] = answer.get("status") or {}
-        user = _told(status.get("user") or {}) if status.get("authenticated") else None
+        user = _user(status.get("user") or {}) if status.get("authenticated") else None
         _keep(self._users, token, (now + self._refusal_seconds, user))
         return user
 
     async def may(self, client: Client, user: User, action: Action) -> bool:
-        """Whether somebody may do something."""
+        """Return True if a user is allowed an action."""
         now = self._clock.monotonic()
-        kept = self._verdicts.get((user, action))
-        if kept is not None and kept[0] > now:
-            return kept[1]
+        cached = self._verdicts.get((user, action))
+        if cached is not None and cached[0] > now:
+            return cached[1]
         attributes = {key: value for key, value in msgspec.to_builtins(action).items() if value}
         field = "nonResourceAttributes" if action.path else "resourceAttributes"
         extra = {key: list(values) for key, values in user.extra}
@@ -95,8 +95,8 @@ class AccessReviews:
         return is_allowed
 
 
-def of_certificate(certificate: Mapping[str, Any]) -> User | None:
-    """Who a verified certificate stands for, as Python's ssl describes it; None without a name."""
+def user_of_certificate(certificate: Mapping[str, Any]) -> User | None:
+    """Return the user of a verified certificate, as Python's ssl describes it, or None without a name."""
     fields = [pair for group in certificate.get("subject") or () for pair in group]
     # As Go: of several common names the last counts.
     name = next((value for key, value in reversed(fields) if key == "commonName"), "")
@@ -104,7 +104,7 @@ def of_certificate(certificate: Mapping[str, Any]) -> User | None:
     return User(name, (*groups, AUTHENTICATED)) if name else None
 
 
-def _told(user: Mapping[str, Any]) -> User:
+def _user(user: Mapping[str, Any]) -> User:
     extra = tuple((str(key), tuple(map(str, values))) for key, values in sorted((user.get("extra") or {}).items()))
     return User(str(user.get("username", "")), tuple(user.get("groups") or ()), str(user.get("uid", "")), extra)
 

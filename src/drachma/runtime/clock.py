@@ -1,4 +1,4 @@
-"""Time as components see it. Passed in everywhere, so that tests move it by hand and never wait."""
+"""Time as components see it. It is passed in everywhere, so that tests move it by hand and never wait."""
 
 import asyncio
 import datetime as dt
@@ -7,20 +7,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What informers, work queues, leases and recorders need to know about time."""
+    """Time for informers, work queues, leases and recorders."""
 
     def monotonic(self) -> float:
-        """Seconds that only ever go forward, from an arbitrary start."""
+        """Return seconds that only go forward, from an arbitrary start."""
 
     def utc(self) -> dt.datetime:
-        """The time of day, for what expires at one."""
+        """Return the time of day."""
 
     async def sleep(self, seconds: float) -> None:
-        """Returns after so many seconds."""
+        """Return after so many seconds."""
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The machine's clock."""
 
     monotonic = staticmethod(time.monotonic)
 
@@ -31,9 +31,9 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-async def sleep_unless(event: asyncio.Event, seconds: float, *, time: Clock) -> None:
-    """Returns when an event is set, or after so many seconds."""
-    tasks = {asyncio.ensure_future(event.wait()), asyncio.ensure_future(time.sleep(seconds))}
+async def sleep_unless(event: asyncio.Event, seconds: float, *, clock: Clock) -> None:
+    """Return when an event is set, or after so many seconds."""
+    tasks = {asyncio.ensure_future(event.wait()), asyncio.ensure_future(clock.sleep(seconds))}
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -1,8 +1,8 @@
-"""What all controllers are: workers that bring one object after another to where it should be, again and again.
+"""Controllers: workers that bring one object after another to its desired state, again and again.
 
-A controller is written as a function from a key to nothing, or to when it wants to see the key again. It looks at the
-world as it is, not at what changed. When it fails, the key comes back later; other keys are not held up. Also here:
-acting at regular times.
+A controller is a function from a key to nothing, or to the time of the next reconcile. It reconciles the current state,
+not single changes. If it fails, the key comes back later, and other keys are not held up. Also here: acting at regular
+times.
 """
 
 import asyncio
@@ -11,24 +11,25 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, 
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from drachma import errors
-from drachma.runtime import clock, surroundings, workqueue
+from drachma.runtime import surroundings, workqueue
+from drachma.runtime.clock import Clock
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
 _AT_ONCE: Final = 20
-"""Requests that a controller has under way at once when it has a list of things to do."""
+"""Concurrent requests of a controller that has several writes to make."""
 
 _log = logging.getLogger(__name__)
 
 
 class After(NamedTuple):
-    """To be looked at again after so many seconds, though nothing has failed."""
+    """Reconcile again after so many seconds, though nothing has failed."""
 
     seconds: float
 
 
 class Again(NamedTuple):
-    """To be looked at again as if it had failed, after pauses that grow, though nothing is wrong."""
+    """Reconcile again as after a failure, with growing pauses, though nothing has failed."""
 
 
 AGAIN: Final = Again()
@@ -37,7 +38,7 @@ Reconcile: TypeAlias = Callable[[KeyT], Awaitable[After | Again | None]]
 
 
 class Controller(Protocol):
-    """One controller: built on the informers it needs, then run once they are synced, until cancelled."""
+    """One controller: built on the informers it needs, then run until cancelled once they are synced."""
 
     @property
     def name(self) -> str: ...
@@ -46,9 +47,9 @@ class Controller(Protocol):
 
 
 async def run_all(around: surroundings.Surroundings, controllers: Iterable[Controller]) -> None:
-    """Runs controllers side by side, with the recorders of their events, until cancelled.
+    """Run controllers concurrently, with the recorders of their events, until cancelled.
 
-    The informers run already, or nothing begins; a controller that fails for good ends them all.
+    The informers must run already. A controller that raises ends them all.
     """
     await around.informers.wait_synced()
     async with asyncio.TaskGroup() as group:
@@ -60,7 +61,7 @@ async def run_all(around: surroundings.Surroundings, controllers: Iterable[Contr
 
 
 async def work(queue: workqueue.Queue[KeyT], reconcile: Reconcile[KeyT], *, workers: int) -> None:
-    """Works off a queue until cancelled."""
+    """Work off a queue until cancelled."""
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
@@ -82,14 +83,14 @@ async def _reconcile_one(queue: workqueue.Queue[KeyT], key: KeyT, reconcile: Rec
     try:
         again = await reconcile(key)
     except errors.ObjectConflictError as error:
-        # Somebody else was faster. That is daily business, and the news of it are under way.
+        # Another writer was faster. That is normal, and the watch is about to report its write.
         _log.debug("%s: %s: %s", queue.name, key, error)
         queue.retry(key)
     except errors.DrachmaError as error:
         _log.warning("%s: %s: %s", queue.name, key, error)
         queue.retry(key)
     except Exception:
-        # A defect, but of one object: those of others must not suffer.
+        # A defect with one object must not hold up the others.
         _log.exception("%s: %s: failed unexpectedly", queue.name, key)
         queue.retry(key)
     else:
@@ -102,14 +103,14 @@ async def _reconcile_one(queue: workqueue.Queue[KeyT], key: KeyT, reconcile: Rec
 
 
 async def together(*parts: Coroutine[Any, Any, None]) -> None:
-    """Runs the parts of a controller side by side until cancelled."""
+    """Run the parts of a controller concurrently until cancelled."""
     async with asyncio.TaskGroup() as group:
         for part in parts:
             group.create_task(part)
 
 
-async def every(seconds: float, act: Callable[[], Awaitable[None]], *, time: clock.Clock, name: str) -> None:
-    """Acts now and after every pause, until cancelled."""
+async def every(seconds: float, act: Callable[[], Awaitable[None]], *, clock: Clock, name: str) -> None:
+    """Act now and after every pause, until cancelled."""
     while True:
         try:
             await act()
@@ -117,13 +118,13 @@ async def every(seconds: float, act: Callable[[], Awaitable[None]], *, time: clo
             _log.warning("%s: %s", name, error)
         except Exception:
             _log.exception("%s: failed unexpectedly", name)
-        await time.sleep(seconds)
+        await clock.sleep(seconds)
 
 
 async def slow_start(acts: Sequence[Callable[[], Awaitable[None]]]) -> None:
-    """Does all of it in batches that grow, so that where everything is refused few requests are made.
+    """Make all writes in batches that grow, so that few requests are made if all are refused.
 
-    Nothing is begun after a batch in which something failed; the first error of that batch is raised.
+    No batch begins after one in which a write failed; the first error of that batch is raised.
     """
     begin, size = 0, 1
     while begin < len(acts):
@@ -132,7 +133,7 @@ async def slow_start(acts: Sequence[Callable[[], Awaitable[None]]]) -> None:
 
 
 async def side_by_side(acts: Iterable[Callable[[], Awaitable[None]]]) -> None:
-    """Does all of it, some at a time; what fails holds up nothing else, and the first error is raised in the end."""
+    """Make all writes, some at a time. A failure does not stop the others; the first error is raised in the end."""
     room = asyncio.Semaphore(_AT_ONCE)
 
     async def act_in_turn(act: Callable[[], Awaitable[None]]) -> None:

@@ -1,9 +1,9 @@
-"""Which events are worth a write: repeated ones are counted, similar ones combined, and floods cut off.
+"""Correlation of events: repeated events are counted, similar ones combined, and floods cut off.
 
-Pure, and by client-go's rules, so that people see as many events as they are used to: an event that differs from an
-earlier one in nothing raises that one's count; the tenth message for the same object, type and reason within ten
-minutes and all that follow become one event; an object gets 25 events at once and then one every five minutes. Called
-by :class:`drachma.runtime.events.Recorder`.
+Pure, and by client-go's rules, so that users see as many events as they are used to. An event that equals an earlier
+one raises its count. The tenth message for the same object, type and reason within ten minutes and all later ones
+become one event. An object gets 25 events at once and then one every five minutes. Called by
+:class:`drachma.runtime.events.Recorder`.
 """
 
 from collections import OrderedDict
@@ -28,14 +28,14 @@ _Key = tuple[str, ...]
 
 
 class Write(NamedTuple):
-    """An event to write: ``is_known`` if one of this name was written before and only its count and time are new."""
+    """An event to write. ``is_known`` if one of this name was written before and only its count and time are new."""
 
     event: event.Event
     is_known: bool
 
 
 class _Recent(Generic[_ValueT]):
-    """A dictionary that forgets what was not used for longest."""
+    """A dictionary that drops the entry that was not used for longest."""
 
     def __init__(self) -> None:
         self._values: Final[OrderedDict[_Key, _ValueT]] = OrderedDict()
@@ -71,7 +71,7 @@ class _Occurrence(NamedTuple):
 
 
 class Correlator:
-    """The memory of one source of events."""
+    """State of one source of events."""
 
     def __init__(self) -> None:
         self._series: Final[_Recent[_Series]] = _Recent()
@@ -79,13 +79,13 @@ class Correlator:
         self._buckets: Final[_Recent[_Bucket]] = _Recent()
 
     def correlate(self, new: event.Event, *, now: float) -> Write | None:
-        """What to write of an event at a time in seconds; None if its object has had too many."""
+        """Return the write for an event at a time in seconds, or None if its object has had too many."""
         combined, key = self._combine(new, now)
         write = self._count(combined, key)
         return write if self._is_affordable(new, now) else None
 
     def _combine(self, new: event.Event, now: float) -> tuple[event.Event, _Key]:
-        similar = (*_about(new), new.reason)
+        similar = (*_subject_key(new), new.reason)
         series = self._series.get(similar)
         if series is None or now - series.last > _SIMILAR_SECONDS:
             series = _Series(set(), now)
@@ -106,7 +106,7 @@ class Correlator:
         return Write(new, is_known=earlier is not None)
 
     def _is_affordable(self, new: event.Event, now: float) -> bool:
-        key = _about(new)
+        key = _subject_key(new)
         bucket = self._buckets.get(key) or _Bucket(_BURST, now)
         bucket.tokens = min(_BURST, bucket.tokens + (now - bucket.filled) * _REFILL_PER_SECOND)
         bucket.filled = now
@@ -117,7 +117,7 @@ class Correlator:
         return True
 
 
-def _about(new: event.Event) -> _Key:
-    """The object and the type of an event; all events of a correlator are of one source."""
-    about = new.involved_object
-    return (about.api_version, about.kind, about.namespace, about.name, about.uid, new.type)
+def _subject_key(new: event.Event) -> _Key:
+    """Return a key of the object and the type of an event. All events of a correlator have one source."""
+    subject = new.involved_object
+    return (subject.api_version, subject.kind, subject.namespace, subject.name, subject.uid, new.type)

@@ -1,8 +1,8 @@
-"""Events: what a component wants people to know about an object, recorded without making the component wait.
+"""Events: messages for users about an object, recorded without making the component wait.
 
-A component makes a :class:`Recorder` under its own name, runs it beside its other tasks, and calls ``record`` from
-anywhere. Recording never fails: events are hints, and an API server that takes none must not stop the component.
-What is written of them is up to :mod:`drachma.runtime.correlation`.
+A component makes a :class:`Recorder` under its own name, runs it next to its other tasks, and calls ``record`` from
+anywhere. Recording never fails: events are hints, and an API server that accepts none must not stop the component.
+:mod:`drachma.runtime.correlation` decides which of them are written.
 """
 
 import asyncio
@@ -10,13 +10,15 @@ import datetime as dt
 import logging
 import random
 import uuid
+import zlib
 from collections.abc import Iterable
 from typing import Final, Literal
 
 from drachma import errors
 from drachma.api import event, meta, scheme
 from drachma.client import patches, protocol
-from drachma.runtime import clock, correlation
+from drachma.runtime import correlation
+from drachma.runtime.clock import Clock, SystemClock
 from drachma.values import names
 
 NORMAL: Final = "Normal"
@@ -26,13 +28,16 @@ Type = Literal["Normal", "Warning"]
 
 _DEFAULT_NAMESPACE: Final = "default"
 _PENDING: Final = 1000
-"""Events that wait to be written at most; when there are more, new ones are dropped."""
+"""Most events that wait to be written. Further events are dropped."""
 
 _AT_ONCE: Final = 16
-"""Events that are written at the same time: whatever the component does otherwise comes first."""
+"""Events that are written concurrently; few, because the other requests of the component come first."""
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
+
+_STAMPS: Final = 1000
+"""Names of events within a microsecond, which components share: names have a time in nanoseconds, as upstream."""
 
 _TRIES: Final = 12
 _PAUSE_SECONDS: Final = 10.0
@@ -41,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Records events of one component; ``host`` names the machine where that tells anything."""
+    """Recorder of the events of one component. ``host`` names the machine, if that is useful."""
 
     def __init__(
         self,
@@ -49,38 +54,41 @@ class Recorder:
         *,
         component: str,
         host: str = "",
-        time: clock.Clock | None = None,
-        chance: random.Random | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         self._client: Final = client
         self._source: Final = event.EventSource(component=component, host=host)
-        self._clock: Final = time or clock.SystemClock()
-        self._chance: Final = chance or random.Random()
+        self._clock: Final = clock or SystemClock()
+        self._rng: Final = rng or random.Random()
         self._correlator: Final = correlation.Correlator()
         self._pending: Final[asyncio.Queue[event.Event]] = asyncio.Queue(_PENDING)
         self._dropped = 0
         self._last_stamp = 0
+        self._offset: Final = zlib.crc32(component.encode()) % _STAMPS
 
     def record(
         self,
-        about: meta.Object | event.ObjectReference,
+        subject: meta.Object | event.ObjectReference,
         *,
         type: Type,  # noqa: A002
         reason: str,
         message: str,
     ) -> None:
-        """An event about an object of the scheme, or about what a reference names; written later, or never."""
+        """Record an event about an object of the scheme, or about the object of a reference. It is written later, or
+        dropped.
+        """
         if self._pending.full():
             # A flood of events must not become one of log lines.
             if not self._dropped:
-                made = self.event(about, type=type, reason=reason, message=message)
-                _log.error("too many events wait to be written, dropped: %s", _shown(made))
+                dropped = self.event(subject, type=type, reason=reason, message=message)
+                _log.error("too many events wait to be written, dropped: %s", _describe(dropped))
             self._dropped += 1
             return
-        self._pending.put_nowait(self.event(about, type=type, reason=reason, message=message))
+        self._pending.put_nowait(self.event(subject, type=type, reason=reason, message=message))
 
     async def run(self) -> None:
-        """Writes what is recorded until cancelled."""
+        """Write recorded events until cancelled."""
         while True:
             recorded = [await self._pending.get()]
             while not self._pending.empty():
@@ -95,7 +103,7 @@ class Recorder:
                     self._pending.task_done()
 
     async def flush(self) -> None:
-        """Returns once all that is recorded so far is written, or given up; ``run`` must be running."""
+        """Return once all events recorded so far are written or given up. ``run`` must be running."""
         await self._pending.join()
 
     def _count_dropped(self) -> None:
@@ -104,10 +112,10 @@ class Recorder:
         self._dropped = 0
 
     def _worth_writing(self, recorded: Iterable[event.Event]) -> list[correlation.Write]:
-        """One write for each event, also where it happened several times at once."""
+        """Return one write for each event, also if it was recorded several times."""
         writes: dict[tuple[str, str], correlation.Write] = {}
-        for made in recorded:
-            write = self._correlator.correlate(made, now=self._clock.monotonic())
+        for new in recorded:
+            write = self._correlator.correlate(new, now=self._clock.monotonic())
             if write is not None:
                 key = (write.event.metadata.namespace, write.event.metadata.name)
                 earlier = writes.get(key)
@@ -120,42 +128,42 @@ class Recorder:
                 return await self._try(write)
             except errors.RefusedError as error:
                 level = logging.DEBUG if isinstance(error, errors.ObjectExistsError) else logging.WARNING
-                return _log.log(level, "event refused: %s: %s", _shown(write.event), error)
+                return _log.log(level, "event refused: %s: %s", _describe(write.event), error)
             except errors.DrachmaError as error:
-                _log.warning("event not written, may be tried again: %s: %s", _shown(write.event), error)
+                _log.warning("event not written, may be tried again: %s: %s", _describe(write.event), error)
                 # Clients that lost the same server come back at different times.
-                await self._clock.sleep(_PAUSE_SECONDS * (self._chance.random() if attempt == 0 else 1))
+                await self._clock.sleep(_PAUSE_SECONDS * (self._rng.random() if attempt == 0 else 1))
             except Exception:
-                # A defect, here or in a server of the same process: reported, and no reason to stop the component.
-                return _log.exception("event lost: %s", _shown(write.event))
-        return _log.error("event given up after %d tries: %s", _TRIES, _shown(write.event))
+                # A defect, here or in a server of the same process: it is reported, and must not stop the component.
+                return _log.exception("event lost: %s", _describe(write.event))
+        return _log.error("event given up after %d tries: %s", _TRIES, _describe(write.event))
 
     async def _try(self, write: correlation.Write) -> None:
-        made = write.event
+        new = write.event
         if write.is_known:
-            changed = {"count": made.count, "lastTimestamp": made.last_timestamp, "message": made.message}
-            name, namespace = made.metadata.name, made.metadata.namespace
+            changed = {"count": new.count, "lastTimestamp": new.last_timestamp, "message": new.message}
+            name, namespace = new.metadata.name, new.metadata.namespace
             try:
                 await self._client.patch(event.Event, name, patch=patches.merge(changed), namespace=namespace)
                 return
             except errors.ObjectNotFoundError:
-                # Events are deleted after a while; what goes on is worth a new one.
+                # Events are deleted after a while. This one continues, so it is written again.
                 pass
-        await self._client.create(made)
+        await self._client.create(new)
 
     def event(
         self,
-        about: meta.Object | event.ObjectReference,
+        subject: meta.Object | event.ObjectReference,
         *,
         type: Type,  # noqa: A002
         reason: str,
         message: str,
     ) -> event.Event:
-        """An event that the component writes itself, with what it tells of; only for what happens once to an object.
+        """Return an event for the component to write itself, together with the change that it reports.
 
-        Its name is new, so nothing can be there already.
+        Use it for events that happen once to an object. The name is new, so no event of this name exists.
         """
-        reference = about if isinstance(about, event.ObjectReference) else reference_to(about)
+        reference = subject if isinstance(subject, event.ObjectReference) else reference_to(subject)
         exactly = self._clock.utc()
         now = exactly.replace(microsecond=0)
         name = self._name(reference.name, exactly)
@@ -174,29 +182,29 @@ class Recorder:
             reporting_instance=self._source.host,
         )
 
-    def _name(self, about: str, now: dt.datetime) -> str:
-        nanoseconds = ((now - _EPOCH) // _MICROSECOND) * 1000
-        # Two events of one moment are two events.
-        self._last_stamp = max(nanoseconds, self._last_stamp + 1)
-        name = f"{about}.{self._last_stamp:x}"
+    def _name(self, subject: str, now: dt.datetime) -> str:
+        microseconds = (now - _EPOCH) // _MICROSECOND
+        # Two events at the same time need two names, also if two components record them.
+        self._last_stamp = max(microseconds, self._last_stamp + 1)
+        name = f"{subject}.{self._last_stamp * _STAMPS + self._offset:x}"
         if names.dns1123_subdomain(name):
-            return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+            return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
         return name
 
 
-def reference_to(about: meta.Object) -> event.ObjectReference:
-    """How events name an object of the scheme."""
-    kind = scheme.of(type(about))
+def reference_to(subject: meta.Object) -> event.ObjectReference:
+    """Return the reference by which events name an object of the scheme."""
+    kind = scheme.of(type(subject))
     return event.ObjectReference(
         kind=kind.name,
-        namespace=about.metadata.namespace,
-        name=about.metadata.name,
-        uid=about.metadata.uid,
+        namespace=subject.metadata.namespace,
+        name=subject.metadata.name,
+        uid=subject.metadata.uid,
         api_version=kind.api_versions[0],
-        resource_version=about.metadata.resource_version,
+        resource_version=subject.metadata.resource_version,
     )
 
 
-def _shown(made: event.Event) -> str:
-    about = made.involved_object
-    return f"{about.kind} {about.namespace}/{about.name}: {made.type} {made.reason}: {made.message}"
+def _describe(new: event.Event) -> str:
+    subject = new.involved_object
+    return f"{subject.kind} {subject.namespace}/{subject.name}: {new.type} {new.reason}: {new.message}"

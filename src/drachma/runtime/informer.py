@@ -1,12 +1,12 @@
-"""Informers: a selection of one kind kept in memory, with handlers that hear of every change in order.
+"""Informers: a selection of one kind kept in memory, with handlers that are called for every change in order.
 
-An informer lists once, then watches from there. When the watch ends it goes on from the last resource version, which
-bookmarks keep recent; only when the server no longer has that history it lists again and tells handlers the
-difference. Failures are waited out with growing pauses; they are never raised, because a component without its
-informers has nothing better to do than wait. :attr:`Informer.failure` says what is wrong meanwhile.
+An informer lists once, then watches from there. When the watch ends it resumes at the last resource version, which
+bookmarks keep recent. Only if the server no longer has that history it lists again and calls handlers for the
+differences. Failures are retried with growing pauses and never raised, because a component cannot work without its
+informers. :attr:`Informer.failure` reports the current failure.
 
-Handlers are plain functions that return quickly, best by putting a key in a queue. One that raises ends the informer:
-it is a defect, and going on would hide that an event was lost.
+Handlers are plain functions that return quickly, preferably by putting a key in a queue. A handler that raises ends the
+informer: this is a defect, and continuing would hide that an event was lost.
 """
 
 import asyncio
@@ -18,18 +18,19 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from drachma import errors
-from drachma.api import meta
-from drachma.client import backoff, protocol, target
-from drachma.runtime import cache, clock, resourceversion
+from drachma.api import codec, meta
+from drachma.client import backoff, bodies, protocol, target, wire
+from drachma.runtime import cache, resourceversion
+from drachma.runtime.clock import Clock
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 AnswerT = TypeVar("AnswerT")
 
 PAGE: Final = 500
-"""Objects asked for at once when listing; between pages other tasks get their turn."""
+"""Objects requested at once when listing; between pages other tasks run."""
 
 _SHORT_SECONDS: Final = 1.0
-"""A watch that ends this soon and without an event is not tried again at once."""
+"""A watch that ends this soon and without an event is not repeated at once."""
 
 
 def _nothing(*_: object) -> None:
@@ -37,7 +38,7 @@ def _nothing(*_: object) -> None:
 
 
 class Handler(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
-    """What to call for each change; ``deleted`` gets the last known state."""
+    """Functions to call for each change; ``deleted`` gets the last known state."""
 
     added: Callable[[ObjectT], None] = _nothing
     updated: Callable[[ObjectT, ObjectT], None] = _nothing
@@ -53,57 +54,100 @@ class Informer(Generic[ObjectT]):
         kind: target.Of[ObjectT],
         *,
         selection: protocol.Selection = protocol.EVERYTHING,
-        time: clock.Clock,
-        chance: random.Random,
+        clock: Clock,
+        rng: random.Random,
         pauses: backoff.Backoff | None = None,
     ) -> None:
         self.cache: Final[cache.Cache[ObjectT]] = cache.Cache()
         self._client: Final = client
         self._target: Final = target.of(kind)
         self._selection: Final = selection
-        self._clock: Final = time
-        self._pauses: Final = backoff.Pauses(pauses or backoff.Backoff(), chance)
+        self._clock: Final = clock
+        self._pauses: Final = backoff.Pauses(pauses or backoff.Backoff(), rng)
         self._handlers: Final[list[Handler[ObjectT]]] = []
         self._synced: Final = asyncio.Event()
+        self._keeps_documents = False
         self._resource_version = ""
         self._failure: errors.DrachmaError | None = None
 
     @property
     def is_synced(self) -> bool:
-        """Whether the first list is complete and handlers have heard of all of it."""
+        """True if the first list is complete and handlers have been called for all of it."""
         return self._synced.is_set()
 
     @property
+    def target(self) -> target.Target[ObjectT]:
+        """The resource that the informer follows."""
+        return self._target
+
+    @property
     def resource_version(self) -> str:
-        """How far the cache has come; empty before the first list."""
+        """Resource version that the cache has reached; empty before the first list."""
         return self._resource_version
 
     @property
     def failure(self) -> errors.DrachmaError | None:
-        """Why nothing comes in at the moment, or None while all is well."""
+        """Current failure of list or watch, or None."""
         return self._failure
 
     async def wait_synced(self) -> None:
-        """Returns once the first list is complete."""
+        """Return once the first list is complete."""
         await self._synced.wait()
 
     def add_handler(self, handler: Handler[ObjectT]) -> None:
-        """Hears of every change from now on, in the order of handlers, and first of all that is there already."""
+        """Call a handler for every object in the cache, and then for every change, in the order of handlers."""
         self._handlers.append(handler)
         for each in self.cache:
             handler.added(each)
 
-    def observe(self, written: ObjectT) -> None:
-        """Take in an object that this process has just written, before the watch reports it.
+    def keep_documents(self) -> None:
+        """Keep the JSON of every object next to its typed view, for ``Cache.entry``. Ask for it before the first list.
+
+        Raises:
+            errors.InvalidValueError: the informer has listed without documents already, or reads metadata only.
+        """
+        if self._target.model is meta.Object:
+            raise errors.InvalidValueError(f"informer of {self._target.qualified}: reads metadata only")
+        if not self._keeps_documents and self._resource_version:
+            raise errors.InvalidValueError(f"informer of {self._target.qualified}: has listed without documents")
+        self._keeps_documents = True
+
+    def observe(self, written: ObjectT | protocol.StoredObject[ObjectT] | protocol.Document) -> ObjectT:
+        """Take in an object that this process has just written, before the watch reports it. Return its typed form.
 
         Decisions on the cache then rest on the process's own writes. The object must belong to the selection. It is
         ignored if the watch has come past it: then the cache has this version, a newer one, or the object is gone.
+        If the informer keeps documents of a kind with partial views, give the document or the stored object that the
+        write returned.
+
+        Raises:
+            errors.InvalidValueError: the document is needed, and the object is a partial view.
         """
-        if resourceversion.number(written.metadata.resource_version) > resourceversion.number(self._resource_version):
-            self._put(written)
+        new, data = self._both_forms(written)
+        if resourceversion.number(new.metadata.resource_version) > resourceversion.number(self._resource_version):
+            self._put(new, data)
+        return new
+
+    def _both_forms(
+        self, written: ObjectT | protocol.StoredObject[ObjectT] | protocol.Document
+    ) -> tuple[ObjectT, bytes | None]:
+        """Return a written object in both of its forms."""
+        if isinstance(written, protocol.StoredObject):
+            return written.object, written.source.data if self._keeps_documents else None
+        if isinstance(written, dict):
+            version = written["apiVersion"].rpartition("/")[2]
+            data = bodies.encode(written)
+            return wire.reader(self._target, version).object(data), data
+        if not self._keeps_documents:
+            return written, None
+        if not self._target.is_complete:
+            name = f"{self._target.qualified} {cache.key_of(written)}"
+            raise errors.InvalidValueError(f"{name}: is a partial view: observe the document that was written")
+        api_version = self._target.api_version(self._target.versions[0])
+        return written, codec.encode_json(written, api_version=api_version)
 
     async def run(self) -> None:
-        """Keeps the cache up to date until cancelled."""
+        """Keep the cache up to date until cancelled."""
         while True:
             try:
                 if not self._resource_version:
@@ -114,42 +158,45 @@ class Informer(Generic[ObjectT]):
                 if isinstance(interruption.failure, errors.HistoryGoneError):
                     self._resource_version = ""
                 if self._target.is_optional and isinstance(interruption.failure, errors.ObjectNotFoundError):
-                    # The cluster does without this kind, for now.
+                    # The cluster does not serve this kind at present.
                     self._synced.set()
                 await self._clock.sleep(self._pauses.next())
 
     # Listing
 
     async def _list(self) -> None:
-        """Replaces what is known by what there is, and tells handlers the difference."""
-        listed, resource_version = await _asked(self._everything())
+        """Replace the cache by a new list, and call handlers for the differences."""
+        listed, resource_version = await _request(self._everything())
         if self.cache:
-            keys = set(map(cache.key_of, listed))
+            keys = {cache.key_of(each) for each, _ in listed}
             age = resourceversion.number(resource_version)
             for each in self.cache:
                 # An object that was written after the list was made is observed, not gone.
                 is_listed = cache.key_of(each) in keys
                 if not is_listed and resourceversion.number(each.metadata.resource_version) <= age:
                     self._drop(each)
-        for each in listed:
-            self._put(each)
+        for each, data in listed:
+            self._put(each, data)
         self._resource_version = resource_version
         self._failure = None
         self._synced.set()
 
-    async def _everything(self) -> tuple[list[ObjectT], str]:
+    async def _everything(self) -> tuple[list[tuple[ObjectT, bytes | None]], str]:
         try:
             return await self._pages(limit=PAGE)
         except errors.HistoryGoneError:
-            # The first page is already too old for the next ones: all in one go, then.
+            # The first page is too old for the next ones: list without pages.
             return await self._pages(limit=0)
 
-    async def _pages(self, *, limit: int) -> tuple[list[ObjectT], str]:
-        objects: list[ObjectT] = []
+    async def _pages(self, *, limit: int) -> tuple[list[tuple[ObjectT, bytes | None]], str]:
+        objects: list[tuple[ObjectT, bytes | None]] = []
         token = ""
         while True:
             page = await self._client.list(self._target, self._selection, limit=limit, continue_token=token)
-            objects += page.items
+            if self._keeps_documents:
+                objects += zip(page.items, (source.data for source in page.sources), strict=True)
+            else:
+                objects += ((each, None) for each in page.items)
             token = page.continue_token
             if not token:
                 return objects, page.resource_version
@@ -157,14 +204,14 @@ class Informer(Generic[ObjectT]):
     # Watching
 
     async def _watch(self) -> None:
-        """Follows one watch to its end."""
+        """Follow one watch to its end."""
         began = self._clock.monotonic()
         is_silent = True
         async with contextlib.AsyncExitStack() as stack:
             watch = self._client.watch(self._target, self._selection, resource_version=self._resource_version)
-            events = await _asked(stack.enter_async_context(watch))
+            events = await _request(stack.enter_async_context(watch))
             self._failure = None
-            while batch := await _asked(events.batch()):
+            while batch := await _request(events.batch()):
                 is_silent = False
                 self._pauses.reset()
                 for event in batch:
@@ -176,18 +223,19 @@ class Informer(Generic[ObjectT]):
         if event.change is protocol.Change.DELETED:
             self._drop(event.object)
         elif event.change is not protocol.Change.BOOKMARK:
-            self._put(event.object)
+            source = event.source if self._keeps_documents else None
+            self._put(event.object, source.data if source is not None else None)
         self._resource_version = event.object.metadata.resource_version
 
-    def _put(self, new: ObjectT) -> None:
+    def _put(self, new: ObjectT, data: bytes | None) -> None:
         if self._is_outdated(new):
             return
-        old = self.cache.put(new)
+        old = self.cache.put(new, data)
         if old is None:
             for handler in self._handlers:
                 handler.added(new)
         elif old.metadata.uid != new.metadata.uid:
-            # Deleted and made anew while nobody watched: two objects, and handlers must not take them for one.
+            # Deleted and created again between two watches: handlers must not take two objects for one.
             for handler in self._handlers:
                 handler.deleted(old)
             for handler in self._handlers:
@@ -196,31 +244,31 @@ class Informer(Generic[ObjectT]):
             for handler in self._handlers:
                 handler.updated(old, new)
 
-    def _drop(self, gone: ObjectT) -> None:
-        if not self._is_outdated(gone) and self.cache.drop(gone) is not None:
+    def _drop(self, deleted: ObjectT) -> None:
+        if not self._is_outdated(deleted) and self.cache.drop(deleted) is not None:
             for handler in self._handlers:
-                handler.deleted(gone)
+                handler.deleted(deleted)
 
     def _is_outdated(self, reported: ObjectT) -> bool:
         """Return True if the cache has a newer version of an object, because it was observed before."""
         metadata = reported.metadata
-        known = self.cache.get(metadata.name, namespace=metadata.namespace)
-        if known is None or known.metadata.resource_version == metadata.resource_version:
+        cached = self.cache.get(metadata.name, namespace=metadata.namespace)
+        if cached is None or cached.metadata.resource_version == metadata.resource_version:
             return False
-        return resourceversion.number(known.metadata.resource_version) > resourceversion.number(
+        return resourceversion.number(cached.metadata.resource_version) > resourceversion.number(
             metadata.resource_version
         )
 
 
 class _UnansweredError(Exception):
-    """The server could not be asked; kept apart from what handlers raise."""
+    """The server did not answer; distinct from errors that handlers raise."""
 
     def __init__(self, failure: errors.DrachmaError) -> None:
         super().__init__(str(failure))
         self.failure: Final = failure
 
 
-async def _asked(answer: Awaitable[AnswerT]) -> AnswerT:
+async def _request(answer: Awaitable[AnswerT]) -> AnswerT:
     try:
         return await answer
     except (errors.RequestError, errors.UnreachableError, errors.AccessError, errors.DecodeError) as failure:

@@ -1,7 +1,7 @@
-"""A process's informers: each selection of a kind is listed and watched once, however many components want it.
+"""Informers of a process: each selection of a kind is listed and watched once for all components.
 
-Enter it as an async context and all informers run; those asked for later start at once. Leaving it stops them;
-an informer that fails cancels the context and raises in a group.
+Enter it as an async context to run all informers; those requested later start at once. Leaving it stops them. An
+informer that fails cancels the context and raises in a group.
 """
 
 import asyncio
@@ -11,33 +11,45 @@ from typing import Any, Final, Self, TypeVar
 
 from drachma.api import meta
 from drachma.client import backoff, protocol, target
-from drachma.runtime import clock
+from drachma.runtime.clock import Clock, SystemClock
 from drachma.runtime.informer import Informer
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
 class Informers:
-    """The shared informers on one client."""
+    """Shared informers on one client."""
 
     def __init__(
         self,
         client: protocol.Client,
         *,
-        time: clock.Clock | None = None,
-        chance: random.Random | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
         pauses: backoff.Backoff | None = None,
     ) -> None:
         self._client: Final = client
-        self._clock: Final = time or clock.SystemClock()
-        self._chance: Final = chance or random.Random()
+        self._clock: Final = clock or SystemClock()
+        self._rng: Final = rng or random.Random()
         self._pauses: Final = pauses
         self._informers: Final[dict[tuple[target.Target[Any], protocol.Selection], Informer[Any]]] = {}
         self._group: asyncio.TaskGroup | None = None
         self._tasks: Final[list[asyncio.Task[None]]] = []
 
-    def of(self, kind: target.Of[ObjectT], selection: protocol.Selection = protocol.EVERYTHING) -> Informer[ObjectT]:
-        """The informer of a selection; the same one for all who ask for the same."""
+    def of(
+        self,
+        kind: target.Of[ObjectT],
+        selection: protocol.Selection = protocol.EVERYTHING,
+        *,
+        with_documents: bool = False,
+    ) -> Informer[ObjectT]:
+        """Return the informer of a selection, shared by all callers that name the same selection.
+
+        With documents, ``Cache.entry`` gives the fields that the typed view does not have.
+
+        Raises:
+            errors.InvalidValueError: documents are wanted, and the informer has listed without them already.
+        """
         key = (target.of(kind), selection)
         informer = self._informers.get(key)
         if informer is None:
@@ -45,22 +57,24 @@ class Informers:
                 self._client,
                 kind,
                 selection=selection,
-                time=self._clock,
-                chance=self._chance,
+                clock=self._clock,
+                rng=self._rng,
                 pauses=self._pauses,
             )
             self._informers[key] = informer
             self._start(informer)
+        if with_documents:
+            informer.keep_documents()
         return informer
 
-    def observe(self, kind: target.Of[ObjectT], written: ObjectT) -> None:
+    def observe(self, kind: target.Of[ObjectT], written: ObjectT | protocol.Document) -> None:
         """Give an object that this process has just written to the informer of all objects of its kind, if any."""
         informer = self._informers.get((target.of(kind), protocol.EVERYTHING))
         if informer is not None:
             informer.observe(written)
 
     async def wait_synced(self) -> None:
-        """Returns once every informer asked for so far has its first list."""
+        """Return once every informer requested so far has its first list."""
         for informer in tuple(self._informers.values()):
             await informer.wait_synced()
 
@@ -80,7 +94,7 @@ class Informers:
         if kind is None or issubclass(kind, asyncio.CancelledError):
             await group.__aexit__(kind, error, trace)
         else:
-            # What went wrong in the context is raised as it is, not as one of a group.
+            # An error in the context is raised as it is, not in a group.
             await group.__aexit__(None, None, None)
 
     def _start(self, informer: Informer[Any]) -> None:

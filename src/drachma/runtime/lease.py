@@ -1,8 +1,8 @@
 """Leadership by Lease: of several processes that could do the same work, one does it, by client-go's protocol.
 
-The leader renews the lease; the others take it over once it was not renewed for as long as it is valid, as seen on
-their own clocks. Who cannot renew in time has to assume that another one leads, so :meth:`Leadership.lead` stops the
-work and raises. On an orderly end the lease is given up, and the next leader need not wait.
+The leader renews the lease. The others take it over once it was not renewed for as long as it is valid, on their own
+clocks. A leader that cannot renew in time must assume that another one leads, so :meth:`Leadership.lead` stops the work
+and raises. On an orderly end the lease is released, and the next leader need not wait.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ import msgspec
 from drachma import errors
 from drachma.api import lease, meta
 from drachma.client import patches, protocol
-from drachma.runtime import clock
+from drachma.runtime.clock import Clock, SystemClock
 
 _log = logging.getLogger(__name__)
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
-    """In seconds: how long a lease is valid, how long its holder tries to renew it, and how often everybody tries."""
+    """Seconds for which a lease is valid, for which its holder tries to renew it, and between attempts."""
 
     valid: float = 15.0
     renew: float = 10.0
@@ -31,7 +31,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseName(NamedTuple):
-    """Which lease to hold."""
+    """Namespace and name of a lease."""
 
     namespace: str
     name: str
@@ -41,7 +41,7 @@ class LeaseName(NamedTuple):
 
 
 class LeadershipLostError(Exception):
-    """The lease could not be renewed in time; somebody else may lead by now."""
+    """The lease could not be renewed in time; another process may lead by now."""
 
 
 class Leadership:
@@ -53,28 +53,28 @@ class Leadership:
         name: LeaseName,
         *,
         identity: str,
-        time: clock.Clock | None = None,
-        chance: random.Random | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
         timing: Timing | None = None,
     ) -> None:
         self._client: Final = client
         self._name: Final = name
         self._identity: Final = identity
-        self._clock: Final = time or clock.SystemClock()
-        self._chance: Final = chance or random.Random()
+        self._clock: Final = clock or SystemClock()
+        self._rng: Final = rng or random.Random()
         self._timing: Final = timing or Timing()
-        self._seen: lease.LeaseSpec | None = None
-        self._seen_at = 0.0
+        self._last_spec: lease.LeaseSpec | None = None
+        self._last_change = 0.0
         self.is_leader = False
 
     async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Waits to become the leader, then works until that is done.
+        """Wait to become the leader, then run the work to its end.
 
         Raises:
             LeadershipLostError: the lease was lost before the work was done; the work is cancelled.
         """
         while not await self._try():
-            await self._clock.sleep(self._timing.retry * (1 + self._chance.random() * 0.2))
+            await self._clock.sleep(self._timing.retry * (1 + self._rng.random() * 0.2))
         self.is_leader = True
         _log.info("%s leads by lease %s", self._identity, self._name)
         working = asyncio.ensure_future(work())
@@ -89,10 +89,10 @@ class Leadership:
             for task in (working, renewing):
                 task.cancel()
             await asyncio.gather(working, renewing, return_exceptions=True)
-            await self._give_up()
+            await self._release()
 
     async def _renew(self) -> None:
-        """Returns when the lease could not be renewed for too long."""
+        """Return when the lease could not be renewed for too long."""
         renewed = self._clock.monotonic()
         while self._clock.monotonic() - renewed < self._timing.renew:
             await self._clock.sleep(self._timing.retry)
@@ -100,7 +100,7 @@ class Leadership:
                 renewed = self._clock.monotonic()
 
     async def _try(self) -> bool:
-        """Take or renew the lease; whether that worked."""
+        """Take or renew the lease. Return True if that succeeded."""
         try:
             return await self._acquire()
         except errors.DrachmaError as error:
@@ -117,26 +117,26 @@ class Leadership:
                     "apiVersion": "coordination.k8s.io/v1",
                     "kind": "Lease",
                     "metadata": {"name": self._name.name, "namespace": self._name.namespace},
-                    "spec": {**self._renewed(), "acquireTime": self._now(), "leaseTransitions": 0},
+                    "spec": {**self._renewal(), "acquireTime": self._now(), "leaseTransitions": 0},
                 },
             )
             return True
-        if current.spec != self._seen:
-            self._seen, self._seen_at = current.spec, self._clock.monotonic()
+        if current.spec != self._last_spec:
+            self._last_spec, self._last_change = current.spec, self._clock.monotonic()
         holder = current.spec.holder_identity or ""
         if holder == self._identity:
-            content = self._renewed()
+            content = self._renewal()
         else:
             valid = current.spec.lease_duration_seconds or self._timing.valid
-            if holder and self._seen_at + valid > self._clock.monotonic():
+            if holder and self._last_change + valid > self._clock.monotonic():
                 return False
             transitions = (current.spec.lease_transitions or 0) + 1
-            content = {**self._renewed(), "acquireTime": self._now(), "leaseTransitions": transitions}
-        written = await self._patch(content, patches.unchanged(current))
-        self._seen, self._seen_at = written.spec, self._clock.monotonic()
+            content = {**self._renewal(), "acquireTime": self._now(), "leaseTransitions": transitions}
+        renewed = await self._patch(content, patches.unchanged(current))
+        self._last_spec, self._last_change = renewed.spec, self._clock.monotonic()
         return True
 
-    async def _give_up(self) -> None:
+    async def _release(self) -> None:
         with contextlib.suppress(errors.DrachmaError):
             current = await self._client.get(lease.Lease, self._name.name, namespace=self._name.namespace)
             if current.spec.holder_identity == self._identity:
@@ -151,7 +151,7 @@ class Leadership:
             patch=patches.merge({"spec": spec}, preconditions),
         )
 
-    def _renewed(self) -> dict[str, Any]:
+    def _renewal(self) -> dict[str, Any]:
         return {
             "holderIdentity": self._identity,
             "leaseDurationSeconds": int(self._timing.valid),

@@ -1,6 +1,6 @@
-"""The metrics that all controllers have in common, under upstream's names: how their queues do.
+"""Metrics of work queues that all controllers have, under upstream's names.
 
-One for each registry; each queue takes its own part by its name.
+There is one per registry; each queue takes its own part by its name.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _BUCKETS: Final = tuple(10.0**exponent for exponent in range(-8, 2))
 
 
 class QueueMetrics(msgspec.Struct, frozen=True, kw_only=True):
-    """The metrics of one queue."""
+    """Metrics of one queue."""
 
     adds: measures.Counter
     retries: measures.Counter
@@ -25,54 +25,56 @@ class QueueMetrics(msgspec.Struct, frozen=True, kw_only=True):
     unfinished: prometheus_client.Gauge
     longest: prometheus_client.Gauge
 
-    def watch(self, waiting: Callable[[], int], running: Callable[[], list[float]]) -> None:
-        """Asks, whenever somebody looks, how many keys wait, and for how many seconds each was worked on so far."""
-        self.depth.set_function(waiting)
-        self.unfinished.set_function(lambda: sum(running()))
-        self.longest.set_function(lambda: max(running(), default=0.0))
+    def watch(self, count_waiting: Callable[[], int], running_seconds: Callable[[], list[float]]) -> None:
+        """Export, at each scrape, the number of waiting keys and the seconds of work on each key under way."""
+        self.depth.set_function(count_waiting)
+        self.unfinished.set_function(lambda: sum(running_seconds()))
+        self.longest.set_function(lambda: max(running_seconds(), default=0.0))
 
 
 class Metrics:
-    """The metrics of all queues in one registry, which has nothing under these names yet."""
+    """Metrics of all queues in one registry, which has nothing under these names yet."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
         labels = ("name",)
         self._depth: Final = prometheus_client.Gauge(
             "workqueue_depth", "Keys that wait in the queue.", labels, registry=registry
         )
-        self._adds: Final = measures.Counters("workqueue_adds_total", "Keys added to the queue.", labels, into=registry)
+        self._adds: Final = measures.Counters(
+            "workqueue_adds_total", "Keys added to the queue.", labels, registry=registry
+        )
         self._retries: Final = measures.Counters(
-            "workqueue_retries_total", "Keys added again because work on them failed.", labels, into=registry
+            "workqueue_retries_total", "Keys added again because work on them failed.", labels, registry=registry
         )
         self._waiting: Final = measures.Histograms(
             "workqueue_queue_duration_seconds",
-            "How long a key waits in the queue before work on it begins.",
+            "Time that a key waits in the queue.",
             labels,
             bounds=_BUCKETS,
-            into=registry,
+            registry=registry,
         )
         self._working: Final = measures.Histograms(
             "workqueue_work_duration_seconds",
-            "How long work on a key takes.",
+            "Time that work on a key takes.",
             labels,
             bounds=_BUCKETS,
-            into=registry,
+            registry=registry,
         )
         self._unfinished: Final = prometheus_client.Gauge(
             "workqueue_unfinished_work_seconds",
-            "Seconds of work that is under way; when it only grows, something is stuck.",
+            "Seconds of work under way; if it only grows, a worker is stuck.",
             labels,
             registry=registry,
         )
         self._longest: Final = prometheus_client.Gauge(
             "workqueue_longest_running_processor_seconds",
-            "For how many seconds the oldest work under way has been going on.",
+            "Seconds since the oldest work under way began.",
             labels,
             registry=registry,
         )
 
     def of(self, queue: str) -> QueueMetrics:
-        """The part of the queue of that name."""
+        """Return the metrics of a queue."""
         return QueueMetrics(
             depth=self._depth.labels(queue),
             adds=self._adds.of(queue),

@@ -1,10 +1,10 @@
-"""Resource versions as numbers: which of two states of one kind is the newer one.
+"""Resource versions as numbers, which tell the newer of two states of one kind.
 
-Since Kubernetes 1.35 those of one kind can be compared so; components ask whether an informer has seen their own
-writes.
+Kubernetes guarantees this order within a kind since 1.35. Components use it to check that an informer has seen their
+own writes.
 """
 
 
 def number(resource_version: str) -> int:
-    """The number of a resource version; 0, older than all, for none and for what is no number."""
+    """Return a resource version as a number, or 0 if it is empty or not a number."""
     return int(resource_version) if resource_version.isdecimal() else 0

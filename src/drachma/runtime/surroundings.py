@@ -1,7 +1,7 @@
-"""What a component gets from the process that it runs in: the API server, what is known of it, time, chance, metrics.
+"""Resources that a component gets from its process: the API server, informers, clock, random numbers, metrics.
 
-Controllers and schedulers are made with it. Who composes a process makes one and runs its informers and recorders;
-tests make one on a clock and a chance of their own.
+Controllers and schedulers are made with it. Code that composes a process makes one and runs its informers and
+recorders; tests make one with their own clock and random numbers.
 """
 
 import random
@@ -12,17 +12,18 @@ import prometheus_client
 
 from drachma.api import gates as features
 from drachma.client import protocol
-from drachma.runtime import clock, events, informers, queuemetrics
+from drachma.runtime import events, informers, queuemetrics
+from drachma.runtime.clock import Clock, SystemClock
 
 
 class Mint(Protocol):
-    """Makes a token of a service account for a secret to hold."""
+    """Function that makes a service account token for a secret."""
 
     def __call__(self, namespace: str, name: str, *, uid: str, secret: str) -> str: ...
 
 
 class KeyPair(NamedTuple):
-    """An authority that signs certificates: its own certificate and its key, as PEM."""
+    """An authority that signs certificates: its certificate and its key, as PEM."""
 
     certificate: bytes
     key: bytes
@@ -32,7 +33,9 @@ class KeyPair(NamedTuple):
 
 
 class Credentials(NamedTuple):
-    """What a process has to give: the API server's authority as PEM, tokens, certificates; empty where it has not."""
+    """Credentials that a process can issue: the API server's authority as PEM, tokens, certificates. Empty if it
+    cannot.
+    """
 
     authority: str = ""
     mint: Mint | None = None
@@ -40,30 +43,30 @@ class Credentials(NamedTuple):
 
 
 Clients: TypeAlias = Callable[[str], protocol.Client]
-"""The client of a component, by the name of the user that it is."""
+"""Function that returns the client of a component by the name of its user."""
 
 
 class Surroundings:
-    """Shared by all components of a process; ``registry`` is where they count."""
+    """Shared by all components of a process; ``registry`` has their metrics."""
 
     def __init__(
         self,
         client: protocol.Client,
         *,
-        shared: informers.Informers | None = None,
-        time: clock.Clock | None = None,
-        chance: random.Random | None = None,
+        shared_informers: informers.Informers | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
         registry: prometheus_client.CollectorRegistry | None = None,
         gates: features.Gates = features.ALL,
         credentials: Credentials | None = None,
         clients: Clients | None = None,
         queues: queuemetrics.Metrics | None = None,
     ) -> None:
-        """``shared`` are the informers, and ``queues`` the metrics, where components beside these have them already."""
+        """``shared_informers`` and ``queues``, the metrics of queues, are given if other components have them."""
         self.client: Final = client
-        self.clock: Final = time or clock.SystemClock()
-        self.chance: Final = chance or random.Random()
-        self.informers: Final = shared or informers.Informers(client, time=self.clock, chance=self.chance)
+        self.clock: Final = clock or SystemClock()
+        self.rng: Final = rng or random.Random()
+        self.informers: Final = shared_informers or informers.Informers(client, clock=self.clock, rng=self.rng)
         self.registry: Final = registry or prometheus_client.CollectorRegistry()
         self.gates: Final = gates
         self.credentials: Final = credentials or Credentials()
@@ -72,12 +75,12 @@ class Surroundings:
         self.recorders: Final[dict[str, events.Recorder]] = {}
 
     def with_registry(self, registry: prometheus_client.CollectorRegistry) -> "Surroundings":
-        """The same for a component that counts elsewhere and records events of its own."""
+        """Return a copy for a component with metrics and events of its own."""
         return Surroundings(
             self.client,
-            shared=self.informers,
-            time=self.clock,
-            chance=self.chance,
+            shared_informers=self.informers,
+            clock=self.clock,
+            rng=self.rng,
             registry=registry,
             gates=self.gates,
             credentials=self.credentials,
@@ -85,14 +88,16 @@ class Surroundings:
         )
 
     def acting_as(self, user: str) -> "Surroundings":
-        """The same for a component that is somebody, where components are; its events are recorded apart."""
+        """Return a copy for a component with a user of its own, if components have users. Its events are recorded
+        separately.
+        """
         if self._clients is None:
             return self
         return Surroundings(
             self._clients(user),
-            shared=self.informers,
-            time=self.clock,
-            chance=self.chance,
+            shared_informers=self.informers,
+            clock=self.clock,
+            rng=self.rng,
             registry=self.registry,
             gates=self.gates,
             credentials=self.credentials,
@@ -101,15 +106,15 @@ class Surroundings:
 
     @property
     def queues(self) -> queuemetrics.Metrics:
-        """The metrics of work queues."""
+        """Metrics of work queues."""
         if self._queues is None:
             self._queues = queuemetrics.Metrics(self.registry)
         return self._queues
 
     def recorder(self, component: str) -> events.Recorder:
-        """The recorder of a component; whoever runs the components runs it."""
+        """Return the recorder of a component. The code that runs the components runs it."""
         if component not in self.recorders:
             self.recorders[component] = events.Recorder(
-                self.client, component=component, time=self.clock, chance=self.chance
+                self.client, component=component, clock=self.clock, rng=self.rng
             )
         return self.recorders[component]

@@ -1,8 +1,8 @@
-"""A queue of keys to work on: each is in it once, is worked on by one worker at a time, and can be put off.
+"""A queue of keys to work on: each key is in it once, is worked on by one worker at a time, and can be delayed.
 
-A key that is added while it is worked on comes again afterwards, so no change is lost and none is handled twice at
-once. Failed keys come back after a pause that doubles with every failure in a row. Time is the clock's that is passed
-in. Everything runs in one event loop; :mod:`drachma.runtime.controller` has the workers.
+A key that is added while it is worked on is worked on again afterwards, so no change is lost and none is handled twice
+at once. Failed keys come back after a pause that doubles with every failure in a row. Everything runs in one event
+loop; :mod:`drachma.runtime.controller` has the workers.
 """
 
 import asyncio
@@ -14,13 +14,14 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from drachma.runtime import clock, queuemetrics
+from drachma.runtime import queuemetrics
+from drachma.runtime.clock import Clock
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 class Retries(msgspec.Struct, frozen=True, kw_only=True):
-    """How failures are spread: the first and the longest pause of a key, and how many of all keys in what time."""
+    """First and longest pause of a failed key, and the rate of retries of all keys."""
 
     initial: float = 0.005
     maximum: float = 1000.0
@@ -29,7 +30,7 @@ class Retries(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Bucket:
-    """Gives out turns: a burst of them at once, then so many in a second."""
+    """Rate limiter: a burst of turns at once, then so many per second."""
 
     def __init__(self, per_second: float, burst: int) -> None:
         self._interval: Final = 1 / per_second
@@ -37,8 +38,8 @@ class _Bucket:
         self._next = float("-inf")
 
     def pause(self, now: float) -> float:
-        """Takes the next turn, and tells how far away it is."""
-        # The moment at which the bucket would have been empty, had turns come evenly.
+        """Take the next turn. Return the seconds until it comes."""
+        # The time at which the bucket would have been empty if turns had come evenly.
         self._next = max(self._next, now - self._burst * self._interval) + self._interval
         return max(self._next - now, 0.0)
 
@@ -50,24 +51,24 @@ class Queue(Generic[KeyT]):
         self,
         name: str,
         *,
-        time: clock.Clock,
-        measured: queuemetrics.Metrics,
+        clock: Clock,
+        metrics: queuemetrics.Metrics,
         retries: Retries | None = None,
     ) -> None:
         self.name: Final = name
-        self._clock: Final = time
+        self._clock: Final = clock
         self._retries: Final = retries or Retries()
         self._bucket: Final = _Bucket(self._retries.per_second, self._retries.burst)
-        self._metrics: Final = measured.of(name)
+        self._metrics: Final = metrics.of(name)
         self._metrics.watch(
-            lambda: len(self._ready), lambda: [time.monotonic() - began for began in self._processing.values()]
+            lambda: len(self._ready), lambda: [clock.monotonic() - began for began in self._processing.values()]
         )
         self._ready: Final[deque[KeyT]] = deque()
         self._dirty: Final[dict[KeyT, float]] = {}
         self._processing: Final[dict[KeyT, float]] = {}
         self._failures: Final[dict[KeyT, int]] = {}
         self._waiting: Final[deque[asyncio.Future[None]]] = deque()
-        """Workers that have nothing to do; each key wakes one of them."""
+        """Idle workers; each key wakes one of them."""
         self._delayed: Final[list[tuple[float, int, KeyT]]] = []
         self._deadlines: Final[dict[KeyT, float]] = {}
         self._numbers: Final = itertools.count()
@@ -75,16 +76,16 @@ class Queue(Generic[KeyT]):
         self._timer_deadline = float("inf")
 
     def __len__(self) -> int:
-        """Keys that wait for a worker."""
+        """Return the number of keys that wait for a worker."""
         return len(self._ready)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits for a worker and nothing is worked on; what is put off does not count."""
+        """True if no key waits for a worker and none is worked on. Delayed keys do not count."""
         return not self._ready and not self._processing
 
     def add(self, key: KeyT) -> None:
-        """Has the key worked on soon, or once more if it is worked on right now."""
+        """Have a key worked on soon, or again if it is worked on right now."""
         if key in self._dirty:
             return
         self._metrics.adds.inc()
@@ -93,7 +94,7 @@ class Queue(Generic[KeyT]):
             self._enqueue(key)
 
     def add_after(self, key: KeyT, seconds: float) -> None:
-        """Adds the key after a while; an earlier date that was set before stands."""
+        """Add a key after a delay. An earlier date that was set before stands."""
         if seconds <= 0:
             self.add(key)
             return
@@ -105,29 +106,29 @@ class Queue(Generic[KeyT]):
         self._set_timer()
 
     def hasten(self, key: KeyT) -> None:
-        """Adds the key now, in place of the date that was set for it."""
+        """Add a key now instead of at the date that was set for it."""
         self._deadlines.pop(key, None)
         self.add(key)
 
     def retry(self, key: KeyT) -> None:
-        """Adds the key after a pause that grows with every failure."""
+        """Add a key after a pause that grows with every failure."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         self._metrics.retries.inc()
-        # Beyond 64 doublings everything is at its longest, and floats need not go further.
+        # After 64 doublings every pause is the longest one.
         pause = min(self._retries.initial * 2 ** min(failures, 64), self._retries.maximum)
         self.add_after(key, max(pause, self._bucket.pause(self._clock.monotonic())))
 
     def forget(self, key: KeyT) -> None:
-        """Ends a series of failures."""
+        """End a series of failures."""
         self._failures.pop(key, None)
 
     def failures(self, key: KeyT) -> int:
-        """How often in a row work on the key has failed."""
+        """Return how often in a row work on a key has failed."""
         return self._failures.get(key, 0)
 
     async def get(self) -> KeyT:
-        """The next key; whoever gets it calls ``done`` with it in the end."""
+        """Return the next key. The caller must call ``done`` with it in the end."""
         while not self._ready:
             await self._arrival()
         key = self._ready.popleft()
@@ -137,13 +138,13 @@ class Queue(Generic[KeyT]):
         return key
 
     def done(self, key: KeyT) -> None:
-        """Ends work on a key."""
+        """End work on a key."""
         self._metrics.working.observe(self._clock.monotonic() - self._processing.pop(key))
         if key in self._dirty:
             self._enqueue(key)
 
     def close(self) -> None:
-        """Ends waiting for keys that are put off."""
+        """Drop delayed keys."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -165,7 +166,7 @@ class Queue(Generic[KeyT]):
         try:
             await waiter
         except asyncio.CancelledError:
-            # What it was woken for is for another one to do.
+            # Another worker takes the key that this one was woken for.
             if self._ready and not waiter.cancelled():
                 self._wake_one()
             raise
@@ -190,7 +191,7 @@ class Queue(Generic[KeyT]):
                 await self._clock.sleep(deadline - now)
                 continue
             heapq.heappop(self._delayed)
-            # An entry for which an earlier one was set since is of no more use.
+            # Ignore an entry if an earlier date was set since.
             if self._deadlines.get(key) == deadline:
                 del self._deadlines[key]
                 self.add(key)

@@ -1,10 +1,9 @@
-"""The scheduler: which node a pod goes to and which devices its claims get, and everything written for that.
+"""The scheduler: chooses a node for each pod and devices for its claims, and writes both.
 
-:class:`Scheduler` runs next to informers on any client. The decision itself (:mod:`drachma.scheduler.cycle`) is pure
-and can be asked without writing anything.
+:class:`drachma.scheduler.scheduler.Scheduler` runs next to informers on any client. The decision itself
+(:mod:`drachma.scheduler.cycle`) is pure: simulation imports it without the scheduler around it.
 """
 
-from drachma.scheduler.scheduler import Scheduler
 from drachma.scheduler.settings import Settings
 
-__all__ = ["Scheduler", "Settings"]
+__all__ = ["Settings"]

@@ -1,29 +1,60 @@
-"""The binder: has plugins write what comes before a binding, writes the binding, or has it all taken back.
+"""The binder: has plugins write what comes before a binding, writes the binding, or undoes all of it.
 
-One call per placed pod, or per gang of them, many at a time; the scheduler has counted pods and devices already and
-goes on deciding meanwhile. Failing is a BindingError (:mod:`drachma.scheduler.bindings`) with the words for the pod's
-condition; what was written for a pod by then is undone by :meth:`Binder.undo`, so that nothing stays behind.
+The scheduler calls it once for each placed pod or gang, for many of them at a time. It has counted pods and devices
+before, and goes on deciding meanwhile. A failure is a BindingError with the message of the pod's condition.
+:meth:`Binder.undo` then takes back everything that was written for the pod.
 
-Where the server makes several changes at once, what plugins write (:mod:`drachma.scheduler.framework.bindingwork`), the
-binding and the event that tells of it are one commit, and failing leaves nothing behind. That is only so where nobody
-has to see the states in between: not with peers, and not where a plugin says so.
-Where there are peers, a pod is taken in hand before anything is written for it (:mod:`drachma.scheduler.peers`).
+If the server can commit several changes at once, the writes of plugins
+(:mod:`drachma.scheduler.framework.bindingwork`), the binding and its event are one commit, and a failure leaves nothing
+behind. With peers, or if a plugin needs the states in between, the changes are written one after the other. With peers,
+the scheduler takes hold of a pod before it writes anything for it (:mod:`drachma.scheduler.peers`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from drachma import errors
 from drachma.api import pod
-from drachma.client import protocol, transactions
-from drachma.runtime import clock, events
-from drachma.scheduler import bindings, messages, metrics, peers, settings
-from drachma.scheduler.framework import bindingwork, collision, profile, verdict
+from drachma.client import transactions
+from drachma.runtime import events
+from drachma.scheduler import messages, metrics, peers
+from drachma.scheduler.cycle import decision
+from drachma.scheduler.framework import bindingwork, handle, profile, verdict
+
+
+class BindingError(Exception):
+    """Error for a pod that could not be bound, with the message that users see."""
+
+
+class CollidedError(BindingError):
+    """Error for a pod whose node or devices another scheduler announced first. Nothing was written."""
+
+    def __init__(self, problem: handle.CollisionError) -> None:
+        super().__init__(str(problem))
+        self.is_held: Final = isinstance(problem, handle.HeldError)
+        """True if the other scheduler holds this very pod."""
+
+
+class Binding:
+    """Placed pod on its way to its node."""
+
+    __slots__ = ("has_event", "hold", "is_bound", "placed", "pod", "work")
+
+    def __init__(self, placed: decision.Placed) -> None:
+        self.placed = placed
+        self.pod = placed.info.pod
+        self.work: list[tuple[str, bindingwork.BindingWork]] = []
+        """Work of plugins before the pod is bound, with the plugin's name."""
+        self.is_bound = False
+        self.has_event = False
+        """True if the event about the scheduled pod is written."""
+        self.hold: peers.Hold | None = None
+        """Hold on the pod; None without peers."""
+
 
 _OUTAGE_PAUSE: Final = 0.5
 
@@ -33,141 +64,138 @@ class Binder:
 
     def __init__(
         self,
-        client: protocol.Client,
+        handle: handle.Handle,
         *,
-        plugins: profile.Profile,
-        chosen: settings.Settings,
-        time: clock.Clock,
-        chance: random.Random,
-        recorder: events.Recorder,
-        measured: metrics.Metrics,
-        others: peers.Peers | None = None,
+        profile: profile.Profile,
+        binders: int,
+        metrics: metrics.Metrics,
+        peers: peers.Peers | None = None,
     ) -> None:
-        """``others`` is there where other schedulers write at the same time."""
-        self._client: Final = client
-        self._profile: Final = plugins
-        self._clock: Final = time
-        self._metrics: Final = measured
-        self._recorder: Final = recorder
-        self._peers: Final = others
-        self._handle: Final = bindingwork.Handle(client, time, chance, recorder, measured, others)
-        self._transactions: Final = transactions.offered(client) if others is None else None
-        self._slots: Final = asyncio.Semaphore(chosen.binders)
+        """At most ``binders`` pods are written at the same time. ``peers`` are other schedulers, if there are any."""
+        self._client: Final = handle.client
+        self._profile: Final = profile
+        self._clock: Final = handle.clock
+        self._metrics: Final = metrics
+        self._recorder: Final = handle.recorder
+        self._peers: Final = peers
+        self._handle: Final = handle
+        self._transactions: Final = transactions.offered(handle.client) if peers is None else None
+        self._slots: Final = asyncio.Semaphore(binders)
 
     async def room(self) -> None:
-        """Returns once another pod can be written without waiting for pods before it.
+        """Return once another pod can be written without waiting for earlier pods.
 
-        No pod should be decided sooner: its writes would come between those of pods before it, so that all are bound
-        late and at once, and it would be decided on older news than need be.
+        No pod should be decided sooner. Its writes would come between those of earlier pods and delay them, and the
+        decision would rest on an older state than necessary.
         """
         async with self._slots:
             pass
 
-    async def bind(self, together: Sequence[bindings.Binding]) -> None:
-        """Has everything written for pods that are bound together, the bindings last.
+    async def bind(self, batch: Sequence[Binding]) -> None:
+        """Write everything for pods that are bound together, the bindings last.
 
-        Raises bindings.BindingError if something stands in the way. Then no pod of them is bound but those that say so:
-        of bindings that are written one after the other, one may fail when others are done.
+        Raises BindingError if a write fails. Then only the pods with ``is_bound`` are bound: bindings that are
+        written one after the other may fail halfway.
         """
         async with self._slots:
-            await self._take(together)
-            if self._transactions is not None and await self._bind_at_once(together, self._transactions):
+            await self._take(batch)
+            if self._transactions is not None and await self._bind_at_once(batch, self._transactions):
                 return
             began = self._clock.monotonic()
-            for binding in together:
-                # Only now: a pod may use what is written for one before it.
+            for binding in batch:
+                # Only now, because a pod may use objects that were written for an earlier pod.
                 self._prepare(binding)
                 for name, work in binding.work:
                     with _pre_bind_errors(name):
                         await work.write()
             self._metrics.point("PreBind", self._clock.monotonic() - began)
-            if not any(work.is_waiting for binding in together for _, work in binding.work):
-                for binding in together:
+            if not any(work.is_waiting for binding in batch for _, work in binding.work):
+                for binding in batch:
                     await self._bind(binding)
                 return
-            for binding in together:
+            for binding in batch:
                 self._let_go(binding)
-        for name, work in (todo for binding in together for todo in binding.work):
+        for name, work in (todo for binding in batch for todo in binding.work):
             if work.is_waiting:
                 with _pre_bind_errors(name):
                     await work.wait()
         async with self._slots:
-            await self._take(together)
-            for name, work in (todo for binding in together for todo in binding.work):
+            await self._take(batch)
+            for name, work in (todo for binding in batch for todo in binding.work):
                 with _pre_bind_errors(name):
                     await work.check()
-            for binding in together:
+            for binding in batch:
                 await self._bind(binding)
 
-    def _prepare(self, binding: bindings.Binding) -> None:
+    def _prepare(self, binding: Binding) -> None:
         placed = binding.placed
         binding.work = self._profile.pre_bind(placed.cycle, placed.assignment, handle=self._handle)
 
-    async def _bind(self, binding: bindings.Binding) -> None:
+    async def _bind(self, binding: Binding) -> None:
         if self._peers is not None and binding.hold is not None:
             try:
                 self._peers.check_hold(binding.hold)
-            except collision.CollisionError as error:
-                raise bindings.BindingError(str(error)) from error
+            except handle.CollisionError as error:
+                raise BindingError(str(error)) from error
         began = self._clock.monotonic()
         try:
             await self._client.bind(binding.pod, node=binding.placed.node)
         except errors.DrachmaError as error:
             if not await self._is_bound(binding, error):
-                raise bindings.BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+                raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
         binding.is_bound = True
         if self._peers is not None and binding.hold is not None:
             self._peers.done(binding.hold)
         self._metrics.point("Bind", self._clock.monotonic() - began)
 
-    async def _bind_at_once(self, together: Sequence[bindings.Binding], server: transactions.Transactions) -> bool:
-        """Writes everything in one commit; False where that is not to be done, or is refused to a plugin."""
+    async def _bind_at_once(self, batch: Sequence[Binding], server: transactions.Transactions) -> bool:
+        """Write everything in one commit. Return False if a plugin cannot commit its changes, or the server refuses."""
         began = self._clock.monotonic()
         commit: list[transactions.Change] = []
         parts: list[tuple[bindingwork.BindingWork, int, int]] = []
         claims: set[str] = set()
-        for binding in together:
+        for binding in batch:
             self._prepare(binding)
             for _, work in binding.work:
                 changes = work.changes()
                 if changes is None:
                     return False
                 for change in changes:
-                    if isinstance(change, transactions.ClaimState):
-                        if change.known.metadata.uid in claims:
-                            # The second pod of a gang can tell what to write once the first has written.
+                    if isinstance(change, transactions.StatusChange):
+                        if change.base.metadata.uid in claims:
+                            # The second pod of a gang knows its changes only after the first has written.
                             return False
-                        claims.add(change.known.metadata.uid)
+                        claims.add(change.base.metadata.uid)
                 parts.append((work, len(commit), len(commit) + len(changes)))
                 commit += changes
         before = len(commit)
-        commit += (transactions.Bind(binding.pod, binding.placed.node) for binding in together)
+        commit += (transactions.Bind(binding.pod, binding.placed.node) for binding in batch)
         prepared = self._clock.monotonic()
         try:
-            written = await self._commit(commit, together, server)
+            written_objects = await self._commit(commit, batch, server)
         except errors.CommitRefusedError as error:
             if error.position >= before:
-                raise bindings.BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
-            # Something has changed. One by one it is tried again, and told what is wrong with which.
+                raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+            # Something has changed. Separate writes try again, and find out what is wrong.
             return False
         except errors.DrachmaError as error:
-            raise bindings.BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+            raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
         self._metrics.point("PreBind", prepared - began)
         self._metrics.point("Bind", self._clock.monotonic() - prepared)
         for work, begin, end in parts:
-            work.committed(written[begin:end])
-        for binding in together:
+            work.committed(written_objects[begin:end])
+        for binding in batch:
             binding.is_bound = True
         return True
 
     async def _commit(
         self,
         changes: Sequence[transactions.Change],
-        together: Sequence[bindings.Binding],
+        batch: Sequence[Binding],
         server: transactions.Transactions,
     ) -> Sequence[Any]:
-        """Writes changes, and that the pods were scheduled; an event that is refused keeps nobody from being bound."""
-        told = [
+        """Write changes and the events about scheduled pods. A refused event does not prevent the bindings."""
+        events_to_create = [
             transactions.Create(
                 self._recorder.event(
                     binding.pod,
@@ -176,20 +204,20 @@ class Binder:
                     message=messages.assigned(binding.pod, node=binding.placed.node),
                 )
             )
-            for binding in together
+            for binding in batch
         ]
         try:
-            written = await server.commit([*changes, *told])
+            written_objects = await server.commit([*changes, *events_to_create])
         except errors.CommitRefusedError as error:
             if error.position < len(changes):
                 raise
             return await server.commit(changes)
-        for binding in together:
-            binding.is_told = True
-        return written
+        for binding in batch:
+            binding.has_event = True
+        return written_objects
 
-    async def _is_bound(self, binding: bindings.Binding, error: errors.DrachmaError) -> bool:
-        """Whether a binding was written although nobody said so; taking its reservations away would hurt the pod."""
+    async def _is_bound(self, binding: Binding, error: errors.DrachmaError) -> bool:
+        """Return True if a binding was written although no answer came. Then its reservations must stay."""
         if isinstance(error, errors.RefusedError) and not isinstance(error, errors.ServerFaultError):
             return False
         metadata = binding.pod.metadata
@@ -198,7 +226,7 @@ class Binder:
                 current = await self._client.get(pod.Pod, metadata.name, namespace=metadata.namespace)
                 break
             except (errors.UnreachableError, errors.ServerFaultError):
-                # A server that was killed after the write is not back yet.
+                # The server was killed after the write, and is not back yet.
                 await self._clock.sleep(_OUTAGE_PAUSE)
             except errors.DrachmaError:
                 return False
@@ -206,42 +234,42 @@ class Binder:
 
     # Other schedulers
 
-    async def _take(self, together: Sequence[bindings.Binding]) -> None:
-        """Take pods in hand where others might; CollidedError where another scheduler was faster with one of them."""
+    async def _take(self, batch: Sequence[Binding]) -> None:
+        """Take hold of pods if there are peers. Raises CollidedError if another scheduler was faster."""
         if self._peers is None:
             return
         try:
-            holds = await self._peers.take([binding.placed.assignment for binding in together])
-        except collision.CollisionError as error:
-            raise bindings.CollidedError(error) from error
+            holds = await self._peers.take([binding.placed.assignment for binding in batch])
+        except handle.CollisionError as error:
+            raise CollidedError(error) from error
         except errors.DrachmaError as error:
-            raise bindings.BindingError(f"taking the pod in hand: {error}") from error
-        for binding, hold in zip(together, holds, strict=True):
+            raise BindingError(f"taking the pod in hand: {error}") from error
+        for binding, hold in zip(batch, holds, strict=True):
             binding.hold = hold
 
-    def _let_go(self, binding: bindings.Binding) -> None:
+    def _let_go(self, binding: Binding) -> None:
         if self._peers is not None and binding.hold is not None:
             self._peers.let_go(binding.hold)
             binding.hold = None
 
-    async def _is_in_hand(self, binding: bindings.Binding) -> bool:
-        """Whether the pod is in hand, or can be taken in hand once more, for something to be taken back."""
+    async def _is_in_hand(self, binding: Binding) -> bool:
+        """Return True if this scheduler holds the pod, or can hold it again, in order to undo writes."""
         if self._peers is None:
             return True
         try:
             if binding.hold is None:
                 binding.hold = await self._peers.hold_back(binding.pod)
             self._peers.check_hold(binding.hold)
-        except (collision.CollisionError, errors.DrachmaError):
+        except (handle.CollisionError, errors.DrachmaError):
             return False
         return True
 
-    # Taking back
+    # Undo
 
-    async def undo(self, binding: bindings.Binding) -> None:
-        """Takes back what was written for a pod that is not bound; what cannot be is logged and tried again later.
+    async def undo(self, binding: Binding) -> None:
+        """Take back what was written for a pod that is not bound. A failure is logged, and tried again later.
 
-        Where another scheduler has the pod in hand, it relies on what its claims say: then all of it stays.
+        Nothing is taken back if another scheduler holds the pod, since it relies on the state of the claims.
         """
         try:
             todo = [work for _, work in reversed(binding.work) if not work.is_clean]
@@ -258,5 +286,5 @@ class Binder:
 def _pre_bind_errors(plugin: str) -> Iterator[None]:
     try:
         yield
-    except (verdict.AbortError, collision.CollisionError, errors.DrachmaError) as error:
-        raise bindings.BindingError(f'running PreBind plugin "{plugin}": {error}') from error
+    except (verdict.AbortError, handle.CollisionError, errors.DrachmaError) as error:
+        raise BindingError(f'running PreBind plugin "{plugin}": {error}') from error

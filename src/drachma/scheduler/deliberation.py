@@ -1,11 +1,11 @@
-"""Deliberation: where decisions are made, and how changes wait for them.
+"""Deliberation: decides on the event loop or in a thread, and delays changes until a decision is carried out.
 
 Most decisions take less than a millisecond and are made on the event loop. A decision that uses up its allowance of
 effort, because selectors are costly or the search for devices is hard, is made again in a thread, and the loop serves
-others meanwhile. After a long decision the next one begins in the thread.
+other tasks meanwhile. After a long decision the next one begins in the thread.
 
-A decision is made on the scheduler's snapshot, which nothing may change until the decision is carried out. So the
-changes that informers report while a thread decides are kept back, in their order, until :meth:`Deliberation.settle`.
+A decision reads the scheduler's snapshot, which must not change until the decision is carried out. So changes that
+informers report while a thread decides are kept back, in their order, until :meth:`Deliberation.settle`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONG_SECONDS: Final = 0.005
 
 
 class Source(Protocol[ObjectT]):
-    """Informer as those see it that only listen to it."""
+    """Informer, as far as handlers need it."""
 
     @property
     def resource_version(self) -> str: ...
@@ -37,7 +37,7 @@ class Source(Protocol[ObjectT]):
 
 
 class Sources(Protocol):
-    """Informers of all kinds, for those that only listen to them."""
+    """Informers of all kinds, as far as handlers need them."""
 
     def of(self, kind: target.Of[ObjectT]) -> Source[ObjectT]: ...
 
@@ -84,7 +84,7 @@ class Deliberation:
         return result
 
     def settle(self) -> None:
-        """Make the changes that have waited: the decision is carried out."""
+        """Make the changes that were kept back, after the decision is carried out."""
         settled, self._settled = self._settled, None
         if settled is None:
             return
@@ -100,7 +100,7 @@ class Deliberation:
             await self._settled.wait()
 
     def close(self) -> None:
-        """End a decision that is being made in the thread, and the thread."""
+        """Cancel a decision that the thread is making, and end the thread."""
         self._allowance.cancel()
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
@@ -141,6 +141,6 @@ class _DelayedSource(Generic[ObjectT]):
             informer.Handler(
                 added=lambda new: change(handler.added, new),
                 updated=lambda old, new: change(handler.updated, old, new),
-                deleted=lambda gone: change(handler.deleted, gone),
+                deleted=lambda deleted: change(handler.deleted, deleted),
             )
         )

@@ -1,4 +1,4 @@
-"""Handlers of the scheduler's informers: they bring changes in the API into the snapshot and wake pods in the queue."""
+"""Handlers of the scheduler's informers: they update the snapshot and wake pods in the queue."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from drachma.scheduler.snapshot.changes import Action, Change, Resource
 
 
 class Handlers:
-    """Keeps the scheduler's state in step with the API."""
+    """Keeps snapshot and queue in step with the API."""
 
     def __init__(
         self,
         snapshot: Snapshot,
-        waiting: queue.Queue,
+        queue: queue.Queue,
         *,
-        chosen: settings.Settings,
-        others: peers.Peers | None = None,
+        settings: settings.Settings,
+        peers: peers.Peers | None = None,
     ) -> None:
         self._snapshot: Final = snapshot
-        self._queue: Final = waiting
-        self._settings: Final = chosen
-        self._peers: Final = others
+        self._queue: Final = queue
+        self._settings: Final = settings
+        self._peers: Final = peers
         self._claims: deliberation.Source[resourceclaim.ResourceClaim] | None = None
 
-    def register(self, shared: deliberation.Sources) -> None:
-        """Follow all kinds of the snapshot, in the order of its table: claims and pods come last."""
-        for row in kinds.followed(self._settings.gates):
+    def register(self, sources: deliberation.Sources) -> None:
+        """Follow all kinds of the snapshot, in the order of the table, with claims and pods last."""
+        for row in kinds.served_rows(self._settings.gates):
             if row.kind is resourceclaim.ResourceClaim:
-                self._claims = shared.of(resourceclaim.ResourceClaim)
+                self._claims = sources.of(resourceclaim.ResourceClaim)
                 self._claims.add_handler(
                     informer.Handler(added=self._claim_added, updated=self._claim_updated, deleted=self._claim_deleted)
                 )
             elif row.kind is pod.Pod:
-                shared.of(pod.Pod).add_handler(
+                sources.of(pod.Pod).add_handler(
                     informer.Handler(added=self._pod_added, updated=self._pod_updated, deleted=self._pod_deleted)
                 )
             else:
-                self._follow(shared.of(row.kind), row)
+                self._follow(sources.of(row.kind), row)
         if self._peers is not None:
             self._peers.register(self._assign)
 
@@ -54,9 +54,9 @@ class Handlers:
             for change in row.changes(old, new):
                 self._queue.wake(change)
 
-        def remove(gone: meta.Object) -> None:
-            row.remove(self._snapshot, gone)
-            for change in row.changes(gone, None):
+        def remove(deleted: meta.Object) -> None:
+            row.remove(self._snapshot, deleted)
+            for change in row.changes(deleted, None):
                 self._queue.wake(change)
 
         source.add_handler(informer.Handler(added=lambda new: put(None, new), updated=put, deleted=remove))
@@ -65,7 +65,7 @@ class Handlers:
 
     @property
     def _is_watching(self) -> bool:
-        """Whether every state of a claim is told; a list may have skipped some."""
+        """True if every state of a claim is reported; a list may skip states."""
         return self._claims is not None and bool(self._claims.resource_version)
 
     def _claim_added(self, new: resourceclaim.ResourceClaim) -> None:
@@ -77,18 +77,18 @@ class Handlers:
         change = Change(Resource.RESOURCE_CLAIM, Action.UPDATE, old, new)
         self._queue.wake(change, claim=None if reservation.frees_devices(old, new) else cache.key_of(new))
 
-    def _claim_deleted(self, gone: resourceclaim.ResourceClaim) -> None:
-        metadata = gone.metadata
-        # The write that ends a claim may be the one that takes its devices away: then its last state has none.
+    def _claim_deleted(self, deleted: resourceclaim.ResourceClaim) -> None:
+        metadata = deleted.metadata
+        # The update that deletes a claim may also remove its devices. Then its last state has none.
         before = self._snapshot.claims.get(metadata.namespace, metadata.name)
-        self._snapshot.claims.remove(gone)
+        self._snapshot.claims.remove(deleted)
         if before is not None and before.metadata.uid == metadata.uid and before.status.allocation is not None:
             self._queue.wake(Change(Resource.RESOURCE_CLAIM, Action.DELETE, before, None))
 
     # Gangs
 
     def _count_member(self, old: pod.Pod | None, new: pod.Pod | None) -> None:
-        """Take note of a pod in its gang; those of other schedulers do not count before they have a node."""
+        """Count a pod in its gang. Pods of other schedulers count only once they have a node."""
         if not self._settings.has_gangs:
             return
         gangs = self._snapshot.gangs
@@ -139,36 +139,36 @@ class Handlers:
             if was_counted:
                 self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, new, None))
         elif old.spec.node_name:
-            for change in changes.of_assigned_pod(old, new):
+            for change in changes.assigned_pod_changes(old, new):
                 self._queue.wake(change)
         else:
             self._queue.wake(Change(Resource.ASSIGNED_POD, Action.ADD, None, new))
 
-    def _pod_deleted(self, gone: pod.Pod) -> None:
-        self._count_member(gone, None)
-        uid = gone.metadata.uid
-        if gone.spec.node_name:
+    def _pod_deleted(self, deleted: pod.Pod) -> None:
+        self._count_member(deleted, None)
+        uid = deleted.metadata.uid
+        if deleted.spec.node_name:
             if self._snapshot.nodes.node_of(uid) is not None:
                 self._snapshot.remove_pod(uid)
-                self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, gone, None))
+                self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, deleted, None))
             return
-        self._queue.delete(gone)
+        self._queue.delete(deleted)
         if self._snapshot.nominations.node_of(uid):
             self._snapshot.nominations.remove(uid)
-            self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, gone, None))
+            self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, deleted, None))
 
-    def _assign(self, waiting: pod.Pod) -> None:
-        """Have a pod in the queue where it is for this one of several schedulers to look after, and nowhere else."""
-        if not self._is_ours(waiting) or self._snapshot.nodes.is_assumed(waiting.metadata.uid):
+    def _assign(self, waiting_pod: pod.Pod) -> None:
+        """Queue a waiting pod if this scheduler is responsible for it, and remove it from the queue otherwise."""
+        if not self._is_ours(waiting_pod) or self._snapshot.nodes.is_assumed(waiting_pod.metadata.uid):
             return
-        if not self._is_responsible(waiting):
-            self._queue.delete(waiting)
-        elif self._queue.find(cache.key_of(waiting)) is None:
-            self._queue.add(waiting)
+        if not self._is_responsible(waiting_pod):
+            self._queue.delete(waiting_pod)
+        elif self._queue.find(cache.key_of(waiting_pod)) is None:
+            self._queue.add(waiting_pod)
 
-    def _is_responsible(self, waiting: pod.Pod) -> bool:
-        return self._peers is None or self._peers.is_responsible(waiting)
+    def _is_responsible(self, waiting_pod: pod.Pod) -> bool:
+        return self._peers is None or self._peers.is_responsible(waiting_pod)
 
-    def _is_ours(self, waiting: pod.Pod) -> bool:
-        wanted = waiting.spec.scheduler_name or settings.DEFAULT_NAME
-        return wanted == self._settings.name and not podstate.has_ended(waiting)
+    def _is_ours(self, waiting_pod: pod.Pod) -> bool:
+        scheduler_name = waiting_pod.spec.scheduler_name or settings.DEFAULT_NAME
+        return scheduler_name == self._settings.name and not podstate.has_ended(waiting_pod)

@@ -1,4 +1,4 @@
-"""Metrics of the scheduler, under upstream's names, in a registry that is passed in."""
+"""Metrics of the scheduler, under upstream's names, in a registry that the caller provides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _exponential(start: float, factor: float, *, count: int) -> tuple[float, ...
 
 
 class Metrics:
-    """What is counted and timed."""
+    """Counters and histograms of a scheduler."""
 
     def __init__(
         self,
@@ -38,14 +38,14 @@ class Metrics:
             "scheduler_schedule_attempts_total",
             "Number of attempts to schedule pods, by the result.",
             ("result", "profile"),
-            into=where,
+            registry=where,
         )
         durations = measures.Histograms(
             "scheduler_scheduling_attempt_duration_seconds",
             "Scheduling attempt latency in seconds, algorithm and binding.",
             ("result", "profile"),
             bounds=_exponential(0.001, 2, count=15),
-            into=where,
+            registry=where,
         )
         results = (SCHEDULED, UNSCHEDULABLE, ERROR)
         self._attempts: Final = {result: attempts.of(result, profile) for result in results}
@@ -54,72 +54,72 @@ class Metrics:
             "scheduler_scheduling_algorithm_duration_seconds",
             "Scheduling algorithm latency in seconds.",
             bounds=_exponential(0.001, 2, count=15),
-            into=where,
+            registry=where,
         ).of()
         self._points: Final = measures.Histograms(
             "scheduler_framework_extension_point_duration_seconds",
             "Latency for running all plugins of a specific extension point.",
             ("extension_point", "status", "profile"),
             bounds=_exponential(0.0001, 2, count=12),
-            into=where,
+            registry=where,
         )
         self._incoming: Final = measures.Counters(
             "scheduler_queue_incoming_pods_total",
             "Number of pods added to scheduling queues by event and queue type.",
             ("queue", "event"),
-            into=where,
+            registry=where,
         )
         self._sli: Final = measures.Histograms(
             "scheduler_pod_scheduling_sli_duration_seconds",
             "Latency from a pod's first attempt until it is bound, by the number of attempts.",
             ("attempts",),
             bounds=_exponential(0.01, 2, count=20),
-            into=where,
+            registry=where,
         )
         self._attempts_needed: Final = measures.Histograms(
             "scheduler_pod_scheduling_attempts",
             "Number of attempts to successfully schedule a pod.",
             bounds=_exponential(1, 2, count=5),
-            into=where,
+            registry=where,
         ).of()
         self.after_flush: Final = measures.Counters(
             "scheduler_pod_scheduled_after_flush_total",
             "Number of pods that were scheduled after they had waited for so long that they were tried again.",
-            into=where,
+            registry=where,
         ).of()
         self.preemption_attempts: Final = measures.Counters(
-            "scheduler_preemption_attempts_total", "Total preemption attempts in the cluster till now.", into=where
+            "scheduler_preemption_attempts_total", "Total preemption attempts in the cluster till now.", registry=where
         ).of()
-        self.preemption_victims: Final = measures.Histograms(
+        self._preemption_victims: Final = measures.Histograms(
             "scheduler_preemption_victims",
             "Number of selected preemption victims.",
             bounds=_exponential(1, 2, count=7),
-            into=where,
+            registry=where,
         ).of()
         self._workload_preemptions: Final = measures.Counters(
             "scheduler_workload_preemption_attempts_total",
             "Total preemption attempts for groups of pods in the cluster till now.",
             ("result",),
-            into=where,
+            registry=where,
         )
-        self.workload_preemption_victims: Final = measures.Histograms(
+        self._workload_preemption_victims: Final = measures.Histograms(
             "scheduler_workload_preemption_victims",
             "Number of pods that were selected for preemption by groups of pods.",
             bounds=_exponential(1, 2, count=11),
-            into=where,
+            registry=where,
         ).of()
         self._binding_conditions: Final = measures.Counters(
             "scheduler_dra_bindingconditions_allocations_total",
             "Number of allocations using devices with BindingConditions, by driver and outcome.",
             ("profile", "driver", "status"),
-            into=where,
+            registry=where,
         )
         self._binding_waits: Final = measures.Histograms(
             "scheduler_dra_bindingconditions_wait_duration_seconds",
             "Time in seconds spent waiting for BindingConditions during PreBind.",
             ("profile", "driver", "status"),
             bounds=_exponential(0.1, 2, count=14),
-            into=where,
+            registry=where,
         )
         self.claim_creates: Final = prometheus_client.Counter(
             "dynamic_resource_allocation_resourceclaim_creates_total",
@@ -128,58 +128,63 @@ class Metrics:
             registry=where,
         )
 
-    def watch(self, waiting: queue.Queue, snapshot: Snapshot) -> None:
-        """Report the sizes of a queue and a snapshot whenever somebody asks."""
-        self._registry.register(_Sizes(waiting, snapshot, self._profile))
+    def watch(self, queue: queue.Queue, snapshot: Snapshot) -> None:
+        """Report the sizes of a queue and a snapshot with every scrape."""
+        self._registry.register(_Sizes(queue, snapshot, self._profile))
 
     def attempt(self, result: str, seconds: float) -> None:
-        """An attempt to schedule a pod came to an end."""
+        """Count an attempt to schedule a pod."""
         self._attempts[result].inc()
         self._durations[result].observe(seconds)
 
     def point(self, name: str, seconds: float, *, status: str = "Success") -> None:
-        """All plugins of an extension point ran."""
+        """Observe the duration of all plugins of an extension point."""
         self._points.of(name, status, self._profile).observe(seconds)
 
     def incoming(self, queue: str, event: str) -> None:
-        """A pod came into a part of the queue."""
+        """Count a pod that entered a part of the queue."""
         self._incoming.of(queue, event).inc()
 
     def bound(self, attempts: int, seconds: float) -> None:
-        """A pod was bound, so many seconds after its first attempt."""
+        """Observe a bound pod: the number of its attempts, and the seconds since the first one."""
         self._attempts_needed.observe(attempts)
         self._sli.of(str(attempts) if attempts < 15 else "15+").observe(seconds)
 
+    def preempted(self, preemptor: str, victims: int) -> None:
+        """Count the pods that are evicted for a pod, or for a group of pods."""
+        histogram = self._preemption_victims if preemptor == "pod" else self._workload_preemption_victims
+        histogram.observe(victims)
+
     def workload_preemption(self, result: str) -> None:
-        """Room was looked for that a group of pods could be given by evicting others."""
+        """Count an attempt to make room for a group of pods by evictions."""
         self._workload_preemptions.of(result).inc()
 
     def binding_conditions(self, drivers: Iterable[str], seconds: float, *, status: str) -> None:
-        """A wait for devices to become ready came to an end."""
+        """Observe the end of a wait for devices to become ready."""
         for driver in drivers:
             self._binding_waits.of(self._profile, driver, status).observe(seconds)
             self._binding_conditions.of(self._profile, driver, status).inc()
 
     def claim_created(self, status: str) -> None:
-        """A claim for extended resources was made, or that failed."""
+        """Count the creation of a claim for extended resources, or its failure."""
         self.claim_creates.labels(status, "false", "", "Pod").inc()
 
 
 class _Sizes(registry.Collector):
-    """Gauges that are read when they are asked for."""
+    """Gauges that are computed when they are scraped."""
 
-    def __init__(self, waiting: queue.Queue, snapshot: Snapshot, profile: str) -> None:
-        self._queue: Final = waiting
+    def __init__(self, queue: queue.Queue, snapshot: Snapshot, profile: str) -> None:
+        self._queue: Final = queue
         self._snapshot: Final = snapshot
         self._profile: Final = profile
 
     def collect(self) -> Iterable[core.Metric]:
-        pending = core.GaugeMetricFamily(
+        pending_pods = core.GaugeMetricFamily(
             "scheduler_pending_pods", "Number of pending pods, by the queue type.", labels=("queue",)
         )
         for where in _QUEUES:
-            pending.add_metric((where.value,), self._queue.size(where))
-        yield pending
+            pending_pods.add_metric((where.value,), self._queue.size(where))
+        yield pending_pods
         rejected = core.GaugeMetricFamily(
             "scheduler_unschedulable_pods",
             "The number of unschedulable pods broken down by plugin name.",

@@ -1,6 +1,6 @@
-"""The default profile: which plugins take part, in upstream's order and with upstream's weights.
+"""The default profile: plugins in upstream's order and with upstream's weights.
 
-A plugin is added with its module and one line here.
+To add a plugin, add its module and one line here.
 """
 
 from __future__ import annotations
@@ -38,29 +38,30 @@ from drachma.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from drachma.scheduler.plugins.volumebinding.plugin import VolumeBinding
 
 _POLICY_WEIGHT: Final = 10
-"""A policy that somebody asked for decides, unless most of the others are against it."""
+"""Weight of a policy that the user chose. It decides unless most other plugins are against it."""
 
 
-def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Random) -> Profile:
-    """The profile of a scheduler with these settings."""
-    enabled = chosen.gates
-    seconds = chosen.filter_seconds if enabled.on(gates.Gate.SCHEDULER_FILTER_TIMEOUT) else None
+def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Random) -> Profile:
+    """Return the profile of a scheduler with these settings."""
+    enabled = settings.gates
+    seconds = settings.filter_seconds if enabled.on(gates.Gate.SCHEDULER_FILTER_TIMEOUT) else None
     devices = options.Options(
         enabled=enabled,
-        patience=options.Patience(seconds, time.monotonic),
-        binding_seconds=chosen.binding_seconds,
-        now=time.utc,
+        patience=options.Patience(seconds, clock.monotonic),
+        binding_seconds=settings.binding_seconds,
+        now=clock.utc,
         new_uid=lambda: str(uuid.uuid4()),
-        chance=chance,
-        policy=chosen.policy,
+        chance=rng,
+        policy=settings.policy,
     )
-    packs = chosen.policy in (allocator.Policy.PACK, allocator.Policy.WHOLE_PARTITIONS)
+    packs = settings.policy in (allocator.Policy.PACK, allocator.Policy.WHOLE_PARTITIONS)
     strategy = noderesourcesfit.Strategy.MOST_ALLOCATED if packs else noderesourcesfit.Strategy.LEAST_ALLOCATED
-    prefers = chosen.policy is not allocator.Policy.FIRST_FIT
+    binds_volumes = settings.has_volume_controllers
+    prefers = settings.policy is not allocator.Policy.FIRST_FIT
     return Profile(
         (
             Entry(schedulinggates.SchedulingGates()),
-            *((Entry(gangscheduling.GangScheduling()),) if chosen.has_gangs else ()),
+            *((Entry(gangscheduling.GangScheduling()),) if settings.has_gangs else ()),
             Entry(nodeunschedulable.NodeUnschedulable()),
             Entry(nodename.NodeName()),
             Entry(tainttoleration.TaintToleration(), weight=3),
@@ -69,14 +70,14 @@ def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Rand
             Entry(noderesourcesfit.NodeResourcesFit(enabled, strategy=strategy), weight=1),
             Entry(volumerestrictions.VolumeRestrictions()),
             Entry(nodevolumelimits.NodeVolumeLimits()),
-            Entry(VolumeBinding(binding_seconds=chosen.binding_seconds, has_controllers=chosen.has_volume_controllers)),
-            Entry(volumezone.VolumeZone(has_controllers=chosen.has_volume_controllers)),
+            Entry(VolumeBinding(binding_seconds=settings.binding_seconds, has_controllers=binds_volumes)),
+            Entry(volumezone.VolumeZone(has_controllers=binds_volumes)),
             Entry(PodTopologySpread(), weight=2),
             Entry(interpodaffinity.InterPodAffinity(), weight=2),
             *((Entry(structuredparameters.StructuredParameters()),) if enabled.on(gates.Gate.FIRST_ALPHA) else ()),
             Entry(DynamicResources(devices), weight=2),
             *((Entry(DevicePolicy(), weight=_POLICY_WEIGHT),) if prefers else ()),
-            Entry(defaultpreemption.DefaultPreemption(chance)),
+            Entry(defaultpreemption.DefaultPreemption(rng)),
             Entry(balancedallocation.NodeResourcesBalancedAllocation(), weight=1),
             Entry(imagelocality.ImageLocality(), weight=1),
         )

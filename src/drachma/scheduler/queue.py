@@ -1,12 +1,12 @@
-"""The queue of pods that want a node: active, backing off after a failed attempt, or parked until something helps.
+"""Queue of pods that wait for a node: active, backing off after a failed attempt, or parked until a change helps.
 
-Informers add pods and report changes; the scheduler pops the most important pod, and puts it back if it did not fit.
-A parked pod is woken only by changes that a plugin which rejected it says can help (queueing hints), or after five
-minutes. Before it becomes active, PreEnqueue has a say: a pod that has to wait for its claims or gates never takes up
-the scheduler's time. A pause after a failed attempt is cut short when there is nothing else to do, unless the attempt
-failed with an error.
+Informers add pods and report changes. The scheduler pops the most important pod, and puts it back if it did not fit. A
+parked pod is woken by changes that help according to the queueing hints of a plugin that rejected it, or after five
+minutes. PreEnqueue plugins are asked before a pod becomes active: a pod that waits for its claims or gates never takes
+the scheduler's time. The pause after a failed attempt ends early if no other pod is active, unless the attempt failed
+with an error.
 
-Time is passed in; nothing here waits.
+The clock is passed in. Nothing here waits.
 """
 
 from __future__ import annotations
@@ -31,48 +31,48 @@ IndexT = TypeVar("IndexT")
 _DOUBLINGS: Final = 64
 
 _RETRIES_AT_ONCE: Final = 3
-"""How often what was decided for a pod may come too late before it pauses."""
+"""Number of decisions in a row that may come too late before the pod pauses."""
 
 
 class Where(enum.StrEnum):
-    """The part of the queue that a pod is in."""
+    """Part of the queue."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
     PARKED = "unschedulable"
     GATED = "gated"
-    """Parked, and never tried: PreEnqueue keeps it back."""
+    """Parked and never tried, because a PreEnqueue plugin rejects the pod."""
     OUT = "out"
 
 
 class Pauses(msgspec.Struct, frozen=True, kw_only=True):
-    """How long pods wait, in seconds."""
+    """Pauses between attempts, in seconds."""
 
     initial: float = 1.0
     maximum: float = 10.0
     parked: float = 300.0
 
     def after(self, failures: int) -> float:
-        """The pause after so many failed attempts in a row."""
-        # Beyond so many doublings a number would not be one that a float can hold.
+        """Return the pause after a number of failed attempts in a row."""
+        # More doublings would overflow a float.
         return min(self.initial * 2 ** min(failures - 1, _DOUBLINGS), self.maximum) if failures > 0 else 0.0
 
     def end(self, since: float, failures: int) -> float:
-        """When a pod that failed may be tried again.
+        """Return the time at which a pod that failed may be tried again.
 
-        That is at the next full second, so that of pods that failed at about the same time the most important is first.
+        That is a full second, so that of pods that failed at about the same time the most important is first.
         """
         return math.floor(since + self.after(failures)) + 1.0
 
 
 class Counter(Protocol):
-    """Hears of every pod that enters a part of the queue, and of the change that brought it there."""
+    """Function that counts every pod that enters a part of the queue, with the change that caused it."""
 
     def __call__(self, queue: str, event: str) -> None: ...
 
 
 class QueuedPod:
-    """A pod and what became of it so far."""
+    """Pod in the queue, with the history of its attempts."""
 
     __slots__ = (
         "added", "attempts", "claims", "failures", "first_attempt", "info", "is_error", "parked", "ready", "rejectors",
@@ -82,19 +82,19 @@ class QueuedPod:
     def __init__(self, info: podinfo.PodInfo, now: float) -> None:
         self.info = info
         self.added = now
-        """When it came to where it is; among equally important pods the first goes first."""
+        """Time at which the pod entered its part of the queue. Of equally important pods, the first one goes first."""
         self.attempts = 0
         self.claims: list[cache.Key] = []
-        """The claims under which it is found while it is parked."""
+        """Claims under which the pod is indexed while it is parked."""
         self.failures = 0
-        """Failed attempts that count for the next pause."""
+        """Number of failed attempts that count for the next pause."""
         self.first_attempt: float | None = None
         self.rejectors: frozenset[str] = frozenset()
         self.is_error = False
         self.parked = 0.0
         self.ready = 0.0
         self.retries = 0
-        """How often in a row what was decided for it came too late."""
+        """Number of decisions in a row that came too late."""
         self.ticket = 0
         self.was_flushed = False
         self.where = Where.OUT
@@ -104,7 +104,7 @@ _Heap = list[tuple[float, float, float, int, QueuedPod]]
 
 
 class Queue:
-    """All pods that want a node and are not being scheduled at the moment."""
+    """All pods that wait for a node and are not being scheduled."""
 
     def __init__(
         self,
@@ -114,18 +114,18 @@ class Queue:
         monotonic: Callable[[], float],
         pauses: Pauses | None = None,
         count: Counter | None = None,
-        wakened: Callable[[], None] = lambda: None,
+        on_ready: Callable[[], None] = lambda: None,
     ) -> None:
-        """``wakened`` is called when there may be a pod to pop."""
+        """``on_ready`` is called when there may be a pod to pop."""
         self._pre_enqueue: Final = pre_enqueue
         self._monotonic: Final = monotonic
         self._pauses: Final = pauses or Pauses()
-        self._counted: Final[Counter] = count or (lambda queue, event: None)
-        self._wakened: Final = wakened
+        self._count: Final[Counter] = count or (lambda queue, event: None)
+        self._on_ready: Final = on_ready
         self._entries: Final[dict[cache.Key, QueuedPod]] = {}
         self._parked: Final[dict[cache.Key, QueuedPod]] = {}
         self._active: Final[_Heap] = []
-        self._resting: Final[_Heap] = []
+        self._backing_off: Final[_Heap] = []
         self._failed: Final[_Heap] = []
         self._tickets: Final = itertools.count(1)
         self._by_plugin: Final[dict[str, dict[cache.Key, QueuedPod]]] = {}
@@ -140,29 +140,29 @@ class Queue:
         return len(self._entries)
 
     def size(self, where: Where) -> int:
-        """How many pods are in a part of the queue."""
+        """Return the number of pods in a part of the queue."""
         return self._sizes[where]
 
     def rejected_by(self) -> Mapping[str, int]:
-        """How many parked pods each plugin has rejected."""
+        """Return the number of parked pods that each plugin has rejected."""
         return {plugin: len(entries) for plugin, entries in self._by_plugin.items()}
 
     def find(self, key: cache.Key) -> QueuedPod | None:
-        """A pod of the queue."""
+        """Return a pod of the queue, or None."""
         return self._entries.get(key)
 
-    # In and out
+    # Adding and removing
 
-    def add(self, waiting: pod.Pod) -> None:
-        """Take in a pod that is new, or that an older scheduler left."""
-        entry = QueuedPod(podinfo.PodInfo(waiting), self._monotonic())
-        known = self._entries.get(entry.info.key)
-        if known is not None:
-            self._take_out(known)
+    def add(self, waiting_pod: pod.Pod) -> None:
+        """Add a pod that is new, or that an earlier scheduler left."""
+        entry = QueuedPod(podinfo.PodInfo(waiting_pod), self._monotonic())
+        old_entry = self._entries.get(entry.info.key)
+        if old_entry is not None:
+            self._take_out(old_entry)
         self._activate(entry, event="PodAdd")
 
     def update(self, old: pod.Pod, new: pod.Pod) -> None:
-        """Take in a new state of a waiting pod; it may help it."""
+        """Update a waiting pod. The change may help the pod itself."""
         entry = self._entries.get(cache.key_of(new))
         if entry is None or entry.info.uid != new.metadata.uid:
             self.add(new)
@@ -170,7 +170,7 @@ class Queue:
         entry.info = podinfo.PodInfo(new)
         if entry.info.key not in self._parked:
             return
-        for change in changes.of_waiting_pod(old, new):
+        for change in changes.waiting_pod_changes(old, new):
             if self._helps(entry, change):
                 self._move(entry, event=change.label)
                 return
@@ -178,25 +178,25 @@ class Queue:
             self._unindex(entry)
             self._index(entry)
 
-    def delete(self, gone: pod.Pod) -> None:
-        """Forget a pod that is gone, or no longer waits."""
-        entry = self._entries.get(cache.key_of(gone))
-        if entry is not None and entry.info.uid == gone.metadata.uid:
+    def delete(self, deleted: pod.Pod) -> None:
+        """Remove a pod that is deleted or no longer waits."""
+        entry = self._entries.get(cache.key_of(deleted))
+        if entry is not None and entry.info.uid == deleted.metadata.uid:
             self._take_out(entry)
 
     def pop(self) -> QueuedPod | None:
-        """The most important pod that may be tried now; None if there is none."""
+        """Return the most important pod that may be tried now, or None."""
         self._flush()
-        entry = _first(self._active) or _first(self._resting)
+        entry = _first(self._active) or _first(self._backing_off)
         if entry is None:
             return None
         self._begin(entry)
         return entry
 
     def take(self, key: cache.Key, uid: str) -> QueuedPod | None:
-        """A pod that is to be tried together with another one that was popped; None if it may not be tried now.
+        """Return a pod to be tried together with a popped one, or None if it may not be tried now.
 
-        It need not wait for the end of its pause, or for something that helps it.
+        The pod need not wait for the end of its pause, or for a change that helps it.
         """
         entry = self._entries.get(key)
         if entry is None or entry.info.uid != uid or entry.where is Where.GATED:
@@ -211,12 +211,12 @@ class Queue:
             entry.first_attempt = self._monotonic()
 
     def put_back(self, entry: QueuedPod, *, rejectors: frozenset[str], current: pod.Pod) -> None:
-        """Take back a pod that was popped and could not be scheduled; without rejectors something went wrong.
+        """Put back a popped pod that could not be scheduled. Without rejectors, the attempt failed with an error.
 
-        ``current`` is its newest state.
+        ``current`` is the newest state of the pod.
         """
         if entry.info.key in self._entries:
-            # It came in again meanwhile, by an update.
+            # An update has added the pod again meanwhile.
             return
         now = self._monotonic()
         entry.info = podinfo.PodInfo(current)
@@ -227,16 +227,16 @@ class Queue:
         entry.added = now
         entry.was_flushed = False
         if entry.is_error:
-            self._rest(entry, event="ScheduleAttemptFailure")
+            self._back_off(entry, event="ScheduleAttemptFailure")
         else:
             self._park(entry, Where.PARKED)
-            self._counted(Where.PARKED, "ScheduleAttemptFailure")
+            self._count(Where.PARKED, "ScheduleAttemptFailure")
 
     def retry(self, entry: QueuedPod, *, current: pod.Pod) -> None:
-        """Take back a pod that was popped, to be tried again at once: what was decided for it came too late.
+        """Put back a popped pod to be tried again at once, because the decision came too late.
 
-        Where that happens again and again, it pauses first: of two that always come too late for each other, because of
-        what each has given up already, neither would ever get anywhere. ``current`` is its newest state.
+        After several retries in a row the pod pauses first. Otherwise two pods that always come too late for each other
+        would never make progress. ``current`` is the newest state of the pod.
         """
         if entry.info.key in self._entries:
             return
@@ -250,9 +250,9 @@ class Queue:
     # Waking
 
     def wake(self, change: hints.Change, *, claim: cache.Key | None = None, but: str = "") -> None:
-        """Move the pods that a change can help; with ``claim``, only those that refer to it.
+        """Move the pods that a change can help; with ``claim``, only those that refer to the claim.
 
-        ``but`` is the uid of a pod that stays where it is.
+        The pod with the uid ``but`` stays.
         """
         if not self._by_plugin or (claim is not None and claim not in self._by_claim):
             return
@@ -273,15 +273,15 @@ class Queue:
                     self._move(entry, event=change.label)
 
     def activate(self, key: cache.Key) -> None:
-        """Try a pod again now, whatever kept it back."""
+        """Try a pod again now, even if it is parked or backs off."""
         entry = self._entries.get(key)
         if entry is not None and entry.where is not Where.ACTIVE:
             self._take_out(entry)
             self._activate(entry, event="ForceActivate")
 
     def next_time(self) -> float | None:
-        """When to look again although nothing happened."""
-        times = [heap[0][0] for heap in (self._resting, self._failed) if heap]
+        """Return the time at which a pod becomes active without a change, or None."""
+        times = [heap[0][0] for heap in (self._backing_off, self._failed) if heap]
         longest = next(iter(self._parked.values()), None)
         if longest is not None:
             times.append(longest.parked + self._pauses.parked)
@@ -289,7 +289,7 @@ class Queue:
 
     def _flush(self) -> None:
         now = self._monotonic()
-        for heap in (self._resting, self._failed):
+        for heap in (self._backing_off, self._failed):
             while (entry := _first(heap)) is not None and entry.ready <= now:
                 self._take_out(entry)
                 self._activate(entry, event="BackoffComplete")
@@ -309,22 +309,22 @@ class Queue:
         )
 
     def _is_still_gated(self, entry: QueuedPod) -> bool:
-        """Whether the same plugin would keep a pod back again: news of other objects come by the dozen."""
+        """Return True if the same plugin still rejects a gated pod. Changes of other objects come often."""
         if entry.where is not Where.GATED:
             return False
         rejection = self._pre_enqueue(entry.info.pod)
         return rejection is not None and entry.rejectors == {rejection.plugin}
 
     def _move(self, entry: QueuedPod, *, event: str) -> None:
-        """Make a parked pod active, at once or after what is left of its pause."""
+        """Make a parked pod active, at once or after the rest of its pause."""
         self._take_out(entry)
         entry.ready = self._pauses.end(entry.added, entry.failures)
         if entry.failures and entry.ready > self._monotonic():
-            self._rest(entry, event=event)
+            self._back_off(entry, event=event)
         else:
             self._activate(entry, event=event)
 
-    # Where pods are
+    # Parts of the queue
 
     def _activate(self, entry: QueuedPod, *, event: str) -> None:
         rejection = self._pre_enqueue(entry.info.pod)
@@ -334,16 +334,16 @@ class Queue:
             return
         self._put(entry, Where.ACTIVE)
         heapq.heappush(self._active, (-entry.info.priority, entry.added, 0.0, entry.ticket, entry))
-        self._counted(Where.ACTIVE, event)
-        self._wakened()
+        self._count(Where.ACTIVE, event)
+        self._on_ready()
 
-    def _rest(self, entry: QueuedPod, *, event: str) -> None:
+    def _back_off(self, entry: QueuedPod, *, event: str) -> None:
         entry.ready = self._pauses.end(entry.added, entry.failures)
         self._put(entry, Where.BACKOFF)
-        heap = self._failed if entry.is_error else self._resting
+        heap = self._failed if entry.is_error else self._backing_off
         heapq.heappush(heap, (entry.ready, -entry.info.priority, entry.added, entry.ticket, entry))
-        self._counted(Where.BACKOFF, event)
-        self._wakened()
+        self._count(Where.BACKOFF, event)
+        self._on_ready()
 
     def _park(self, entry: QueuedPod, where: Where) -> None:
         entry.parked = self._monotonic()
@@ -364,7 +364,7 @@ class Queue:
         self._sizes[entry.where] -= 1
         if self._parked.pop(entry.info.key, None) is not None:
             self._unindex(entry)
-        # Its place in a heap is recognised as stale by the ticket.
+        # The ticket makes its entry in a heap stale.
         entry.ticket = 0
         entry.where = Where.OUT
 
@@ -384,12 +384,12 @@ class Queue:
             _drop(self._by_claim, claim, key=key)
 
 
-def _claims(of: podinfo.PodInfo) -> list[cache.Key]:
-    return [cache.Key(of.key.namespace, name) for name in podclaims.names(of.pod)]
+def _claims(info: podinfo.PodInfo) -> list[cache.Key]:
+    return [cache.Key(info.key.namespace, name) for name in podclaims.names(info.pod)]
 
 
 def _first(heap: _Heap) -> QueuedPod | None:
-    """The first entry of a heap that is still meant; stale ones before it are dropped."""
+    """Return the first entry of a heap that is not stale, and drop the stale ones before it."""
     while heap:
         ticket, entry = heap[0][3], heap[0][4]
         if entry.ticket == ticket:

@@ -1,1 +1,1 @@
-"""The Kubernetes REST wire: one module a concern."""
+"""The Kubernetes API server."""

@@ -1,4 +1,4 @@
-"""What exists in every cluster from the beginning: four namespaces, two priority classes, and the API's own service."""
+"""Initial objects of every cluster: namespaces, priority classes, and the API's own service."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -50,7 +50,7 @@ _SERVICE: Final[dict[str, Any]] = {
 
 
 async def populate(dispatcher: Dispatcher, *, namespaces: Sequence[str] = ()) -> None:
-    """Creates what is missing, with more namespaces; a store that has it all is not written to."""
+    """Create the missing objects, with additional namespaces; a complete store is not written to."""
     for name in (*NAMESPACES, *namespaces):
         await ensure(dispatcher, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for priority in _PRIORITY_CLASSES:
@@ -59,10 +59,10 @@ async def populate(dispatcher: Dispatcher, *, namespaces: Sequence[str] = ()) ->
 
 
 async def ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:
-    """Creates an object where there is none of its name; one that is there stays as it is."""
+    """Create an object unless one of its name exists."""
     surface = dispatcher.surface
-    resource = surface.of_kind(document["apiVersion"], document["kind"])
-    assert resource is not None, "only served kinds are listed here"
+    resource = surface.find_kind(document["apiVersion"], document["kind"])
+    assert resource is not None, "the initial objects are of served kinds"
     own = document["metadata"]
     target = Target(resource, resource.versions[0], own.get("namespace", ""), own["name"], None)
     try:

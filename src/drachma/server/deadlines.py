@@ -1,7 +1,7 @@
-"""The time that requests may take: a timeout for each, with one timer for all.
+"""Timeouts of requests, with one timer for all.
 
-The application puts every request for a resource under one. Timers of the event loop cost more than most reads, and
-all requests may take equally long, so it is enough to look at the oldest of them now and then.
+Every resource request has one. Timers of the event loop cost more than most reads, and all requests have the same
+timeout, so one timer for the oldest request is enough.
 """
 
 import asyncio
@@ -10,9 +10,9 @@ from typing import Final, Self
 
 
 class Deadline:
-    """A ``with`` block whose task is cancelled when it takes too long, which then is a TimeoutError.
+    """A ``with`` block whose task is cancelled when it takes too long, which becomes a TimeoutError.
 
-    Whoever cancels the task for another reason still finds it cancelled, as with ``asyncio.timeout``.
+    A cancellation for another reason stays a cancellation, as with ``asyncio.timeout``.
     """
 
     __slots__ = ("_cancellings", "_deadlines", "_is_expired", "_task", "expires")
@@ -41,11 +41,11 @@ class Deadline:
 
 
 class Deadlines:
-    """The open deadlines of one event loop, all of the same number of seconds."""
+    """Open deadlines of one event loop, all with the same timeout."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds: Final = seconds
-        # A dictionary for its order, which is that of their expiry.
+        # A dictionary, in the order of their expiry.
         self._open: Final[dict[Deadline, None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -53,15 +53,15 @@ class Deadlines:
         return len(self._open)
 
     def start(self) -> Deadline:
-        """A deadline for the current task, which counts from now."""
+        """Return a deadline for the current task that starts now."""
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
-        assert task is not None, "requests are served by tasks"
-        made = Deadline(self, task, expires=loop.time() + self._seconds)
-        self._open[made] = None
+        assert task is not None, "every request runs in a task"
+        deadline = Deadline(self, task, expires=loop.time() + self._seconds)
+        self._open[deadline] = None
         if self._timer is None:
-            self._timer = loop.call_at(made.expires, self._look)
-        return made
+            self._timer = loop.call_at(deadline.expires, self._look)
+        return deadline
 
     def discard(self, finished: Deadline) -> None:
         del self._open[finished]

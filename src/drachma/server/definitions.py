@@ -1,8 +1,8 @@
-"""What the server does about custom resource definitions by itself: names, conditions, and cleaning up behind them.
+"""Lifecycle of custom resource definitions: names, conditions, and removal of their objects.
 
-Whenever one is written, and before whoever wrote it is answered, its names are accepted if nobody else has them, and it
-is established: from then on its kind is served. One that is deleted stays until its objects are gone, which are deleted
-in the background; what a server that stops leaves undone, the next one does.
+After every write of a definition, and before the writer is answered, its names are accepted if they are free, and it is
+established: from then on its kind is served. A deleted definition stays until its objects are removed in the
+background. A server that starts completes what an earlier one left.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _DELETE: Final = msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions
 
 
 class Definitions:
-    """Looks after definitions; made once for a dispatcher, which tells it of every write to one."""
+    """Maintains the definitions of a dispatcher, which reports every write of one."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher: Final = dispatcher
@@ -41,24 +41,24 @@ class Definitions:
         dispatcher.after[extensions.KEY] = self.settle
 
     async def settle(self) -> None:
-        """Brings the status of all definitions up to date, and starts to clean up behind those that are deleted."""
+        """Update the status of all definitions, and start to remove the objects of deleted ones."""
         task = asyncio.current_task()
         if self._settling is task:
-            # Its own writes are followed, too.
+            # The writes of this method also call it.
             return
         async with self._turn:
             self._settling = task
             try:
                 for _ in range(2):
-                    # What one definition gives up another may want.
-                    for stored in self._definitions():
-                        await self._settle(stored)
+                    # A name that one definition gives up may be free for another.
+                    for definition in self._definitions():
+                        await self._settle(definition)
             finally:
                 self._settling = None
             self._end_watches()
 
     def _end_watches(self) -> None:
-        """Ends the watches of kinds that have gone or changed: what they would show is no longer what is served."""
+        """End the watches of kinds that are gone or have changed."""
         before = self._served
         surface = self._dispatcher.surface
         self._served = {each.key: each for each in surface.resources if each.traits.is_custom}
@@ -67,22 +67,22 @@ class Definitions:
                 self._dispatcher.services.watches.end(resource)
 
     async def idle(self) -> None:
-        """Returns once nothing is being cleaned up any more."""
+        """Return once no objects are being removed."""
         while self._cleaning:
             await asyncio.wait(list(self._cleaning.values()))
 
     def _definitions(self) -> Sequence[record.Record]:
         return self._store.list(extensions.KEY).records
 
-    async def _settle(self, stored: record.Record) -> None:
-        document = stored.value
-        others = (each.value for each in self._definitions() if each.key != stored.key)
+    async def _settle(self, definition: record.Record) -> None:
+        document = definition.value
+        other_definitions = (each.value for each in self._definitions() if each.key != definition.key)
         now = meta.time_text(self._dispatcher.services.clock())
-        wanted = naming.settled(document, others, now=now)
-        if wanted is not None:
-            await self._write(stored.key.name, {**document, "status": wanted})
-        if "deletionTimestamp" in document["metadata"] and stored.key.name not in self._cleaning:
-            self._clean(stored.key.name)
+        new_status = naming.desired_status(document, other_definitions, now=now)
+        if new_status is not None:
+            await self._write(definition.key.name, {**document, "status": new_status})
+        if "deletionTimestamp" in document["metadata"] and definition.key.name not in self._cleaning:
+            self._clean(definition.key.name)
 
     # Cleaning up
 
@@ -92,12 +92,14 @@ class Definitions:
         task.add_done_callback(lambda _task: self._cleaning.pop(name, None))
 
     async def _clean_up(self, name: str) -> None:
-        """Deletes the objects of a definition, and then lets go of it; comes again when the last of them goes."""
-        stored = self._store.get(record.Key(extensions.KEY, "", name))
-        if stored is None or customresourcedefinition.FINALIZER not in stored.value["metadata"].get("finalizers", ()):
+        """Delete the objects of a definition, then its finalizer; runs again when the last object is removed."""
+        definition = self._store.get(record.Key(extensions.KEY, "", name))
+        if definition is None or customresourcedefinition.FINALIZER not in definition.value["metadata"].get(
+            "finalizers", ()
+        ):
             return
         try:
-            await self._delete_objects(stored.value)
+            await self._delete_objects(definition.value)
         except status.StatusError as error:
             _log.warning("definition %s: its objects cannot be deleted: %s", name, error)
 
@@ -123,12 +125,12 @@ class Definitions:
             done = naming.terminating("False", "InstanceDeletionCompleted", "removed all instances")
             await self._finish(name, done)
 
-    async def _delete(self, key: str, stored: record.Record) -> None:
+    async def _delete(self, key: str, custom_object: record.Record) -> None:
         surface = self._dispatcher.surface
         resource = next((each for each in surface.resources if each.key == key), None)
         if resource is None:
             return
-        target = Target(resource, resource.versions[0], stored.key.namespace, stored.key.name, None)
+        target = Target(resource, resource.versions[0], custom_object.key.namespace, custom_object.key.name, None)
         call = Call(
             user=_SERVER,
             verb=verbs.DELETE,
@@ -144,10 +146,10 @@ class Definitions:
                 raise
 
     async def _set(self, name: str, condition: Mapping[str, Any], *, finalizers: Sequence[str] | None = None) -> None:
-        stored = self._store.get(record.Key(extensions.KEY, "", name))
-        if stored is None:
+        definition = self._store.get(record.Key(extensions.KEY, "", name))
+        if definition is None:
             return
-        document = dict(stored.value)
+        document = dict(definition.value)
         current = document.get("status") or {}
         now = meta.time_text(self._dispatcher.services.clock())
         conditions = naming.with_condition(current.get("conditions") or (), condition, now=now)
@@ -157,17 +159,17 @@ class Definitions:
         await self._write(name, document)
 
     async def _finish(self, name: str, condition: Mapping[str, Any]) -> None:
-        """Takes the finalizer, and with it the definition where it was the last."""
-        stored = self._store.get(record.Key(extensions.KEY, "", name))
-        if stored is not None:
-            finalizers = stored.value["metadata"].get("finalizers", ())
-            rest = [each for each in finalizers if each != customresourcedefinition.FINALIZER]
-            await self._set(name, condition, finalizers=rest)
+        """Remove the finalizer, and with the last one the definition."""
+        definition = self._store.get(record.Key(extensions.KEY, "", name))
+        if definition is not None:
+            finalizers = definition.value["metadata"].get("finalizers", ())
+            other_finalizers = [each for each in finalizers if each != customresourcedefinition.FINALIZER]
+            await self._set(name, condition, finalizers=other_finalizers)
 
     async def _write(self, name: str, document: Mapping[str, Any]) -> None:
         surface = self._dispatcher.surface
         resource = surface.find("apiextensions.k8s.io", "v1", plural="customresourcedefinitions")
-        assert resource is not None, "definitions are served"
+        assert resource is not None, "the kind of definitions is served"
         call = Call(
             user=_SERVER,
             verb=verbs.UPDATE,
@@ -179,6 +181,6 @@ class Definitions:
         try:
             await self._dispatcher.dispatch(call)
         except status.StatusError as error:
-            # Whoever changed or deleted it in the meantime has it looked at again.
+            # A concurrent change or deletion has triggered another pass.
             if error.reason not in ("NotFound", "Conflict"):
                 raise

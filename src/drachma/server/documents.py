@@ -1,7 +1,7 @@
-"""Plain JSON documents: copies, and the ways Go prints them in messages that upstream's clients know.
+"""Plain JSON documents: copies, comparison, and Go's printed form for upstream's messages.
 
-A document is what the JSON decoder gives: dicts, lists, strings, numbers, booleans, None. Documents of the store are
-shared, so whoever changes one copies it first. Public: ``copy``, ``without_nulls``, ``same``, ``printed``.
+A document is the result of the JSON decoder: dicts, lists, strings, numbers, booleans, None. Documents of the store are
+shared, so they are copied before they are changed.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def copy(value: Any) -> Any:
-    """A deep copy of a document; scalars are shared."""
+    """Return a deep copy of a document; scalars are shared."""
     if isinstance(value, dict):
         return {key: copy(item) if isinstance(item, dict | list) else item for key, item in value.items()}
     if isinstance(value, list):
@@ -21,7 +21,7 @@ def copy(value: Any) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """The document without the fields that are null, as a decoder of typed objects sees it; lists keep their nulls."""
+    """Return the document without null fields, as a decoder of typed objects sees it; lists keep their nulls."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -29,29 +29,29 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-def same(left: Any, right: Any) -> bool:
-    """Whether two documents are equal as JSON: true is not 1, and 1.0 is."""
-    if left is right:
+def same(first: Any, second: Any) -> bool:
+    """Return True if two documents are equal as JSON: true is not 1, and 1.0 is."""
+    if first is second:
         return True
-    if left != right:
+    if first != second:
         return False
-    # Python thinks that true is 1. What is also written alike is the same; what is not needs a closer look.
-    if isinstance(left, str):
+    # In Python, True == 1. Values that are also encoded alike are the same; others need a closer look.
+    if isinstance(first, str):
         return True
-    return _encode(left) == _encode(right) or _same(left, right)
+    return _encode(first) == _encode(second) or _same(first, second)
 
 
-def _same(left: Any, right: Any) -> bool:
-    """The same for what Python thinks is equal."""
-    if isinstance(left, dict):
-        return all(_same(item, right[key]) for key, item in left.items())
-    if isinstance(left, list):
-        return all(map(_same, left, right))
-    return isinstance(left, bool) == isinstance(right, bool)
+def _same(first: Any, second: Any) -> bool:
+    """Return True if two values that are equal in Python are equal as JSON."""
+    if isinstance(first, dict):
+        return all(_same(item, second[key]) for key, item in first.items())
+    if isinstance(first, list):
+        return all(map(_same, first, second))
+    return isinstance(first, bool) == isinstance(second, bool)
 
 
 def printed(value: Any) -> str:
-    """What Go's ``%v`` makes of a decoded document: ``map[a:1 b:[x y]]``."""
+    """Return Go's ``%v`` form of a document: ``map[a:1 b:[x y]]``."""
     if isinstance(value, dict):
         return "map[" + " ".join(f"{key}:{printed(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
@@ -64,7 +64,7 @@ def printed(value: Any) -> str:
 
 
 def number(value: float) -> str:
-    """A float in Go's shortest form."""
+    """Return a float in Go's shortest form."""
     text = repr(value)
     if "e" not in text and abs(value) < 1e21:
         return text.removesuffix(".0")

@@ -1,6 +1,6 @@
-"""The flow schemas and priority levels that a cluster begins with: upstream's, of which two of each must be there.
+"""Upstream's initial flow schemas and priority levels; two of each are mandatory.
 
-What is missing is made when a server begins; what is there stays as it is.
+Missing ones are created when a server starts; existing ones stay as they are.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.surface import verbs
 from drachma.server.user import User
 from drachma.store import record
-from drachma.validation import flowschema, prioritylevelconfiguration
+from drachma.validation import flowcontrol
 
 Document = dict[str, Any]
 
@@ -39,20 +39,20 @@ _LEVELS: Final = (
     ("workload-low", 100, 90, (128, 6)),
     ("global-default", 20, 50, (128, 6)),
 )
-"""Name, shares, how many of a hundred are lent, number of queues and size of a hand."""
+"""Name, shares, percentage that is lent, number of queues, and hand size."""
 
 _QUEUE_LENGTH: Final = 50
 
 
 async def populate(dispatcher: Dispatcher) -> None:
-    """Writes what is missing, all of it at once."""
-    missing = [call for document in (*levels(), *schemas()) for call in _calls(dispatcher, document)]
-    if missing:
-        await dispatcher.dispatch_all(missing)
+    """Create all missing objects in one commit."""
+    calls = [call for document in (*levels(), *schemas()) for call in _calls(dispatcher, document)]
+    if calls:
+        await dispatcher.dispatch_all(calls)
 
 
 def _calls(dispatcher: Dispatcher, document: Document) -> Iterator[Call]:
-    resource = dispatcher.surface.of_kind(_API_VERSION, document["kind"])
+    resource = dispatcher.surface.find_kind(_API_VERSION, document["kind"])
     assert resource is not None, "both kinds are served"
     if dispatcher.services.store.get(record.Key(resource.key, "", document["metadata"]["name"])) is None:
         yield Call(
@@ -67,8 +67,8 @@ def _calls(dispatcher: Dispatcher, document: Document) -> Iterator[Call]:
 
 def levels() -> Iterator[Document]:
     """Yield the priority levels."""
-    for name, spec in prioritylevelconfiguration.MANDATORY.items():
-        yield _made("PriorityLevelConfiguration", name, dict(spec))
+    for name, spec in flowcontrol.MANDATORY_LEVELS.items():
+        yield _make_document("PriorityLevelConfiguration", name, dict(spec))
     for name, shares, lendable, (queues, hand) in _LEVELS:
         queuing = {"queues": queues, "handSize": hand, "queueLengthLimit": _QUEUE_LENGTH}
         limited = {
@@ -76,13 +76,13 @@ def levels() -> Iterator[Document]:
             "lendablePercent": lendable,
             "limitResponse": {"type": "Queue", "queuing": queuing},
         }
-        yield _made("PriorityLevelConfiguration", name, {"type": "Limited", "limited": limited})
+        yield _make_document("PriorityLevelConfiguration", name, {"type": "Limited", "limited": limited})
 
 
 def schemas() -> Iterator[Document]:
     """Yield the flow schemas."""
-    for name, spec in flowschema.MANDATORY.items():
-        yield _made("FlowSchema", name, dict(spec))
+    for name, spec in flowcontrol.MANDATORY_SCHEMAS.items():
+        yield _make_document("FlowSchema", name, dict(spec))
     probes = {"nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}]}
     accounts = {"kind": "ServiceAccount", "serviceAccount": {"name": "*", "namespace": "kube-system"}}
     leases = _rule(("get", "create", "update"), "coordination.k8s.io", "leases")
@@ -117,7 +117,7 @@ def _schema(name: str, level: str, precedence: int, method: str, subjects: list[
     }
     if method:
         spec["distinguisherMethod"] = {"type": method}
-    return _made("FlowSchema", name, spec)
+    return _make_document("FlowSchema", name, spec)
 
 
 def _rule(verbs_: tuple[str, ...], group: str, *resources: str) -> Document:
@@ -132,6 +132,6 @@ def _user(name: str) -> Document:
     return {"kind": "User", "user": {"name": name}}
 
 
-def _made(kind: str, name: str, spec: Document) -> Document:
+def _make_document(kind: str, name: str, spec: Document) -> Document:
     metadata = {"name": name, "annotations": {_AUTOUPDATE: "true"}}
     return {"apiVersion": _API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}

@@ -27,6 +27,13 @@ class Histogram:
         """Number of all values."""
         return sum(self._counts)
 
+    def copy(self) -> "Histogram":
+        """Return a histogram with the same values, which later values do not change."""
+        copied = Histogram(self._bounds)
+        copied._counts[:] = self._counts
+        copied.sum = self.sum
+        return copied
+
     def buckets(self) -> list[tuple[str, float]]:
         """Return, for each upper bound, the number of values that were not above it."""
         bounds = [*map(utils.floatToGoString, self._bounds), "+Inf"]

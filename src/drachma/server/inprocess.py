@@ -1,8 +1,8 @@
-"""The door for components in the server's own process: :class:`drachma.client.local.Backend` on a dispatcher.
+"""Access for components in the server's own process: :class:`drachma.client.local.Backend` on a dispatcher.
 
-It makes calls of what the in-process client asks for, and hands over what answers them as it is: records of the store
-and their changes, without a copy. There are no limits on how many calls are made, and nobody authenticates: whoever
-has the Python object calls as the user that it was made for.
+It makes calls of the in-process client's requests, and returns records of the store and their changes without a copy.
+The number of calls is not limited, and there is no authentication: the caller acts as the user that the object was made
+for.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _NEEDED: Final = (verbs.DELETE, verbs.LIST, verbs.WATCH)
 
 
 class InProcess:
-    """What components in the server's own process talk to; ``user_agent`` names them where the server records it."""
+    """Backend of components in the server's own process; the server records ``user_agent`` as their name."""
 
     def __init__(
         self, dispatcher: Dispatcher, *, user: User = authentication.ADMIN, user_agent: str = "drachma"
@@ -40,48 +40,48 @@ class InProcess:
         self._user_agent: Final = user_agent
 
     async def get(self, place: local.Place) -> local.Stored:
-        return _object(await self._dispatch(verbs.GET, place, Body(), query={}))
+        return _answer_object(await self._dispatch(verbs.GET, place, Body(), query={}))
 
-    async def in_version(self, stored: local.Stored, place: local.Place) -> bytes:
-        if not isinstance(stored, record.Record):
-            return stored.data
+    async def encode_in_version(self, existing: local.Stored, place: local.Place) -> bytes:
+        if not isinstance(existing, record.Record):
+            return existing.data
         surface = self._dispatcher.surface
         resource = surface.find(place.group, place.version, plural=place.plural)
-        assert resource is not None, "a call about it was answered"
+        assert resource is not None, "a call about the resource was answered"
         encoder = surface.served(resource).derive(encoding.Encoder)
 
         async def encode() -> bytes:
-            return encoder.object(stored, place.version)
+            return encoder.object(existing, place.version)
 
         try:
-            return await self._dispatcher.consulted(encode)
+            return await self._dispatcher.consult_until_done(encode)
         except status.StatusError as error:
             raise refusal.error(error.document) from None
 
-    async def write(self, wanted: local.Write) -> local.Stored:
+    async def write(self, request: local.Write) -> local.Stored:
         try:
-            return _object(await self._dispatcher.dispatch(self._written(wanted)))
+            return _answer_object(await self._dispatcher.dispatch(self._make_write_call(request)))
         except status.StatusError as error:
             raise refusal.error(error.document) from None
 
-    async def commit(self, several: Sequence[local.Write]) -> Sequence[local.Stored]:
+    async def commit(self, requests: Sequence[local.Write]) -> Sequence[local.Stored]:
         calls: list[Call] = []
         try:
-            calls.extend(self._written(wanted) for wanted in several)
+            calls.extend(self._make_write_call(request) for request in requests)
             answers = await self._dispatcher.dispatch_all(calls)
         except status.StatusError as error:
             position = error.position if isinstance(error, group.RefusedIntentError) else len(calls)
             raise errors.CommitRefusedError(refusal.error(error.document), position) from None
-        return [_object(answer) for answer in answers]
+        return [_answer_object(answer) for answer in answers]
 
     async def list(self, place: local.Place, query: local.Query) -> listing.Listed:
         answer = await self._dispatch(verbs.LIST, place, Body(), query=query)
-        assert isinstance(answer.content, listing.Listed), "a list is answered with one"
+        assert isinstance(answer.content, listing.Listed), "a list call returns a list"
         return answer.content
 
     async def watch(self, place: local.Place, query: local.Query) -> "Feed":
         answer = await self._dispatch(verbs.WATCH, place, Body(), query=query)
-        assert isinstance(answer.content, watching.Watch), "a watch is answered with one"
+        assert isinstance(answer.content, watching.Watch), "a watch call returns a watch"
         try:
             await answer.content.open()
         except status.StatusError as error:
@@ -108,8 +108,8 @@ class InProcess:
         except status.StatusError as error:
             raise refusal.error(error.document) from None
 
-    def _written(self, wanted: local.Write) -> Call:
-        verb, place, body, query, media_type = wanted
+    def _make_write_call(self, request: local.Write) -> Call:
+        verb, place, body, query, media_type = request
         if isinstance(body, bytes):
             return self._call(verb, place, Body(body, media_type), query=query)
         return self._call(verb, place, Body(media_type=media_type, content=body), query=query)
@@ -128,7 +128,7 @@ class InProcess:
 
 
 class _Answer(msgspec.Struct, frozen=True, eq=False):
-    """An answer that is not an object in the store."""
+    """Answer that is not an object in the store."""
 
     data: bytes
 
@@ -136,8 +136,8 @@ class _Answer(msgspec.Struct, frozen=True, eq=False):
 _NOTHING: Final = _Answer(b"{}")
 
 
-def _object(answer: Answer) -> local.Stored:
-    """The object that answers a call; nothing where that is a list, as for the deletion of a collection."""
+def _answer_object(answer: Answer) -> local.Stored:
+    """Return the object that answers a call; nothing for a list, as after the deletion of a collection."""
     match answer.content:
         case record.Record() as stored:
             return stored
@@ -147,7 +147,7 @@ def _object(answer: Answer) -> local.Stored:
 
 
 class Feed:
-    """The events of one watch; see ``local.Feed``."""
+    """Events of one watch; see ``local.Feed``."""
 
     def __init__(self, watch: watching.Watch) -> None:
         self._watch: Final = watch
@@ -167,7 +167,7 @@ class Feed:
 
 
 def _target(surface: apisurface.ApiSurface, verb: str, place: local.Place) -> Target:
-    """What a call is about, if that is served."""
+    """Return the target of a call; raise a StatusError if it is not served."""
     resource = surface.find(place.group, place.version, plural=place.plural)
     subresource = resource.subresource(place.subresource) if resource is not None and place.subresource else None
     if resource is None or (place.subresource and subresource is None):

@@ -1,11 +1,11 @@
-"""Lanes: threads beside the event loop, in which large pieces of work are done.
+"""Lanes: threads next to the event loop for large pieces of work.
 
-Everybody is served by one event loop, so what takes long there makes everybody wait. Python runs one thread at a time,
-but changes between them every few milliseconds: work in a lane takes as long as it would take anyway, and others are
-answered meanwhile. Small work does not get behind large: there is a lane for each size.
+One event loop serves all requests, so long work on it delays all of them. Python switches between threads every few
+milliseconds: work in a lane takes as long as on the loop, and other requests are answered in the meantime. Each size of
+work has its own lane, so small work does not wait for large work.
 
-What the loop owns, such as the store and what follows it, is asked for on the loop (:meth:`Lanes.on_loop`), by work in
-a lane, too, which waits for the answer. So what is done in a lane has nothing that changes in common with anybody.
+The store and other state of the event loop are read on the loop (:meth:`Lanes.call_on_loop`); work in a lane waits
+for the result. So work in a lane shares no mutable state.
 """
 
 import asyncio
@@ -15,31 +15,31 @@ from collections.abc import Callable, Sequence
 from typing import Final, ParamSpec, TypeVar
 
 LARGE: Final = 32 * 1024
-"""Bytes from which on a piece of work is large: on the loop, those of this size take up to some 50 ms."""
+"""Bytes from which on work is large: on the loop, work of this size takes up to some 50 ms."""
 
 VERY_LARGE: Final = 256 * 1024
-"""Bytes from which on it would make the merely large ones wait for too long."""
+"""Bytes from which on work would delay merely large work for too long."""
 
 _READING_THREADS: Final = 2
 
 _LOOK_SECONDS: Final = 1.0
-"""How often whoever waits for the loop looks whether there still is one."""
+"""Interval at which a waiting thread checks whether the loop still runs."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 class Lane:
-    """One thread, unless there are more of them; work is begun in the order that it comes in."""
+    """One thread, or several; work is started in the order of arrival."""
 
     def __init__(self, here: threading.local, *, threads: int = 1) -> None:
         self._here: Final = here
         self._threads: Final = concurrent.futures.ThreadPoolExecutor(max_workers=threads, thread_name_prefix="lane")
 
     async def run(self, work: Callable[[], _T]) -> _T:
-        """What ``work`` returns or raises.
+        """Run ``work`` and return its result or raise its exception.
 
-        It is not begun if its caller is cancelled before; once begun, it is ended.
+        It is not started if its caller is cancelled before; once started, it runs to its end.
         """
         loop = asyncio.get_running_loop()
 
@@ -51,7 +51,7 @@ class Lane:
 
 
 class Lanes:
-    """The lanes of one application: for what is written, each from some size on, and for what is read."""
+    """The lanes of one application: for writes, each from some size on, and for reads."""
 
     def __init__(self, sizes: Sequence[int] = (LARGE, VERY_LARGE)) -> None:
         """``sizes`` ascend. A lane has threads once it has work."""
@@ -64,11 +64,13 @@ class Lanes:
         self._by_size: Final = tuple(zip(sizes, self.all, strict=True))[::-1]
 
     def of(self, size: int) -> Lane | None:
-        """The lane for work of a size; None for work that is not large."""
+        """Return the lane for work of a size; None for work that is not large."""
         return next((lane for least, lane in self._by_size if size >= least), None)
 
-    def on_loop(self, function: Callable[_P, _T], *arguments: _P.args, **options: _P.kwargs) -> _T:
-        """What a function returns or raises, called on the event loop: at once, unless the caller is in a lane.
+    def call_on_loop(self, function: Callable[_P, _T], *arguments: _P.args, **options: _P.kwargs) -> _T:
+        """Call a function on the event loop and return its result or raise its exception.
+
+        The call is immediate unless the caller is in a lane.
 
         Raises:
             RuntimeError: the loop is closed.

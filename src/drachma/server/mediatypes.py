@@ -1,4 +1,4 @@
-"""Names of the forms in which bodies and answers are written, as HTTP headers and OpenAPI documents spell them."""
+"""Media types of bodies and answers, as in HTTP headers and OpenAPI documents."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 TEXT_TYPES: Final = (JSON, YAML)
 BODY_TYPES: Final = (JSON, YAML, PROTOBUF)
 STREAM_TYPES: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
-"""Both lists, like that of what is read, as upstream names them in its refusals."""
+"""Media types of watches, as upstream lists them in its refusals."""
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"

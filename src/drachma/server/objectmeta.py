@@ -1,7 +1,7 @@
-"""What the server itself does to ``metadata``: system fields, names, namespaces, owners, and what survives an update.
+"""Changes that the server itself makes to ``metadata``: system fields, names, namespaces, owners, updates.
 
-Pure functions over metadata as a document, called by the pipeline in upstream's order. Rules about what clients wrote
-are validation's business.
+Pure functions over metadata as a document, called by the pipeline in upstream's order. Validation checks the values
+from clients.
 """
 
 import random
@@ -23,7 +23,7 @@ ORPHAN_FINALIZER: Final = "orphan"
 FOREGROUND_FINALIZER: Final = "foregroundDeletion"
 
 GENERATE_ATTEMPTS: Final = 8
-"""How often a name is generated anew when it is taken."""
+"""Attempts to generate a free name."""
 
 _VERSIONS: Final = 2**64
 _RANDOM_BITS: Final = ~(0xF << 76 | 0x3 << 62)
@@ -42,19 +42,19 @@ _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
-def read(given: Any) -> Metadata:
-    """Metadata that a client wrote, in the form of :func:`normalized`.
+def read(document: Any) -> Metadata:
+    """Read metadata from a client, in the form of :func:`normalized`.
 
     Raises:
         msgspec.ValidationError: a value is null or has the wrong type.
     """
-    return normalized(msgspec.convert(given, meta.ObjectMeta))
+    return normalized(msgspec.convert(document, meta.ObjectMeta))
 
 
 def normalized(metadata: meta.ObjectMeta) -> Metadata:
-    """Decoded metadata as a document of its own, in upstream's order of fields and without empty ones.
+    """Return decoded metadata as a document of its own, in upstream's order of fields and without empty ones.
 
-    Only an empty list of managers stays: it says that ownership begins anew.
+    Only an empty list of managers stays, because it resets ownership.
     """
     entries = metadata.managed_fields
     document: Metadata = msgspec.to_builtins(structs.replace(metadata, managed_fields=ABSENT_TUPLE))
@@ -64,12 +64,12 @@ def normalized(metadata: meta.ObjectMeta) -> Metadata:
     if not all(document.values()):
         document = {field: value for field, value in document.items() if value or field == _TELLING_ZERO}
     if entries is not ABSENT_TUPLE:
-        document["managedFields"] = _written(entries)
+        document["managedFields"] = _encode_entries(entries)
     return document
 
 
-def _written(entries: Sequence[meta.ManagedFieldsEntry]) -> list[Metadata]:
-    """Entries as documents. What is owned is most of all metadata, and it is not copied."""
+def _encode_entries(entries: Sequence[meta.ManagedFieldsEntry]) -> list[Metadata]:
+    """Return entries as documents. Field sets are most of all metadata, and are not copied."""
     documents = []
     for entry in entries:
         document: Metadata = msgspec.to_builtins(structs.replace(entry, fields_v1=None))
@@ -83,43 +83,43 @@ def _written(entries: Sequence[meta.ManagedFieldsEntry]) -> list[Metadata]:
 
 
 def ordered(metadata: Mapping[str, Any]) -> Metadata:
-    """Metadata with its fields in upstream's order."""
+    """Return metadata with its fields in upstream's order."""
     fields = sorted(metadata, key=_place)
     return dict(zip(fields, map(metadata.__getitem__, fields), strict=True))
 
 
 def decoded(metadata: Metadata) -> meta.ObjectMeta:
-    """The struct that validation looks at."""
+    """Return the struct that validation checks."""
     return msgspec.convert(metadata, meta.ObjectMeta)
 
 
 def wipe_system_fields(metadata: Metadata) -> None:
-    """Forgets what clients cannot say about an object that does not exist yet."""
+    """Clear the fields that clients cannot set on a new object."""
     for field in _SYSTEM_FIELDS:
         if field in metadata:
             del metadata[field]
 
 
 def fill_system_fields(metadata: Metadata, *, uid: str, now: datetime) -> None:
-    """The identity and birth of a new object."""
+    """Set the uid and creation time of a new object."""
     metadata["uid"] = uid
     metadata["creationTimestamp"] = meta.time_text(now)
 
 
-def generate_uid(chance: random.Random) -> str:
-    """A random UUID of version 4 (RFC 9562)."""
-    digits = f"{chance.getrandbits(128) & _RANDOM_BITS | _UUID_VERSION:032x}"
+def generate_uid(rng: random.Random) -> str:
+    """Return a random UUID of version 4 (RFC 9562)."""
+    digits = f"{rng.getrandbits(128) & _RANDOM_BITS | _UUID_VERSION:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def place(metadata: Metadata, namespace: str) -> None:
-    """Puts an object into the namespace of the request, which is empty for objects of cluster scope."""
-    given = metadata.get("namespace", "")
-    if given == namespace:
+    """Put an object into the namespace of the request, which is empty for objects of cluster scope."""
+    current = metadata.get("namespace", "")
+    if current == namespace:
         return
     if not namespace:
         metadata.pop("namespace", None)
-    elif not given:
+    elif not current:
         metadata["namespace"] = namespace
     else:
         raise status.bad_request(
@@ -128,20 +128,20 @@ def place(metadata: Metadata, namespace: str) -> None:
 
 
 def check_name(metadata: Metadata, name: str) -> None:
-    """Refuses an update whose object has another name than its path."""
-    given = metadata.get("name", "")
-    if not given:
+    """Refuse an update whose object has another name than its path."""
+    current = metadata.get("name", "")
+    if not current:
         problem = "name must be provided"
         raise status.bad_request(f"the name of the object ({name} based on URL) was undeterminable: {problem}")
-    if given != name:
-        raise status.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if current != name:
+        raise status.bad_request(f"the name of the object ({current}) does not match the name on the URL ({name})")
 
 
 def version(metadata: Mapping[str, Any]) -> int:
-    """The version of the object that a write is one of; 0 where the client does not say.
+    """Return the version that a write is based on; 0 if the client does not say.
 
     Raises:
-        status.StatusError: it is no number of 64 bits, which Go's parser says.
+        status.StatusError: it is no number of 64 bits, in the words of Go's parser.
     """
     text = metadata.get("resourceVersion") or "0"
     problem = ""
@@ -155,25 +155,25 @@ def version(metadata: Mapping[str, Any]) -> int:
 
 
 def merge_owners(metadata: Metadata, warnings: list[str]) -> None:
-    """Drops owner references that are there twice, with a warning."""
+    """Drop duplicate owner references, with a warning."""
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
-    kept: dict[bytes, Any] = {}
+    unique: dict[bytes, Any] = {}
     repeated: list[str] = []
     for owner in owners:
         content = _encode_sorted(owner)
-        if content in kept:
+        if content in unique:
             repeated.append(owner.get("uid", ""))
         else:
-            kept[content] = owner
+            unique[content] = owner
     if repeated:
-        metadata["ownerReferences"] = list(kept.values())
+        metadata["ownerReferences"] = list(unique.values())
         warnings.append(_DUPLICATE_OWNERS + ", ".join(repeated))
 
 
 def carry_over(metadata: Metadata, old: Mapping[str, Any]) -> None:
-    """What an update cannot change: it is taken from the stored object, whatever the client sent."""
+    """Copy the fields that an update cannot change from the stored object."""
     if "generation" in old:
         metadata["generation"] = old["generation"]
     elif "generation" in metadata:
@@ -190,14 +190,14 @@ def carry_over(metadata: Metadata, old: Mapping[str, Any]) -> None:
 
 
 def is_finalized(metadata: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Whether an update takes the last obstacle to a deletion that was asked for before."""
+    """Return True if an update removes the last finalizer of an object that is being deleted."""
     if metadata.get("finalizers") or not old.get("deletionTimestamp"):
         return False
     return not old.get("deletionGracePeriodSeconds")
 
 
 def mark_deleted(metadata: Metadata, *, now: datetime) -> None:
-    """A deletion without grace that waits for finalizers."""
+    """Mark an object without grace period as being deleted, while finalizers keep it."""
     if not metadata.get("deletionTimestamp"):
         if metadata.get("generation", 0) > 0:
             metadata["generation"] += 1
@@ -207,21 +207,21 @@ def mark_deleted(metadata: Metadata, *, now: datetime) -> None:
     metadata["deletionGracePeriodSeconds"] = 0
 
 
-def with_dependents_finalizers(
+def set_dependents_finalizers(
     finalizers: Sequence[str], *, orphan_dependents: bool | None, policy: str | None, default_orphans: bool = False
 ) -> list[str]:
-    """The finalizers of an object that is deleted: the garbage collector's two are set as the options say."""
+    """Return the finalizers of a deleted object, with those of the garbage collector set by the options."""
     if orphan_dependents is not None:
         orphans, foreground = orphan_dependents, False
     elif policy is not None:
         orphans, foreground = policy == "Orphan", policy == "Foreground"
     else:
-        standing = [name for name in finalizers if name in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
-        orphans = standing[0] == ORPHAN_FINALIZER if standing else default_orphans
-        foreground = bool(standing) and standing[0] == FOREGROUND_FINALIZER
-    kept = [name for name in finalizers if name not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
+        collector_finalizers = [name for name in finalizers if name in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
+        orphans = collector_finalizers[0] == ORPHAN_FINALIZER if collector_finalizers else default_orphans
+        foreground = bool(collector_finalizers) and collector_finalizers[0] == FOREGROUND_FINALIZER
+    result = [name for name in finalizers if name not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
     if orphans:
-        kept.append(ORPHAN_FINALIZER)
+        result.append(ORPHAN_FINALIZER)
     if foreground:
-        kept.append(FOREGROUND_FINALIZER)
-    return list(finalizers) if set(kept) == set(finalizers) else kept
+        result.append(FOREGROUND_FINALIZER)
+    return list(finalizers) if set(result) == set(finalizers) else result

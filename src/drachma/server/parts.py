@@ -1,12 +1,11 @@
-"""Parts: pieces of objects, known by what is written in them, and what follows from each of them alone.
+"""Parts: pieces of objects, identified by their content, with cached results that depend on them alone.
 
-Most objects are like others but for their names: pods of one template, claims of one class. What is worked out about a
-piece of one (its defaults, its typed form, what rules find in it) holds for every piece that is written alike, so such
-pieces are one :class:`Part`, and the part remembers it. Whoever uses a part says what is to be worked out and never
-whether it was before: ``parts.part(spec).derive(check)`` is ``check(spec)``.
+Most objects differ from others only in their names: pods of one template, claims of one class. Results about a piece
+(its defaults, its typed form, its validation errors) hold for every equal piece, so equal pieces share one
+:class:`Part`, which caches them. Callers only name the function: ``parts.part(spec).derive(check)`` is ``check(spec)``.
 
-An application has one :class:`Interner`, which finds the part for a piece and is the only thing that keeps parts
-alive. It forgets those that nobody asked for lately; then the same is worked out again.
+An application has one :class:`Interner`, which finds the part of a piece and alone keeps parts alive. It drops parts
+that were not used lately; their results are then computed again.
 """
 
 from collections.abc import Callable, Hashable
@@ -17,13 +16,13 @@ import msgspec
 from drachma.api import hooks
 
 MOST: Final = 2048
-"""How many parts are kept at least, and twice as many at most."""
+"""Number of parts that are kept at least; at most twice as many."""
 
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""How much may be written in the parts that are kept, or twice as much; in memory it is many times that."""
+"""Encoded bytes of the parts that are kept, at most twice as many; in memory they take many times that."""
 
 LARGEST: Final = 16 * 1024
-"""Bytes of a part that may be like others; larger ones are worked out anew each time."""
+"""Bytes of a part that is kept; results about larger ones are computed each time."""
 
 _T = TypeVar("_T")
 
@@ -35,7 +34,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Part:
-    """A piece of an object: a document or a struct, which all that are written alike share, so nobody changes it."""
+    """A piece of an object: a document or a struct, shared by all equal pieces, which must not be changed."""
 
     __slots__ = ("_derived", "_interner", "value")
 
@@ -45,9 +44,9 @@ class Part:
         self._derived: Final[dict[Hashable, Any]] = {}
 
     def derive(self, function: Callable[..., _T], *facts: Hashable) -> _T:
-        """``function(value, *facts)``, which depends on nothing else, and whose result nobody changes.
+        """Return ``function(value, *facts)``. It depends on nothing else, and its result must not be changed.
 
-        What the function raises is raised, and not remembered.
+        An exception of the function is raised and not cached.
         """
         key, derived = (function, *facts), self._derived
         if key not in derived:
@@ -55,7 +54,7 @@ class Part:
         return derived[key]  # type: ignore[no-any-return]
 
     def changed(self, function: Callable[..., Any], *facts: Hashable) -> "Part":
-        """The part for ``function(value, *facts)``, which is something else or the same."""
+        """Return the part of ``function(value, *facts)``, which may be the same part."""
         key, derived = (_CHANGED, function, *facts), self._derived
         if key not in derived:
             derived[key] = self._interner.part(function(self.value, *facts))
@@ -66,16 +65,16 @@ class Part:
 
 
 class Interner:
-    """Finds the part for a piece. Keeps those that were asked for lately, within its limits.
+    """Finds the part of a piece, and keeps the parts that were used lately, within its limits.
 
-    Parts are kept in two generations. New ones, and old ones that are asked for, are in the younger; once that is full,
-    the older is forgotten and the younger takes its place. So what is used all the time is never worked out twice,
-    however many others come once and never again.
+    Parts are kept in two generations. New ones, and old ones that are used, are in the younger. When it is full, the
+    older is dropped and the younger takes its place. So results about frequently used parts are computed only once,
+    however many others come only once.
 
-    A write asks about the same few values again and again. One that is the very value of a young part need not be
-    written down to find that out; the part keeps it, so nothing else can have its id.
+    A write uses the same few values repeatedly. A value that is the very object of a young part need not be encoded to
+    find it; the part keeps the object, so no other object can have its id.
 
-    It may be used by several threads: at worst, two of them have a part each for what is written alike.
+    Several threads may use it: at worst, two of them have a part each for equal pieces.
     """
 
     __slots__ = ("_by_id", "_bytes", "_largest", "_most", "_most_bytes", "_old", "_young")
@@ -93,17 +92,17 @@ class Interner:
         return len(self._young) + len(self._old)
 
     def part(self, value: Any) -> Part:
-        """The part for a document or a struct, which nobody changes from now on."""
+        """Return the part of a document or a struct, which must not be changed from now on."""
         part = self._by_id.get(id(value))
         if part is not None:
             return part
         text = _encode(value)
-        # Structs of two types may be written alike.
+        # Structs of two types may be encoded alike.
         key = text if value.__class__ is dict else (value.__class__, text)
         return self._young.get(key) or self._enter(key, text, value)
 
     def read(self, text: bytes) -> Part:
-        """The part for the document that is written so, in the form that documents are encoded in here."""
+        """Return the part of an encoded document, in the encoding of this module."""
         return self._young.get(text) or self._enter(text, text, _UNKNOWN)
 
     def _enter(self, key: Hashable, text: bytes, value: Any) -> Part:
@@ -118,5 +117,5 @@ class Interner:
 
 
 def forgetful() -> Interner:
-    """An interner that keeps nothing: everything is worked out whenever it is asked for."""
+    """Return an interner that keeps nothing: every result is computed each time."""
     return Interner(most=0, most_bytes=0, largest=-1)

@@ -1,7 +1,7 @@
-"""The default roles, brought up to date when a server begins.
+"""Reconciliation of the default roles when a server starts.
 
-What is missing is made, and what a role or binding lacks of its default is added; what people added stays. Who does not
-want that for one of them sets its annotation ``rbac.authorization.kubernetes.io/autoupdate`` to "false".
+Missing roles and bindings are created, and missing rules and subjects are added to existing ones; additions of users
+stay. The annotation ``rbac.authorization.kubernetes.io/autoupdate`` with the value "false" excludes an object.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,75 +25,77 @@ Document = dict[str, Any]
 
 
 async def reconcile(dispatcher: Dispatcher, *, more: str = "") -> None:
-    """Writes what is missing, all of it at once; a store that has it all is not written to.
+    """Write all missing objects and rules in one commit; a complete store is not written to.
 
-    ``more`` are roles and bindings beside the default ones, in their notation.
+    ``more`` are additional roles and bindings in the notation of the default ones.
     """
     defaults = defaultroles.read(more)
-    wanted = (*defaults.roles, *defaults.bindings)
+    desired = (*defaults.roles, *defaults.bindings)
     for call in _removals(dispatcher, defaults.bindings):
         await dispatcher.dispatch(call)
-    calls = [call for each in wanted for call in _calls(dispatcher, each)]
+    calls = [call for each in desired for call in _calls(dispatcher, each)]
     if calls:
         await dispatcher.dispatch_all(calls)
 
 
 def _removals(dispatcher: Dispatcher, bindings: Iterable[Document]) -> Iterator[Call]:
-    """Bindings that are of another role than they should be; they cannot be changed, only made anew."""
+    """Yield deletions of bindings to a wrong role, which cannot be changed."""
     for binding in bindings:
-        stored = _stored(dispatcher, binding)
-        if stored is not None and not _is_protected(stored) and stored["roleRef"] != binding["roleRef"]:
+        existing = _find_existing(dispatcher, binding)
+        if existing is not None and not _is_protected(existing) and existing["roleRef"] != binding["roleRef"]:
             yield _call(dispatcher, verbs.DELETE, binding)
 
 
-def _calls(dispatcher: Dispatcher, wanted: Document) -> Iterator[Call]:
-    stored = _stored(dispatcher, wanted)
-    if stored is None:
-        yield _call(dispatcher, verbs.CREATE, wanted)
-    elif not _is_protected(stored):
-        changed = reconciled(stored, wanted)
-        if changed != stored:
+def _calls(dispatcher: Dispatcher, desired: Document) -> Iterator[Call]:
+    existing = _find_existing(dispatcher, desired)
+    if existing is None:
+        yield _call(dispatcher, verbs.CREATE, desired)
+    elif not _is_protected(existing):
+        changed = reconciled(existing, desired)
+        if changed != existing:
             yield _call(dispatcher, verbs.UPDATE, changed)
 
 
-def reconciled(stored: Document, wanted: Document) -> Document:
-    """A role or binding with what it lacks of its default."""
-    metadata = dict(stored["metadata"])
+def reconciled(existing: Document, desired: Document) -> Document:
+    """Return a role or binding with the missing parts of its default."""
+    metadata = dict(existing["metadata"])
     for field in ("annotations", "labels"):
-        metadata[field] = {**wanted["metadata"][field], **(metadata.get(field) or {})}
-    changed = {**stored, "metadata": metadata}
-    if "roleRef" in wanted:
-        subjects: list[Document] = stored.get("subjects") or []
-        more = [subject for subject in wanted["subjects"] if subject not in subjects]
+        metadata[field] = {**desired["metadata"][field], **(metadata.get(field) or {})}
+    changed = {**existing, "metadata": metadata}
+    if "roleRef" in desired:
+        subjects: list[Document] = existing.get("subjects") or []
+        more = [subject for subject in desired["subjects"] if subject not in subjects]
         return {**changed, "subjects": subjects + more} if more else changed
-    missing = policyrules.missing(policyrules.read(stored.get("rules")), policyrules.read(wanted["rules"]))
-    if missing:
-        changed["rules"] = [*(stored.get("rules") or ()), *map(policyrules.write, missing)]
-    return _aggregated(changed, wanted.get("aggregationRule"))
+    missing_rules = policyrules.find_missing(
+        policyrules.read(existing.get("rules")), policyrules.read(desired["rules"])
+    )
+    if missing_rules:
+        changed["rules"] = [*(existing.get("rules") or ()), *map(policyrules.write, missing_rules)]
+    return _reconcile_aggregation(changed, desired.get("aggregationRule"))
 
 
-def _aggregated(role: Document, wanted: Mapping[str, Any] | None) -> Document:
-    stored = role.get("aggregationRule")
-    if wanted is None:
+def _reconcile_aggregation(role: Document, desired: Mapping[str, Any] | None) -> Document:
+    existing = role.get("aggregationRule")
+    if desired is None:
         return {field: value for field, value in role.items() if field != "aggregationRule"}
-    selectors: list[Document] = (stored or {}).get("clusterRoleSelectors") or []
-    more = [selector for selector in wanted["clusterRoleSelectors"] if selector not in selectors]
+    selectors: list[Document] = (existing or {}).get("clusterRoleSelectors") or []
+    more = [selector for selector in desired["clusterRoleSelectors"] if selector not in selectors]
     return {**role, "aggregationRule": {"clusterRoleSelectors": selectors + more}} if more else role
 
 
-def _is_protected(stored: Document) -> bool:
-    return (stored["metadata"].get("annotations") or {}).get(defaultroles.AUTOUPDATE) == "false"
+def _is_protected(existing: Document) -> bool:
+    return (existing["metadata"].get("annotations") or {}).get(defaultroles.AUTOUPDATE) == "false"
 
 
-def _stored(dispatcher: Dispatcher, wanted: Document) -> Document | None:
-    target = _target(dispatcher, wanted)
+def _find_existing(dispatcher: Dispatcher, desired: Document) -> Document | None:
+    target = _target(dispatcher, desired)
     key = record.Key(target.resource.key, target.namespace or "", target.name)
-    stored = dispatcher.services.store.get(key)
-    return stored.value if stored is not None else None
+    existing = dispatcher.services.store.get(key)
+    return existing.value if existing is not None else None
 
 
 def _target(dispatcher: Dispatcher, document: Document) -> Target:
-    resource = dispatcher.surface.of_kind(document["apiVersion"], document["kind"])
+    resource = dispatcher.surface.find_kind(document["apiVersion"], document["kind"])
     assert resource is not None, "roles and bindings are served"
     metadata = document["metadata"]
     return Target(resource, resource.versions[0], metadata.get("namespace", ""), metadata["name"], None)

@@ -1,7 +1,7 @@
-"""Status documents: how the API server says that and why it refuses a request, in upstream's reasons and messages.
+"""Status documents: refusals in upstream's reasons and messages.
 
-Everything that serves a request raises :class:`StatusError`; the application turns it into the answer. The functions
-here are named after the reasons that clients test for.
+Everything that serves a request raises :class:`StatusError`; the application answers with its document. The functions
+here are named after the reasons that clients check.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from drachma.validation import fielderror, path, refusal
 from drachma.values import quotation
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
-"""What a write is told whose resourceVersion is no longer the newest."""
+"""Message for a write whose resourceVersion is no longer the newest."""
 
 
 class Resource(Protocol):
-    """What a refusal says about the resource that it concerns; ``qualified`` is how messages name it."""
+    """Resource of a refusal; ``qualified`` is its name in messages."""
 
     @property
     def group(self) -> str: ...
@@ -48,7 +48,7 @@ class StatusError(errors.RequestError):
 
 
 def failure(code: int, reason: str, message: str, *, details: Mapping[str, Any] | None = None) -> StatusError:
-    """A Status of any reason; empty entries of ``details`` are left out."""
+    """Return a Status of any reason; empty entries of ``details`` are left out."""
     document: dict[str, Any] = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -65,7 +65,7 @@ def failure(code: int, reason: str, message: str, *, details: Mapping[str, Any] 
 
 
 def success(code: int, *, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The Status of a request whose answer is no object."""
+    """Return the Status of a request whose answer is no object."""
     document: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details is not None:
         document["details"] = {key: value for key, value in details.items() if value}
@@ -75,45 +75,50 @@ def success(code: int, *, details: Mapping[str, Any] | None = None) -> dict[str,
 
 
 def bad_request(message: str) -> StatusError:
-    """The request cannot be understood."""
+    """Return the 400 for a request that cannot be understood."""
     return failure(400, "BadRequest", message)
 
 
+def unfit(kind: str, version: str, problem: str) -> StatusError:
+    """Return the 400 for a document that is not of the required kind."""
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {problem}')
+
+
 def unauthorized() -> StatusError:
-    """The request has no credentials, or none that are known."""
+    """Return the 401 for a request without valid credentials."""
     return failure(401, "Unauthorized", "Unauthorized")
 
 
 def forbidden(resource: Resource, name: str, *, detail: str) -> StatusError:
-    """Who asks may not do this, or nobody may do it now."""
+    """Return the 403 for an action that the user may not take, or that no user may take now."""
     return StatusError(refusal.forbidden(detail, group=resource.group, plural=resource.plural, name=name))
 
 
 def not_found(resource: Resource, name: str) -> StatusError:
-    """There is no object of this name."""
+    """Return the 404 for an object."""
     message = f"{resource.qualified} {quotation.quote(name)} not found"
     return failure(404, "NotFound", message, details=_details(resource, name))
 
 
 def no_such_path() -> StatusError:
-    """The path is below an API group version, and nothing is served there."""
+    """Return the 404 for a path below a group version that is not served."""
     return failure(404, "NotFound", "the server could not find the requested resource", details={})
 
 
 def method_not_allowed() -> StatusError:
-    """The path exists and does not answer this method."""
+    """Return the 405 for a path that does not support the method."""
     message = "the server does not allow this method on the requested resource"
     return failure(405, "MethodNotAllowed", message, details={})
 
 
 def not_acceptable(media_types: Sequence[str]) -> StatusError:
-    """None of the forms that the client accepts can be given."""
+    """Return the 406 for a client that accepts none of the forms."""
     message = f"only the following media types are accepted: {', '.join(media_types)}"
     return failure(406, "NotAcceptable", message)
 
 
 def not_acceptable_route(media_types: Sequence[str]) -> StatusError:
-    """The same where the path as a whole has nothing to offer."""
+    """Return the 406 of a path that has none of the accepted media types at all."""
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(media_types)}"
     return failure(406, "NotAcceptable", message, details={})
 
@@ -121,7 +126,10 @@ def not_acceptable_route(media_types: Sequence[str]) -> StatusError:
 def already_exists(
     resource: Resource, name: str, *, is_being_deleted: bool = False, is_generated: bool = False
 ) -> StatusError:
-    """The name is taken. An object with a ``generateName`` counts as one whose name is generated, even if it is not."""
+    """Return the 409 for a name that is taken.
+
+    An object with a ``generateName`` counts as one with a generated name.
+    """
     message = f"{resource.qualified} {quotation.quote(name)} already exists"
     prefix = "object is being deleted: " if is_being_deleted else ""
     details = _details(resource, name)
@@ -132,85 +140,88 @@ def already_exists(
 
 
 def conflict(resource: Resource, name: str, *, detail: str) -> StatusError:
-    """A precondition of the write does not hold."""
+    """Return the 409 for a failed precondition."""
     message = f"Operation cannot be fulfilled on {resource.qualified} {quotation.quote(name)}: {detail}"
     return failure(409, "Conflict", message, details=_details(resource, name))
 
 
 def conflict_of_kind(resource: Resource, name: str, *, detail: str) -> StatusError:
-    """The same where upstream names the kind in place of the resource: preconditions of a deletion."""
-    named = refusal.qualified(resource.kind, resource.group)
-    message = f"Operation cannot be fulfilled on {named} {quotation.quote(name)}: {detail}"
+    """Return the 409 that names the kind instead of the resource, as upstream does for deletions."""
+    qualified_kind = refusal.qualified(resource.kind, resource.group)
+    message = f"Operation cannot be fulfilled on {qualified_kind} {quotation.quote(name)}: {detail}"
     details = {"name": name, "group": resource.group, "kind": resource.kind}
     return failure(409, "Conflict", message, details=details)
 
 
 def expired(message: str) -> StatusError:
-    """The history asked for is no longer kept."""
+    """Return the 410 for history that is no longer kept."""
     return failure(410, "Expired", message)
 
 
 def too_large(detail: str) -> StatusError:
-    """The body, or what is in it, exceeds a limit."""
+    """Return the 413 for a body, or a part of it, that exceeds a limit."""
     return failure(413, "RequestEntityTooLarge", f"Request entity too large: {detail}")
 
 
 def unsupported_media_type(media_types: Sequence[str]) -> StatusError:
-    """The body is in a form that is not read here."""
+    """Return the 415 for a body in an unsupported form."""
     accepted = ", ".join(media_types)
     message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     return failure(415, "UnsupportedMediaType", message)
 
 
 def unsupported_by_route() -> StatusError:
-    """The same where the path as a whole reads nothing like it."""
+    """Return the 415 of a path that does not read such bodies at all."""
     return failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
 
 
 def invalid(kind: str, name: str, *, group: str, causes: Sequence[fielderror.FieldError]) -> StatusError:
-    """An object or a set of options breaks rules; every error is a cause."""
+    """Return the 422 for an object or options that violate rules; every error is a cause."""
     return StatusError(refusal.invalid(causes, group=group, kind=kind, name=name))
 
 
 def invalid_patch(shown: str, *, detail: str) -> StatusError:
-    """The outcome of a patch is not an object of its kind. Upstream leaves out the object's kind and name."""
+    """Return the 422 for the result of a patch that is not an object of its kind.
+
+    As in upstream, it names no object.
+    """
     return invalid("", "", group="", causes=[fielderror.invalid(path.Path("patch"), shown, detail)])
 
 
 def too_many_requests(message: str, *, retry_after: int = 0, causes: Sequence[Mapping[str, str]] = ()) -> StatusError:
-    """The server is asked for more than it takes at once, or than a budget allows now."""
+    """Return the 429 for a server that is overloaded, or a budget that is exhausted."""
     details = {"causes": list(causes), "retryAfterSeconds": retry_after}
     return failure(429, "TooManyRequests", message, details=details)
 
 
 def unclassified(message: str) -> StatusError:
-    """An error that upstream has no Status for: code 500 and no reason, even where the client is to blame."""
+    """Return the 500 without a reason, for errors that upstream has no Status for, even if the client is to blame."""
     return failure(500, "", message)
 
 
 def internal(message: str) -> StatusError:
-    """A defect, or a component below that fails."""
+    """Return the 500 for a defect, or for a failure of another component."""
     return failure(
         500, "InternalError", f"Internal error occurred: {message}", details={"causes": [{"message": message}]}
     )
 
 
 def unavailable(message: str) -> StatusError:
-    """The server cannot take the request now; it may later."""
+    """Return the 503 for a server that cannot take the request now."""
     return failure(503, "ServiceUnavailable", message)
 
 
 def timeout(message: str, *, retry_after: int = 0, causes: Sequence[Mapping[str, str]] = ()) -> StatusError:
-    """The request took too long; what it asked for may still happen."""
+    """Return the 504 for a request that took too long; its effect may still happen."""
     return failure(
         504, "Timeout", f"Timeout: {message}", details={"causes": list(causes), "retryAfterSeconds": retry_after}
     )
 
 
-def future_version(wanted: int, *, current: int) -> StatusError:
-    """A resourceVersion that does not exist yet."""
+def future_version(requested: int, *, current: int) -> StatusError:
+    """Return the 504 for a resourceVersion that does not exist yet."""
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    return timeout(f"Too large resource version: {wanted}, current: {current}", retry_after=1, causes=causes)
+    return timeout(f"Too large resource version: {requested}, current: {current}", retry_after=1, causes=causes)
 
 
 def _details(resource: Resource, name: str) -> dict[str, Any]:

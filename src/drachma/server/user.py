@@ -1,4 +1,4 @@
-"""Who makes a call, as the doors have found out and everything behind them sees it."""
+"""Users of calls."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """Who makes a call; ``extra`` is what else its credentials say about it."""
+    """Authenticated or impersonated user of a call; ``extra`` has further attributes from its credentials."""
 
     name: str
     groups: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""Calls to webhooks: one POST of JSON over TLS, bounded in time and in the size of the answer.
+"""Calls to webhooks: one POST of JSON over TLS, limited in time and in the size of the answer.
 
-Admission asks webhooks about objects, and custom resources have objects converted by them. What goes wrong is said in
-the words of Go's client, which administrators search for. Connections are kept for the next call to the same webhook:
-to make one costs more than most calls.
+Admission calls webhooks about objects, and custom resources have objects converted by them. Errors are in the words of
+Go's client, which administrators search for. Connections are kept for further calls, because opening one costs more
+than most calls.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from drachma.server import mediatypes
 from drachma.values import quotation
 
 LARGEST: Final = 10 * 1024 * 1024
-"""Bytes of an answer that are read: three times what a body of a request may have."""
+"""Bytes of an answer: three times the limit of a request body."""
 
 LINES: Final = 64
-"""To how many places connections are kept, unless there are calls to more of them at the same time."""
+"""Places to which connections are kept, unless more are called at the same time."""
 
 CONNECTIONS: Final = 100
-"""How many there are to one place at most."""
+"""Connections to one place."""
 
 IDLE_SECONDS: Final = 30.0
-"""How long one is kept that nobody uses."""
+"""Time that an unused connection is kept."""
 
 _RESPONSES: Final = {
     400: "the server rejected our request for an unknown reason",
@@ -51,13 +51,13 @@ _RESPONSES: Final = {
 
 
 class CallError(errors.RequestError):
-    """A webhook could not be called, or did not answer as it should; the message says why."""
+    """A webhook could not be called, or did not answer properly; the message says why."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where a webhook is, and by which authority it is known: a bundle of certificates, or the system's where empty.
+    """URL of a webhook, and its authority: a bundle of certificates, or the system's if empty.
 
-    ``place`` is the address and port that it is reached at, where that is known and its name is not to be looked up.
+    ``place`` is a known address and port; then the name is not resolved.
     """
 
     url: str
@@ -66,7 +66,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def target_of(client: Mapping[str, Any]) -> Target:
-    """The target that a client configuration names, by URL or by service."""
+    """Return the target of a client configuration, by URL or by service."""
     service = client.get("service")
     authority = client.get("caBundle") or ""
     if service is None:
@@ -77,7 +77,7 @@ def target_of(client: Mapping[str, Any]) -> Target:
 
 
 class _Line:
-    """The connections to one place that is known by one authority, and how many calls are on them."""
+    """Connections to one place with one authority, and the number of calls on them."""
 
     def __init__(self, target: Target) -> None:
         resolver = _Known(target.place) if target.place is not None else None
@@ -93,23 +93,22 @@ class _Line:
 
 
 class WebhookClient:
-    """Calls the webhooks of one application. It belongs to one event loop; whoever has it closes it in the end.
+    """Calls the webhooks of one application. It belongs to one event loop, and its owner closes it.
 
-    A connection is kept with the authority that its other end was known by: one that was made by an older bundle of
-    certificates is not used any more.
+    A connection is kept with the authority that verified it; a connection from an older bundle is not used again.
     """
 
     def __init__(self) -> None:
         self._lines: Final[dict[tuple[str, tuple[str, int] | None], _Line]] = {}
 
     async def post(self, target: Target, body: bytes, *, seconds: int) -> bytes:
-        """The body of the answer to a POST.
+        """Return the body of the answer to a POST.
 
         Raises:
-            CallError: there is none, it is too long, or it is not a success.
+            CallError: there is no answer, it is too long, or it is not a success.
         """
         url = f"{target.url}?{parse.urlencode({'timeout': f'{seconds}s'})}"
-        with _explained(f"Post {quotation.quote(url)}") as title:
+        with _explain_failures(f"Post {quotation.quote(url)}") as title:
             async with asyncio.timeout(seconds):
                 line = await self._line(target)
                 line.calls += 1
@@ -119,27 +118,27 @@ class WebhookClient:
                     line.calls -= 1
 
     async def close(self) -> None:
-        """Ends all connections."""
+        """Close all connections."""
         while self._lines:
             await self._lines.popitem()[1].session.close()
 
     async def _line(self, target: Target) -> _Line:
         key = (target.authority, target.place)
         line = self._lines.pop(key, None) or _Line(target)
-        # Those that are asked for go to the end, so that the first ones are those that nobody has asked for lately.
+        # A used line moves to the end, so the first ones have not been used lately.
         self._lines[key] = line
         if len(self._lines) > LINES:
-            for other, unused in list(self._lines.items()):
+            for oldest, unused in list(self._lines.items()):
                 if not unused.calls and unused is not line:
-                    del self._lines[other]
+                    del self._lines[oldest]
                     await unused.session.close()
                     break
         return line
 
 
 @contextlib.contextmanager
-def _explained(title: str) -> Iterator[str]:
-    """Says in the words of Go's client what goes wrong with what has this title."""
+def _explain_failures(title: str) -> Iterator[str]:
+    """Raise a CallError in the words of Go's client for failures of the call with this title."""
     try:
         yield title
     except TimeoutError:
@@ -159,7 +158,7 @@ def _explained(title: str) -> Iterator[str]:
 
 
 class _Known(aiohttp.abc.AbstractResolver):
-    """Says where a host is that is known already; its certificate must still be for its name."""
+    """Resolves a host to a known address; its certificate must still be for its name."""
 
     def __init__(self, place: tuple[str, int]) -> None:
         self._place = place
@@ -168,15 +167,15 @@ class _Known(aiohttp.abc.AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[aiohttp.abc.ResolveResult]:
         address, number = self._place
-        known = socket.AF_INET6 if ":" in address else socket.AF_INET
+        address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         return [
             aiohttp.abc.ResolveResult(
-                hostname=host, host=address, port=number, family=known, proto=0, flags=socket.AI_NUMERICHOST
+                hostname=host, host=address, port=number, family=address_family, proto=0, flags=socket.AI_NUMERICHOST
             )
         ]
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing."""
 
 
 async def _post(session: aiohttp.ClientSession, url: str, body: bytes, *, title: str) -> bytes:
@@ -187,14 +186,14 @@ async def _post(session: aiohttp.ClientSession, url: str, body: bytes, *, title:
         except aiohttp.ClientConnectorError:
             raise
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            # A webhook may close a connection that is kept just when it is used again. That is tried anew, as by Go.
+            # A webhook may close an idle connection just when it is used again. The call is repeated then, as in Go.
             if not attempt:
                 raise
 
 
 async def _try(session: aiohttp.ClientSession, url: str, body: bytes, *, title: str, attempt: dict[str, bool]) -> bytes:
     headers = {"Content-Type": mediatypes.JSON, "Accept": f"{mediatypes.JSON}, */*", "Accept-Encoding": "identity"}
-    # Proxies and redirects are not followed: they would lead where nobody registered a webhook.
+    # Proxies and redirects are not followed, because they lead to servers that are not registered.
     async with session.post(
         url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=attempt
     ) as response:
@@ -218,7 +217,7 @@ async def _read(response: aiohttp.ClientResponse, title: str) -> bytes:
 
 
 def _refusal(response: aiohttp.ClientResponse, data: bytes) -> str:
-    """What Go's client makes of an answer that is no success and no Status."""
+    """Return the message of Go's client about an answer that is neither a success nor a Status."""
     code = response.status
     if code in _RESPONSES:
         return _RESPONSES[code]

@@ -1,8 +1,8 @@
-"""What if: pods placed in thought, by the very scheduler that places them for real.
+"""Simulation: what-if questions, answered by the scheduler that places pods for real.
 
-:class:`ClusterState` is a cluster as plain state; :class:`Simulation` is one to be asked and changed: forked, and given
-more nodes and pods. :mod:`drachma.simulate.growth` says which nodes would help pods that wait,
-:mod:`drachma.simulate.shrinkage` which nodes could go, :mod:`drachma.simulate.reports` what is in use.
+:class:`ClusterState` is a cluster as a value. :class:`Simulation` is a cluster that can be changed and forked.
+:mod:`drachma.simulate.growth` plans new nodes for pending pods, :mod:`drachma.simulate.shrinkage` finds nodes to
+remove, and :mod:`drachma.simulate.reports` measures usage.
 """
 
 from drachma.simulate.clusterstate import ClusterState

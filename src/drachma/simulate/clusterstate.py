@@ -1,4 +1,4 @@
-"""The objects that placing pods depends on, as plain state. An autoscaler may keep it and change it as it likes."""
+"""Objects that placing pods depends on, as a value. An autoscaler may keep and change it."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ KINDS: Final[tuple[type[meta.Object], ...]] = (
     resourceclaimtemplate.ResourceClaimTemplate,
     *(row.kind for row in kinds.TABLE),
 )
-"""Kinds that decide where pods go, in the order in which a simulation takes them in: those of snapshots, and templates,
-from which a simulation makes claims itself."""
+"""Kinds that placing pods depends on, in the order in which a simulation adds them: the kinds of snapshots, and
+templates, from which a simulation creates claims itself."""
 
 
 class ClusterState(msgspec.Struct, frozen=True):
-    """Objects of the kinds that matter. Objects that no server has given a uid get one made of their names."""
+    """Objects of these kinds. Objects without a uid get one made of their names."""
 
     objects: tuple[meta.Object, ...] = ()
 
     @classmethod
     def of(cls, objects: Iterable[meta.Object]) -> ClusterState:
-        """All objects of the kinds that matter; others are passed over."""
-        return cls(tuple(_identified(each) for each in objects if isinstance(each, KINDS)))
+        """Return the state of all objects of these kinds. Other kinds are ignored."""
+        return cls(tuple(_ensure_uid(each) for each in objects if isinstance(each, KINDS)))
 
     def plus(self, objects: Iterable[meta.Object]) -> ClusterState:
-        """The same cluster with more in it."""
+        """Return the cluster with more objects."""
         return ClusterState((*self.objects, *ClusterState.of(objects).objects))
 
     def all(self, kind: type[ObjectT]) -> list[ObjectT]:
-        """The objects of a kind, in their order."""
+        """Return the objects of a kind, in their order."""
         return [each for each in self.objects if isinstance(each, kind)]
 
 
-def _identified(given: meta.Object) -> meta.Object:
-    metadata = given.metadata
+def _ensure_uid(original: meta.Object) -> meta.Object:
+    metadata = original.metadata
     if metadata.uid:
-        return given
-    uid = f"{type(given).__name__}/{identity.label(metadata)}"
-    return msgspec.structs.replace(given, metadata=msgspec.structs.replace(metadata, uid=uid))
+        return original
+    uid = f"{type(original).__name__}/{identity.label(metadata)}"
+    return msgspec.structs.replace(original, metadata=msgspec.structs.replace(metadata, uid=uid))
 
 
-def followed(enabled: gates.Gates) -> tuple[type[meta.Object], ...]:
+def served_kinds(enabled: gates.Gates) -> tuple[type[meta.Object], ...]:
     """Return the kinds that a server with these features has."""
-    return (resourceclaimtemplate.ResourceClaimTemplate, *(row.kind for row in kinds.followed(enabled)))
+    return (resourceclaimtemplate.ResourceClaimTemplate, *(row.kind for row in kinds.served_rows(enabled)))

@@ -1,7 +1,7 @@
-"""Node groups learned from a node that is there: its template is that node, as if it had just come up.
+"""Node groups learned from an existing node: the template is the node as if it had just started.
 
-Left out is what became of the node since: pods' images, conditions, marks of its life cycle, taints of devices. What
-names it, or was drawn for it, is made another's (:mod:`drachma.simulate.nodetemplate`).
+It leaves out images, conditions, life-cycle labels and taints, and device taints. Names and random values of the node
+are replaced (:mod:`drachma.simulate.nodetemplate`).
 """
 
 from __future__ import annotations
@@ -18,41 +18,45 @@ from drachma.simulate import nodegroup, nodetemplate
 from drachma.simulate.clusterstate import ClusterState
 
 _LIFE_CYCLE: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""How the keys of taints begin that tell how a node is, not what it is."""
+"""Prefixes of taints that describe the state of a node."""
 
 
 class Learned(NamedTuple):
-    """A node group, and what is to be known about it."""
+    """Node group, with notes about it."""
 
     document: dict[str, Any]
-    """The manifest."""
+    """Manifest of the group."""
     notes: tuple[str, ...]
 
 
 def learn(state: ClusterState, node: str, *, name: str) -> Learned:
-    """A group of this name, whose nodes are like one that is there.
+    """Return a group of this name, with nodes like an existing one.
 
     Raises:
-        errors.DecodeError: there is no such node.
+        errors.DecodeError: the node does not exist.
     """
     member = next((each for each in state.all(nodes.Node) if each.metadata.name == node), None)
     if member is None:
         there_are = ", ".join(sorted(str(each.metadata.name) for each in state.all(nodes.Node))) or "none at all"
         raise errors.DecodeError(f"there is no node {node}, but {there_are}")
     slices = _newest(each for each in state.all(resourceslice.ResourceSlice) if each.spec.node_name == node)
-    template, made = nodetemplate.renamed(_fresh(member), [_published(each, slices) for each in slices], name)
+    template, slices_made = nodetemplate.rename(_fresh(member), [_republish(each, slices) for each in slices], name)
     document = {
         "apiVersion": nodegroup.API_VERSION,
         "kind": nodegroup.KIND,
         "metadata": {"name": name},
-        "spec": {"min": 0, "price": 1, "template": {"objects": [codec.encode(each) for each in (template, *made)]}},
+        "spec": {
+            "min": 0,
+            "price": 1,
+            "template": {"objects": [codec.encode(each) for each in (template, *slices_made)]},
+        },
     }
     nodegroup.read(document)
     return Learned(document, tuple(_notes(node, slices)))
 
 
 def _newest(slices: Iterator[resourceslice.ResourceSlice]) -> list[resourceslice.ResourceSlice]:
-    """Those of the newest generation of each pool, by name."""
+    """Return the slices of the newest generation of each pool, by name."""
     there = sorted(slices, key=lambda each: str(each.metadata.name))
     newest: dict[tuple[str, str], int] = {}
     for each in there:
@@ -75,15 +79,15 @@ def _fresh(member: nodes.Node) -> nodes.Node:
     )
 
 
-def _published(
-    of: resourceslice.ResourceSlice, slices: list[resourceslice.ResourceSlice]
+def _republish(
+    published: resourceslice.ResourceSlice, slices: list[resourceslice.ResourceSlice]
 ) -> resourceslice.ResourceSlice:
-    """A slice as its driver publishes it on a new node."""
-    spec = of.spec
+    """Return a slice as its driver publishes it on a new node."""
+    spec = published.spec
     together = [each for each in slices if (each.spec.driver, each.spec.pool) == (spec.driver, spec.pool)]
     pool = structs.replace(spec.pool, generation=1, resource_slice_count=len(together))
     devices = tuple(structs.replace(each, taints=struct.ABSENT_TUPLE) for each in spec.devices)
-    metadata = meta.ObjectMeta(name=f"{of.spec.node_name}-{spec.driver}-{together.index(of)}")
+    metadata = meta.ObjectMeta(name=f"{published.spec.node_name}-{spec.driver}-{together.index(published)}")
     return resourceslice.ResourceSlice(metadata=metadata, spec=structs.replace(spec, pool=pool, devices=devices))
 
 

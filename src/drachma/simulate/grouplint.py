@@ -1,8 +1,8 @@
-"""What is likely wrong with node groups, held against the cluster that they are for.
+"""Findings about node groups: likely mistakes, compared with the cluster that the groups are for.
 
-Nothing here keeps anybody from using a group. Each finding names an object, a field of it, and what is wrong there:
-templates whose pools never become complete, or that lack pools which nodes of the group have; pools of equal names;
-and selectors that ask for attributes that no device has, or match none, on the nodes there are and on those of groups.
+A finding does not prevent the use of a group. Each one names an object, a field and the problem: templates whose pools
+never become complete, or that lack pools of existing nodes; pools with equal names; and selectors that read attributes
+that no device has, or that match no device, on existing nodes and on those of groups.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from drachma.simulate.nodegroup import NodeGroup
 
 
 class Finding(NamedTuple):
-    """Something that is likely wrong."""
+    """Likely mistake."""
 
     object: str
     field: str
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 
 
 def lint(groups: Sequence[NodeGroup], state: ClusterState, *, enabled: features.Gates = features.ALL) -> list[Finding]:
-    """All findings, those about groups first."""
+    """Return all findings, those about groups first."""
     slices = state.all(resourceslice.ResourceSlice)
     everywhere = [*slices, *(each for group in groups for each in group.slices)]
     findings = [finding for group in groups for finding in _template(group)]
@@ -82,7 +82,7 @@ def _slices(count: int) -> str:
 
 
 def _missing(group: NodeGroup, state: ClusterState) -> Iterator[Finding]:
-    """Drivers that have pools on nodes of a group, and none in its template."""
+    """Yield drivers with pools on nodes of a group and none in its template."""
     there = {each.spec.driver for each in group.slices}
     members = {str(each.metadata.name) for each in state.all(nodes.Node) if group.has(each)}
     drivers: dict[str, str] = {}
@@ -98,16 +98,17 @@ def _missing(group: NodeGroup, state: ClusterState) -> Iterator[Finding]:
 
 
 def _equal_pools(slices: Iterable[resourceslice.ResourceSlice]) -> Iterator[Finding]:
-    """Pools of one driver by the same name on several nodes: they are taken for one."""
+    """Yield pools of one driver with the same name on several nodes, which count as one pool."""
     first: dict[identity.PoolID, resourceslice.ResourceSlice] = {}
     for each in slices:
         if each.spec.node_name is None:
             continue
-        other = first.setdefault(identity.PoolID(each.spec.driver, each.spec.pool.name), each)
-        if other.spec.node_name != each.spec.node_name:
+        first_slice = first.setdefault(identity.PoolID(each.spec.driver, each.spec.pool.name), each)
+        if first_slice.spec.node_name != each.spec.node_name:
             rule = (
                 f"{each.spec.pool.name}: driver {each.spec.driver} has a pool of this name on node "
-                f"{other.spec.node_name} too (ResourceSlice {other.metadata.name}): names of pools must differ"
+                f"{first_slice.spec.node_name} too (ResourceSlice {first_slice.metadata.name}): "
+                "names of pools must differ"
             )
             yield Finding(f"ResourceSlice {each.metadata.name}", "spec.pool.name", rule)
 
@@ -140,12 +141,12 @@ class _Selectors:
         for name, entry in classes.items():
             own = list(_selectors(f"DeviceClass {name}", "spec", entry.spec.selectors))
             findings += self._unknown(own)
-            matching[name] = self._chosen(own, self._devices)
+            matching[name] = self._matching_devices(own, self._devices)
             if own and not matching[name]:
                 findings.append(Finding(own[-1].object, own[-1].field, "matches no device of any node or node group"))
-        for title, place, wanted in self._wanted():
-            findings += self._unshared(title, place, wanted.constraints)
-            for path, request in _parts(place, wanted.requests):
+        for title, place, requested in self._device_claims():
+            findings += self._unknown_constraints(title, place, requested.constraints)
+            for path, request in _parts(place, requested.requests):
                 if request.device_class_name not in classes:
                     rule = f"{request.device_class_name or 'none'}: there is no such device class"
                     findings.append(Finding(title, f"{path}.deviceClassName", rule))
@@ -153,23 +154,23 @@ class _Selectors:
                 own = list(_selectors(title, path, request.selectors))
                 findings += self._unknown(own)
                 among = matching[request.device_class_name]
-                if own and among and not self._chosen(own, among):
+                if own and among and not self._matching_devices(own, among):
                     rule = f"matches none of the devices of class {request.device_class_name}"
                     findings.append(Finding(title, own[-1].field, rule))
         return findings
 
-    def _wanted(self) -> Iterator[tuple[str, str, resourceclaim.DeviceClaim]]:
-        """What claims without an allocation, and templates, ask for, and where that is said."""
+    def _device_claims(self) -> Iterator[tuple[str, str, resourceclaim.DeviceClaim]]:
+        """Yield the requests of claims without an allocation and of templates, with their places."""
         for claim in self._state.all(resourceclaim.ResourceClaim):
             if claim.status.allocation is None:
                 yield _title("ResourceClaim", claim), "spec.devices", claim.spec.devices
         for template in self._state.all(resourceclaimtemplate.ResourceClaimTemplate):
             yield _title("ResourceClaimTemplate", template), "spec.spec.devices", template.spec.spec.devices
 
-    def _unshared(
+    def _unknown_constraints(
         self, title: str, place: str, constraints: Iterable[resourceclaim.DeviceConstraint]
     ) -> Iterator[Finding]:
-        """Attributes that devices must have in common, or apart, and that none has."""
+        """Yield attributes of constraints that no device has."""
         for number, each in enumerate(constraints):
             fields = {"matchAttribute": each.match_attribute, "distinctAttribute": each.distinct_attribute}
             for field, name in fields.items():
@@ -177,9 +178,9 @@ class _Selectors:
                     rule = f"{name}: no device of any node or node group has this attribute"
                     yield Finding(title, f"{place}.constraints[{number}].{field}", rule)
 
-    def _unknown(self, given: Iterable[_Selector]) -> Iterator[Finding]:
-        """Attributes that a selector reads and no device has; what is wrong with one that cannot be read at all."""
-        for each in given:
+    def _unknown(self, selectors: Iterable[_Selector]) -> Iterator[Finding]:
+        """Yield attributes that a selector reads and no device has, and errors of malformed selectors."""
+        for each in selectors:
             try:
                 reads = self._compiler.selector(each.expression).reads
             except errors.DrachmaError as error:
@@ -190,11 +191,11 @@ class _Selectors:
                     rule = f"asks for attribute {path[1]}/{path[2]}, which no device of any node or node group has"
                     yield Finding(each.object, each.field, rule)
 
-    def _chosen(
-        self, given: Sequence[_Selector], among: Sequence[tuple[str, resourceslice.Device]]
+    def _matching_devices(
+        self, selectors: Sequence[_Selector], among: Sequence[tuple[str, resourceslice.Device]]
     ) -> list[tuple[str, resourceslice.Device]]:
-        """The devices that all selectors choose; where one cannot be evaluated, the device is not chosen."""
-        return [each for each in among if all(self._chooses(selector, *each) for selector in given)]
+        """Return the devices that match all selectors. A selector that fails does not match."""
+        return [each for each in among if all(self._chooses(selector, *each) for selector in selectors)]
 
     def _chooses(self, selector: _Selector, driver: str, device: resourceslice.Device) -> bool:
         try:
@@ -203,8 +204,8 @@ class _Selectors:
             return False
 
 
-def _selectors(title: str, place: str, given: Iterable[devices.DeviceSelector]) -> Iterator[_Selector]:
-    for number, each in enumerate(given):
+def _selectors(title: str, place: str, device_selectors: Iterable[devices.DeviceSelector]) -> Iterator[_Selector]:
+    for number, each in enumerate(device_selectors):
         if each.cel is not None:
             yield _Selector(title, f"{place}.selectors[{number}].cel.expression", each.cel.expression)
 
@@ -220,9 +221,9 @@ def _parts(
 
 
 def _qualified(driver: str, name: str) -> tuple[str, ...]:
-    domain, separator, rest = name.partition("/")
-    return (domain, rest) if separator else (driver, name)
+    domain, separator, identifier = name.partition("/")
+    return (domain, identifier) if separator else (driver, name)
 
 
-def _title(kind: str, of: meta.Object) -> str:
-    return f"{kind} {identity.label(of.metadata)}"
+def _title(kind: str, subject: meta.Object) -> str:
+    return f"{kind} {identity.label(subject.metadata)}"

@@ -1,14 +1,14 @@
-"""Growth: which node groups to grow by how many nodes, so that pods that wait can run.
+"""Growth: finds the node groups to grow, and by how many nodes, so that pending pods can run.
 
-Pods that fit on what there is are placed there first: nothing is bought for what can be had, not even a better
-alternative of a prioritized list. For the others, several ways to grow are estimated, each by placing pod after pod and
-adding a node where one is needed. What the best comes to is then tried as it will be, all nodes at once and the pods in
-the scheduler's order, and nodes that turn out not to be needed are left out again: with one node less of any group, a
-pod that the plan promises could have to wait. Where trials are cheap, all cheaper ways are tried too.
+Pods that fit on existing nodes are placed there first: no node is added for them, not even for a better alternative of
+a prioritized list. For the other pods, several ways to grow are estimated, each by placing pod after pod and adding a
+node when one is needed. The best estimate is then tried as it will happen, with all nodes at once and the pods in the
+scheduler's order, and surplus nodes are removed: with one node less of any group, a pod of the plan could have to wait.
+If trials are cheap, all cheaper ways are tried too.
 
-Which of equally good nodes the scheduler takes is chance, and chance may spoil what else would fit. A plan is carried
-out by adding its nodes and nominating them for its pods (``status.nominatedNodeName``); then chance has no say. So a
-trial is repeated a few times, and counts as its best turn.
+The scheduler chooses at random among equally good nodes, and a bad choice may leave no room for other pods. A plan is
+carried out by adding its nodes and nominating them for its pods (``status.nominatedNodeName``), which leaves nothing to
+chance. So a trial is repeated a few times, and its best turn counts.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from drachma.scheduler.snapshot import podinfo
 from drachma.simulate import nodegroup, simulation
 
 _MOST_DECISIONS: Final = 20_000
-"""How many pods may be placed in looking for something cheaper."""
+"""Limit for placed pods in the search for a cheaper plan."""
 
 _FEWEST_TRIALS: Final = 50
-"""With fewer trials than that, looking is not worth it."""
+"""Number of affordable trials below which the search is not worth it."""
 
 _FEW_PODS: Final = 200
 _TURNS_OF_FEW: Final = 6
 _TURNS_OF_MANY: Final = 1
-"""How often a trial is repeated at most: in large clusters chance matters less, and turns take longer."""
+"""Limit for repetitions of a trial. In large clusters chance matters less, and turns take longer."""
 
 Counts: TypeAlias = tuple[int, ...]
-"""How many nodes more of each group, in the order of the groups."""
+"""Number of new nodes of each group, in the order of the groups."""
 
 
 class Objective(enum.StrEnum):
-    """What a plan has little of."""
+    """Quantity that a plan minimises."""
 
     NODES = "nodes"
     PRICE = "price"
 
 
 class Plan(NamedTuple):
-    """What to do, and what comes of it. Pods are called ``namespace/name``."""
+    """Plan and its result. Pods are named ``namespace/name``."""
 
     grow: Mapping[str, int]
     placed: Mapping[str, str]
-    """The node of every pod that gets one; new nodes have names that nobody has yet."""
+    """Node of every placed pod. New nodes have names that no node has yet."""
     pending: Mapping[str, str]
-    """What keeps the others waiting."""
+    """Reason for every pod that still waits."""
     price: float = 0.0
-    """Of all new nodes together."""
+    """Price of all new nodes together."""
     nodes: Mapping[str, tuple[str, ...]] = {}
-    """The names of the new nodes, by group."""
+    """Names of the new nodes, by group."""
 
 
 class _Trial(NamedTuple):
-    """What comes of growing."""
+    """Result of growing."""
 
     counts: Counts
     schedule: simulation.Schedule
@@ -80,7 +80,7 @@ class Planner:
         objective: Objective = Objective.NODES,
         maxima: Mapping[str, int] | None = None,
     ) -> None:
-        """``maxima`` take the place of what groups say; the cluster stays as it is."""
+        """``maxima`` replace the limits of groups. The cluster is not changed."""
         self._base: Final = cluster.fork()
         self._groups: Final = tuple(groups)
         self._objective: Final = objective
@@ -92,23 +92,23 @@ class Planner:
             for group, have in zip(self._groups, members, strict=True)
         )
         self._fits: Final[dict[tuple[int, Hashable], str]] = {}
-        self._taken: Final = frozenset(each.name for each in self._base.snapshot.nodes)
+        self._used_names: Final = frozenset(each.name for each in self._base.snapshot.nodes)
         self._names: Final[list[list[str]]] = [[] for _ in self._groups]
-        self._left = _MOST_DECISIONS
+        self._decisions_left = _MOST_DECISIONS
 
     def plan(self) -> Plan:
-        """The plan for all pods that are pending."""
+        """Return the plan for all pending pods."""
         at_once = self._base.schedule()
         helpable: list[pod.Pod] = []
-        pending: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for each in at_once.waiting:
             if self._groups_for(each.pod):
                 helpable.append(each.pod)
             else:
-                pending[simulation.title(each.pod)] = self._hopeless(each)
+                reasons[simulation.title(each.pod)] = self._hopeless_message(each)
         best = self._best(helpable)
         for each in best.schedule.waiting:
-            pending[simulation.title(each.pod)] = self._short(each, best.counts)
+            reasons[simulation.title(each.pod)] = self._shortage_message(each, best.counts)
         placements = (*at_once.placements, *best.schedule.placements)
         nodes = {
             group.name: tuple(self._name(number, index) for index in range(best.counts[number]))
@@ -118,45 +118,49 @@ class Planner:
         return Plan(
             {name: len(new) for name, new in nodes.items()},
             {simulation.title(each.pod): each.node for each in placements},
-            pending,
+            reasons,
             self._price(best.counts),
             nodes,
         )
 
-    # Which groups would do
+    # Suitable groups
 
-    def _groups_for(self, waiting: pod.Pod) -> list[int]:
-        """The groups with room of which a node would help a pod, the cheapest first."""
+    def _groups_for(self, waiting_pod: pod.Pod) -> list[int]:
+        """Return the groups below their limit of which a node would help a pod, cheapest first."""
         numbers = [
-            number for number in range(len(self._groups)) if self._room[number] and not self._problem(number, waiting)
+            number
+            for number in range(len(self._groups))
+            if self._room[number] and not self._problem(number, waiting_pod)
         ]
         return sorted(numbers, key=lambda number: (self._unit(number), number))
 
-    def _problem(self, number: int, waiting: pod.Pod) -> str:
-        """Why a node of a group does not help a pod; empty if it does. Asked once for pods that are alike."""
-        key = number, podinfo.shape(waiting)
+    def _problem(self, number: int, waiting_pod: pod.Pod) -> str:
+        """Return why a node of a group does not help a pod; empty if it does. Pods of one shape share the answer."""
+        key = number, podinfo.shape(waiting_pod)
         if key not in self._fits:
             trial = self._base.fork()
             self._add_node(trial, number, 0)
-            outcome = trial.place(waiting)
+            outcome = trial.place(waiting_pod)
             self._fits[key] = outcome.reason if isinstance(outcome, simulation.Waiting) else ""
         return self._fits[key]
 
-    def _hopeless(self, waits: simulation.Waiting) -> str:
-        said = [_sentence(waits.reason)]
+    def _hopeless_message(self, waits: simulation.Waiting) -> str:
+        sentences = [_sentence(waits.reason)]
         for number, group in enumerate(self._groups):
             if not self._room[number]:
-                said.append(f"Node group {group.name} cannot grow.")
+                sentences.append(f"Node group {group.name} cannot grow.")
             else:
-                said.append(f"Node group {group.name} does not help: {_sentence(self._problem(number, waits.pod))}")
-        return " ".join(said)
+                sentences.append(
+                    f"Node group {group.name} does not help: {_sentence(self._problem(number, waits.pod))}"
+                )
+        return " ".join(sentences)
 
-    def _short(self, waits: simulation.Waiting, counts: Counts) -> str:
+    def _shortage_message(self, waits: simulation.Waiting, counts: Counts) -> str:
         full = [self._groups[number].name for number in range(len(counts)) if counts[number] >= self._room[number]]
         listed = ", ".join(full)
         return f"{_sentence(waits.reason)} Node groups that cannot grow further: {listed}." if full else waits.reason
 
-    # Looking for the best
+    # Search
 
     def _best(self, pods: list[pod.Pod]) -> _Trial:
         if not pods:
@@ -170,11 +174,11 @@ class Planner:
             if not trial.schedule.waiting:
                 break
         assert best is not None, "there is at least one way to choose"
-        best = self._without_excess(self._completed(best, pods), pods)
+        best = self._trim(self._complete(best, pods), pods)
         return self._cheapest(best, pods)
 
     def _preferences(self) -> Iterator[Callable[[list[int]], list[int]]]:
-        """Ways to choose among groups that would do: the cheapest first, or one of them before all others."""
+        """Yield preferences among suitable groups: cheapest first, or one group before all others."""
         yield lambda numbers: numbers
         for favourite in range(len(self._groups)):
             yield lambda numbers, favourite=favourite: sorted(  # type: ignore[misc]
@@ -182,7 +186,7 @@ class Planner:
             )
 
     def _estimate(self, pods: list[pod.Pod], preference: Callable[[list[int]], list[int]]) -> Counts:
-        """How many nodes it takes if a node is added whenever a pod fits nowhere."""
+        """Return the number of nodes if a node is added whenever a pod fits nowhere."""
         trial = self._base.fork()
         counts = list(self._floor)
         for number, count in enumerate(counts):
@@ -201,8 +205,8 @@ class Planner:
                 trial.remove_node(name, self._slices_of(number, name))
         return tuple(counts)
 
-    def _completed(self, best: _Trial, pods: list[pod.Pod]) -> _Trial:
-        """With more nodes for pods that still wait, as long as these help."""
+    def _complete(self, best: _Trial, pods: list[pod.Pod]) -> _Trial:
+        """Return a trial with more nodes for waiting pods, as long as they help."""
         while best.schedule.waiting:
             counts = list(best.counts)
             for number in {self._groups_for(each.pod)[0] for each in best.schedule.waiting}:
@@ -213,8 +217,8 @@ class Planner:
             best = richer
         return best
 
-    def _without_excess(self, best: _Trial, pods: list[pod.Pod]) -> _Trial:
-        """The same promise with as few nodes of every group as it takes, the dearest groups first."""
+    def _trim(self, best: _Trial, pods: list[pod.Pod]) -> _Trial:
+        """Return a trial that places the same pods with as few nodes as possible, dearest groups first."""
         promised = best.promised
         numbers = sorted(range(len(self._groups)), key=self._unit, reverse=True)
         for number in numbers:
@@ -226,28 +230,28 @@ class Planner:
         return best
 
     def _cheapest(self, best: _Trial, pods: list[pod.Pod]) -> _Trial:
-        """The cheapest way to keep the promise, as far as trials are worth it; else what is known."""
+        """Return the cheapest trial that places the same pods, as far as the search is worth it."""
         if len(pods) * _FEWEST_TRIALS > _MOST_DECISIONS:
             return best
         promised, limit = best.promised, self._cost(best.counts)
         frontier = [(self._cost(self._floor), self._floor)]
-        seen = {self._floor}
-        while frontier and frontier[0][0] < limit and self._left > 0:
+        visited = {self._floor}
+        while frontier and frontier[0][0] < limit and self._decisions_left > 0:
             _, counts = heapq.heappop(frontier)
             trial = self._try(counts, pods, least=promised)
             if promised <= trial.promised:
                 return trial
             for number in range(len(counts)):
                 more = _changed(counts, number, +1)
-                if counts[number] < self._room[number] and more not in seen:
-                    seen.add(more)
+                if counts[number] < self._room[number] and more not in visited:
+                    visited.add(more)
                     heapq.heappush(frontier, (self._cost(more), more))
         return best
 
     # Trying
 
     def _try(self, counts: Counts, pods: list[pod.Pod], *, least: frozenset[str] | None = None) -> _Trial:
-        """The best turn with these nodes; the first that places ``least``, or all pods, is good enough."""
+        """Return the best turn with these nodes. The first turn that places ``least``, or all pods, is good enough."""
         enough = frozenset(each.metadata.uid for each in pods) if least is None else least
         best: _Trial | None = None
         for seed in range(_TURNS_OF_FEW if len(pods) <= _FEW_PODS else _TURNS_OF_MANY):
@@ -260,8 +264,8 @@ class Planner:
         return best
 
     def _turn(self, counts: Counts, pods: list[pod.Pod], *, seed: int) -> simulation.Schedule:
-        """All nodes at once, then the pods in the scheduler's order."""
-        self._left -= len(pods)
+        """Return the schedule with all nodes added at once, and the pods in the scheduler's order."""
+        self._decisions_left -= len(pods)
         trial = self._base.fork(seed=seed)
         for number, count in enumerate(counts):
             for index in range(count):
@@ -274,15 +278,15 @@ class Planner:
         return name
 
     def _name(self, number: int, index: int) -> str:
-        made = self._names[number]
-        if index >= len(made):
-            made += self._groups[number].new_names(index + 1 - len(made), self._taken.union(made))
-        return made[index]
+        names = self._names[number]
+        if index >= len(names):
+            names += self._groups[number].new_names(index + 1 - len(names), self._used_names.union(names))
+        return names[index]
 
     def _slices_of(self, number: int, name: str) -> list[str]:
         return [str(each.metadata.name) for each in self._groups[number].make(name)[1:]]
 
-    # What it costs
+    # Costs
 
     def _cost(self, counts: Counts) -> tuple[float, float]:
         nodes, price = float(sum(counts)), self._price(counts)

@@ -1,8 +1,8 @@
-"""Node groups: nodes that can be had, as a template with a price and limits.
+"""Node groups: nodes that can be added, as a template with a price and limits.
 
-A manifest says ``apiVersion: drachma.dev/v1``, ``kind: NodeGroup``, and in its spec ``min``, ``max``, ``price``,
-``labels`` and ``template.objects``: one Node, and the slices that drivers would publish on it, in v1 or v1alpha2. What
-must differ between nodes is made different for every node (:mod:`drachma.simulate.nodetemplate`).
+A manifest has ``apiVersion: drachma.dev/v1``, ``kind: NodeGroup``, and in its spec ``min``, ``max``, ``price``,
+``labels`` and ``template.objects``: one Node, and the slices that drivers would publish on it, in v1 or v1alpha2. Names
+and random values are made different for every node (:mod:`drachma.simulate.nodetemplate`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ API_VERSION: Final = "drachma.dev/v1"
 KIND: Final = "NodeGroup"
 
 LABEL: Final = "drachma.dev/node-group"
-"""On a node: the group that it belongs to."""
+"""Label of a node with the name of its group."""
 
 _UNBOUNDED: Final = 1000
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -46,7 +46,7 @@ class _Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes of one sort, of which there may be more or fewer."""
+    """Nodes of one sort, whose number can change."""
 
     name: str
     node: nodes.Node
@@ -54,32 +54,32 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
     min: int = 0
     max: int = _UNBOUNDED
     price: float = 1.0
-    """Of one node, in whatever unit all groups share."""
+    """Price of one node, in a unit that all groups share."""
     labels: Mapping[str, str] = {}
-    """What all its nodes have, beside :data:`LABEL`; nodes that have all of these belong to it too."""
+    """Labels of all its nodes, in addition to :data:`LABEL`. Nodes with all of these belong to the group too."""
 
     def has(self, member: nodes.Node) -> bool:
-        """Whether a node belongs to the group."""
+        """Return True if a node belongs to the group."""
         labels = member.metadata.labels
         if LABEL in labels:
             return labels[LABEL] == self.name
         return bool(self.labels) and all(labels.get(key) == value for key, value in self.labels.items())
 
     def make(self, name: str) -> tuple[meta.Object, ...]:
-        """A node of the group under this name, and its slices."""
-        node, slices = nodetemplate.renamed(self.node, self.slices, name)
+        """Return a new node of the group with this name, and its slices."""
+        node, slices = nodetemplate.rename(self.node, self.slices, name)
         labels = {**node.metadata.labels, **self.labels, LABEL: self.name}
         metadata = structs.replace(node.metadata, labels=labels)
         return structs.replace(node, metadata=metadata), *slices
 
-    def new_names(self, count: int, taken: Container[str]) -> list[str]:
-        """Names for more nodes that nobody has."""
-        free = (name for number in itertools.count(1) if (name := f"{self.name}-new-{number}") not in taken)
+    def new_names(self, count: int, used_names: Container[str]) -> list[str]:
+        """Return unused names for more nodes."""
+        free = (name for number in itertools.count(1) if (name := f"{self.name}-new-{number}") not in used_names)
         return list(itertools.islice(free, count))
 
 
 def is_node_group(document: Any) -> bool:
-    """Whether a document says that it is one, of whatever version."""
+    """Return True for a document of this kind in any version."""
     return (
         isinstance(document, dict)
         and document.get("kind") == KIND
@@ -88,7 +88,7 @@ def is_node_group(document: Any) -> bool:
 
 
 def read(document: Mapping[str, Any]) -> NodeGroup:
-    """The group of a manifest; DecodeError names the field of what is wrong."""
+    """Return the group of a manifest. Raises DecodeError with the field of the problem."""
     title = codec.title(document)
     if document.get("apiVersion") != API_VERSION:
         raise errors.DecodeError(f"{title}: apiVersion: {document.get('apiVersion')}: expected {API_VERSION}")

@@ -1,8 +1,7 @@
-"""Nodes made after another one: what must differ between two nodes of a sort is made different.
+"""Nodes made from another node: everything that must differ between two nodes of a sort is replaced.
 
-That is the node's name wherever it is said, and what drivers draw for each device they find: values of attributes that
-hold a UUID. Equal values stay equal within a node, and two nodes never share one, so that rules about attributes that
-devices must have in common mean on new nodes what they mean on those there are.
+That is the node's name wherever it occurs, and random values of devices: attributes with a UUID. Equal values stay
+equal within a node, and two nodes never share one. So constraints on common attributes mean the same on new nodes.
 """
 
 from __future__ import annotations
@@ -25,10 +24,8 @@ _DRAWN: Final = uuid.UUID("5b0b4a52-2f7e-4d38-9c0d-6b6e36fe9b0e")
 Slices = tuple[resourceslice.ResourceSlice, ...]
 
 
-def renamed(
-    template: nodes.Node, slices: Iterable[resourceslice.ResourceSlice], name: str
-) -> tuple[nodes.Node, Slices]:
-    """The node and its slices under another name, as if no server had seen them yet."""
+def rename(template: nodes.Node, slices: Iterable[resourceslice.ResourceSlice], name: str) -> tuple[nodes.Node, Slices]:
+    """Return the node and its slices under another name, without metadata of the server."""
     before = str(template.metadata.name)
     return _node(template, before, name), tuple(_slice(each, before, name) for each in slices)
 
@@ -39,13 +36,13 @@ def _node(template: nodes.Node, before: str, name: str) -> nodes.Node:
     return structs.replace(template, metadata=metadata)
 
 
-def _slice(of: resourceslice.ResourceSlice, before: str, name: str) -> resourceslice.ResourceSlice:
+def _slice(template: resourceslice.ResourceSlice, before: str, name: str) -> resourceslice.ResourceSlice:
     def value(text: str) -> str:
         if text == before:
             return name
         return _UUID.sub(lambda match: str(uuid.uuid5(_DRAWN, f"{name}/{match[0]}")), text)
 
-    spec = of.spec
+    spec = template.spec
     devices = tuple(
         structs.replace(
             each,
@@ -54,36 +51,36 @@ def _slice(of: resourceslice.ResourceSlice, before: str, name: str) -> resources
         )
         for each in spec.devices
     )
-    metadata = structs.replace(of.metadata, name=_made_unique(str(of.metadata.name), before, name), uid="")
+    metadata = structs.replace(template.metadata, name=_unique_name(str(template.metadata.name), before, name), uid="")
     return structs.replace(
-        of,
+        template,
         metadata=metadata,
         spec=structs.replace(
             spec,
             node_name=name if spec.node_name else spec.node_name,
-            pool=structs.replace(spec.pool, name=_made_unique(str(spec.pool.name), before, name)),
+            pool=structs.replace(spec.pool, name=_unique_name(str(spec.pool.name), before, name)),
             devices=devices,
         ),
     )
 
 
 def _attributes(
-    given: Mapping[str, resourceslice.DeviceAttribute], value: Callable[[str], str]
+    template: Mapping[str, resourceslice.DeviceAttribute], value: Callable[[str], str]
 ) -> Mapping[str, resourceslice.DeviceAttribute]:
-    changed = {key: _attribute(each, value) for key, each in given.items()}
-    return given if changed == given else changed
+    changed = {key: _attribute(each, value) for key, each in template.items()}
+    return template if changed == template else changed
 
 
-def _attribute(given: resourceslice.DeviceAttribute, value: Callable[[str], str]) -> resourceslice.DeviceAttribute:
-    if given.string_value is not None:
-        return structs.replace(given, string_value=value(given.string_value))
-    if given.string_values:
-        return structs.replace(given, string_values=tuple(map(value, given.string_values)))
-    return given
+def _attribute(template: resourceslice.DeviceAttribute, value: Callable[[str], str]) -> resourceslice.DeviceAttribute:
+    if template.string_value is not None:
+        return structs.replace(template, string_value=value(template.string_value))
+    if template.string_values:
+        return structs.replace(template, string_values=tuple(map(value, template.string_values)))
+    return template
 
 
-def _made_unique(text: str, before: str, name: str) -> str:
-    """A name of something on a node, for another node: with the node's name, in place of the other's where it is."""
+def _unique_name(text: str, before: str, name: str) -> str:
+    """Return the name of an object for another node: with the new node's name instead of the old one."""
     if not before:
         return f"{text}-{name}"
     replaced = re.sub(rf"(?<![a-z0-9]){re.escape(before)}(?![a-z0-9])", name, text)

@@ -1,4 +1,4 @@
-"""How much of a node is in use: of its own resources, and of the devices that are on it and nowhere else."""
+"""Usage of a node: of its own resources, and of its local devices."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from drachma.scheduler.snapshot import Snapshot, nodeinfo
 
 
 class NodeUsage(NamedTuple):
-    """What is taken of a node. Shares are between 0 and 1."""
+    """Used shares of a node, between 0 and 1."""
 
     node: str
     resources: dict[str, float]
-    """The share of each resource that pods request, of those that the node has."""
+    """Requested share of each resource that the node has."""
     devices: int
     used_devices: int
-    """How many of its devices are in use, in whole or in part."""
+    """Number of devices in use, wholly or partly."""
 
     @property
     def share(self) -> float:
-        """The largest share of anything."""
+        """Largest share."""
         of_devices = self.used_devices / self.devices if self.devices else 0.0
         return max([of_devices, *self.resources.values()], default=0.0)
 
 
 def of(snapshot: Snapshot, info: nodeinfo.NodeInfo) -> NodeUsage:
-    """The usage of a node."""
+    """Return the usage of a node."""
     account = info.ledger
     resources = {
         name: account.requested.get(name, 0) / amount for name, amount in account.allocatable.items() if amount
@@ -44,5 +44,5 @@ def of(snapshot: Snapshot, info: nodeinfo.NodeInfo) -> NodeUsage:
 
 
 def own_slices(snapshot: Snapshot, node: str) -> list[resourceslice.ResourceSlice]:
-    """The slices of a node alone."""
+    """Return the slices of a node alone."""
     return [each.slice for each in snapshot.devices.catalog.near(node) if each.node_name == node]

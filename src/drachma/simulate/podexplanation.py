@@ -1,8 +1,8 @@
-"""Why a pod runs nowhere, or where it would: what the scheduler says, taken apart, and what would help.
+"""Explanations of pods: the node that a pod gets, or the reasons against every node, and what would help.
 
-All nodes by the reason that rules them out; for those that lack devices, what became of every device on the first of
-each sort; which pods preemption would take; which node groups would bring a node that fits. Nothing is changed by
-asking.
+An explanation groups nodes by the reason that rules them out. For nodes without suitable devices it examines every
+device on one node of each sort. It names the pods that preemption would evict, and the node groups that would help.
+Explaining changes nothing.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from drachma.allocator import explanation
 from drachma.allocator.explanation import report, survey
 from drachma.api import pod, resourceclaim
 from drachma.claims import identity, podclaims
-from drachma.scheduler import gangpreemption
-from drachma.scheduler.decision import Placed, Unfit
+from drachma.scheduler.cycle import gangpreemption
+from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.framework import remedy
 from drachma.scheduler.snapshot import nodeclass
 from drachma.simulate import nodegroup, simulation
 
 _DEVICES: Final = "DynamicResources"
 _MOST_SURVEYED: Final = 100
-"""Of nodes without the devices that a pod wants: how many are looked at to tell sorts of them apart."""
+"""Limit for nodes without suitable devices that are compared to find their sorts."""
 
 _MOST_SORTS: Final = 3
 
@@ -35,7 +35,7 @@ class _Data(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
 
 
 class NodesRuledOut(_Data, frozen=True, kw_only=True):
-    """Nodes that are out of the question for one reason."""
+    """Nodes that are rejected for one reason."""
 
     reasons: tuple[str, ...]
     plugin: str
@@ -43,14 +43,14 @@ class NodesRuledOut(_Data, frozen=True, kw_only=True):
 
 
 class DeviceReport(_Data, frozen=True, kw_only=True):
-    """Why the claims of a pod cannot be allocated on a node, and other nodes on which it is for the same reasons."""
+    """Reasons why the claims of a pod cannot be allocated on a node, and other nodes with the same reasons."""
 
     explanation: report.Explanation
     also_on: tuple[str, ...] = ()
 
 
 class Device(_Data, frozen=True, kw_only=True):
-    """A device that the pod would get."""
+    """Device that the pod would get."""
 
     claim: str
     request: str
@@ -58,95 +58,95 @@ class Device(_Data, frozen=True, kw_only=True):
 
 
 class PodExplanation(_Data, frozen=True, kw_only=True):
-    """Everything about one pod."""
+    """Explanation of one pod."""
 
     pod: str
     node: str = ""
-    """Where it is, or would go; empty if nowhere."""
+    """Current or future node; empty if there is none."""
     message: str = ""
-    """What the scheduler says where it would not go anywhere."""
+    """Message of the scheduler if there is no node."""
     feasible: int = 0
-    """How many nodes would do."""
+    """Number of feasible nodes."""
     devices: tuple[Device, ...] = ()
     ruled_out: tuple[NodesRuledOut, ...] = ()
     reports: tuple[DeviceReport, ...] = ()
     preemption: str = ""
-    """What preemption comes to."""
+    """Result of preemption."""
     victims: tuple[str, ...] = ()
-    """The pods that would be evicted for it."""
+    """Pods that would be evicted for it."""
     holders: tuple[str, ...] = ()
-    """Less important pods with devices on nodes that lack them: they are not evicted for devices."""
+    """Less important pods with devices on nodes without free ones. They are not evicted for devices."""
     helpful_groups: tuple[str, ...] = ()
-    """Node groups of which one more node would do."""
+    """Node groups of which one more node would help."""
     useless_groups: dict[str, str] = {}
-    """The others, and why."""
+    """Other node groups, with the reason why not."""
 
 
 def explain(
-    cluster: simulation.Simulation, asked: pod.Pod, *, groups: Sequence[nodegroup.NodeGroup] = ()
+    cluster: simulation.Simulation, explained_pod: pod.Pod, *, groups: Sequence[nodegroup.NodeGroup] = ()
 ) -> PodExplanation:
-    """What becomes of a pod, and why; pending pods that the scheduler tries before it get what they can first."""
-    title = simulation.title(asked)
-    if asked.spec.node_name:
-        return PodExplanation(pod=title, node=asked.spec.node_name, devices=_devices(cluster, asked))
+    """Return the explanation of a pod. Pending pods that the scheduler tries earlier are placed first."""
+    title = simulation.title(explained_pod)
+    if explained_pod.spec.node_name:
+        return PodExplanation(pod=title, node=explained_pod.spec.node_name, devices=_devices(cluster, explained_pod))
     cluster = cluster.fork()
-    fellows = cluster.fellows(asked)
-    together = {simulation.title(each) for each in fellows}
-    cluster.schedule(itertools.takewhile(lambda each: simulation.title(each) not in together, cluster.pending))
-    if len(fellows) > 1:
-        return _with_fellows(cluster, asked, fellows, groups)
+    members = cluster.unit_of(explained_pod)
+    titles = {simulation.title(each) for each in members}
+    cluster.schedule(itertools.takewhile(lambda each: simulation.title(each) not in titles, cluster.pending))
+    if len(members) > 1:
+        return _explain_gang_member(cluster, explained_pod, members, groups)
     trial = cluster.fork()
-    complete = trial.with_claims(asked)
+    complete = trial.with_claims(explained_pod)
     if isinstance(complete, simulation.Waiting):
         return PodExplanation(pod=title, message=complete.reason)
     decided = trial.decide(complete)
     if isinstance(decided, Placed):
-        return _placed(title, decided)
-    helpful, useless = _groups(cluster, asked, groups)
-    said = PodExplanation(pod=title, message=decided.reason, helpful_groups=helpful, useless_groups=useless)
-    return said if decided.unfit is None else _unfit(said, trial, decided.unfit)
+        return _explain_placed(title, decided)
+    helpful, useless = _groups(cluster, explained_pod, groups)
+    explained = PodExplanation(pod=title, message=decided.reason, helpful_groups=helpful, useless_groups=useless)
+    return explained if decided.unfit is None else _explain_unfit(explained, trial, decided.unfit)
 
 
-def _with_fellows(
+def _explain_gang_member(
     cluster: simulation.Simulation,
-    asked: pod.Pod,
-    fellows: Sequence[pod.Pod],
+    explained_pod: pod.Pod,
+    members: Sequence[pod.Pod],
     groups: Sequence[nodegroup.NodeGroup],
 ) -> PodExplanation:
-    """What becomes of a pod of a gang; what rules out nodes is told where it is the one that has none."""
-    title = simulation.title(asked)
+    """Return the explanation of a pod of a gang, with reasons against nodes if this pod is the one without a node."""
+    title = simulation.title(explained_pod)
     trial = cluster.fork()
-    schedule = trial.schedule(fellows)
+    schedule = trial.schedule(members)
     for placement in schedule.placements:
         if simulation.title(placement.pod) == title:
             return PodExplanation(pod=title, node=placement.node, feasible=1, devices=_devices(trial, placement.pod))
     waits = next(each for each in schedule.waiting if simulation.title(each.pod) == title)
-    helpful, useless = _groups(cluster, asked, groups)
-    said = PodExplanation(pod=title, message=waits.reason, helpful_groups=helpful, useless_groups=useless)
+    helpful, useless = _groups(cluster, explained_pod, groups)
+    explained = PodExplanation(pod=title, message=waits.reason, helpful_groups=helpful, useless_groups=useless)
     if waits.unfit is None:
-        return said
+        return explained
     if simulation.title(waits.unfit.info.pod) == title:
-        said = _unfit(said, trial, waits.unfit)
+        explained = _explain_unfit(explained, trial, waits.unfit)
     if schedule.placements:
-        # The gang has its nodes, and the pod is one beyond those that it takes.
-        return said
+        # The gang has enough nodes, and this pod is surplus.
+        return explained
     tried = trial.preempt_for([each.pod for each in schedule.waiting if each.unfit is not None])
-    is_there = isinstance(tried, gangpreemption.Room)
+    has_room = isinstance(tried, gangpreemption.Room)
     return msgspec.structs.replace(
-        said,
-        preemption="would make room for the whole gang" if is_there else tried.message,
+        explained,
+        preemption="would make room for the whole gang" if has_room else tried.message,
         victims=_victims([tried.eviction]) if isinstance(tried, gangpreemption.Room) else (),
     )
 
 
 def to_document(explained: PodExplanation) -> dict[str, Any]:
-    """The explanation as plain dicts, lists and scalars."""
+    """Return the explanation as plain dicts, lists and scalars."""
     document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(explained))
     return document
 
 
-def _devices(cluster: simulation.Simulation, of: pod.Pod) -> tuple[Device, ...]:
-    claims = (cluster.snapshot.claims.get(of.metadata.namespace, name) for name in podclaims.all_names(of))
+def _devices(cluster: simulation.Simulation, user: pod.Pod) -> tuple[Device, ...]:
+    claims = (cluster.snapshot.claims.get(user.metadata.namespace, name) for name in podclaims.all_names(user))
     return tuple(
         device
         for claim in claims
@@ -156,14 +156,14 @@ def _devices(cluster: simulation.Simulation, of: pod.Pod) -> tuple[Device, ...]:
 
 
 def devices_of(name: str, allocation: resourceclaim.AllocationResult) -> list[Device]:
-    """The devices of an allocation, with the name of its claim."""
+    """Return the devices of an allocation, with the name of its claim."""
     return [
         Device(claim=name, request=each.request, device=str(identity.device_of(each)))
         for each in allocation.devices.results
     ]
 
 
-def _placed(title: str, decided: Placed) -> PodExplanation:
+def _explain_placed(title: str, decided: Placed) -> PodExplanation:
     devices = tuple(
         device
         for each in decided.assignment.allocations
@@ -172,7 +172,7 @@ def _placed(title: str, decided: Placed) -> PodExplanation:
     return PodExplanation(pod=title, node=decided.node, feasible=decided.feasible, devices=devices)
 
 
-def _unfit(said: PodExplanation, trial: simulation.Simulation, unfit: Unfit) -> PodExplanation:
+def _explain_unfit(explained: PodExplanation, trial: simulation.Simulation, unfit: Unfit) -> PodExplanation:
     ruled_out: dict[tuple[str, tuple[str, ...]], int] = {}
     lacking = 0
     for rejection, nodes in unfit.diagnosis.rejections:
@@ -182,7 +182,7 @@ def _unfit(said: PodExplanation, trial: simulation.Simulation, unfit: Unfit) -> 
             lacking |= nodes
     tried = trial.post_filter(unfit)
     return msgspec.structs.replace(
-        said,
+        explained,
         ruled_out=tuple(
             NodesRuledOut(plugin=plugin, reasons=reasons, nodes=_names(trial, nodes))
             for (plugin, reasons), nodes in sorted(ruled_out.items(), key=lambda entry: -entry[1].bit_count())
@@ -195,16 +195,11 @@ def _unfit(said: PodExplanation, trial: simulation.Simulation, unfit: Unfit) -> 
 
 
 def _victims(remedies: Iterable[remedy.Remedy]) -> tuple[str, ...]:
-    return tuple(
-        simulation.title(victim)
-        for proposed in remedies
-        if isinstance(proposed, remedy.Eviction)
-        for victim in proposed.victims
-    )
+    return tuple(simulation.title(victim) for proposed in remedies for victim in proposed.victims)
 
 
 def _holders(trial: simulation.Simulation, unfit: Unfit, lacking: int) -> tuple[str, ...]:
-    """Preemption looks at what nodes have themselves: a device is free when its claim is gone, not when a pod is."""
+    """Return less important pods with devices, which preemption does not evict: only deallocation frees devices."""
     slots = itertools.islice(nodeclass.slots(lacking), _MOST_SURVEYED)
     bookings = (booking for slot in slots for booking in trial.snapshot.nodes.at(slot).ledger.bookings.values())
     return tuple(
@@ -231,21 +226,23 @@ def _reports(trial: simulation.Simulation, unfit: Unfit, lacking: int) -> tuple[
     slots = sorted(nodeclass.slots(lacking), key=lambda slot: trial.snapshot.nodes.at(slot).name)[:_MOST_SURVEYED]
     places = [trial.snapshot.nodes.at(slot).place for slot in slots]
     explainer = explanation.Explainer(trial.snapshot.devices.allocator)
-    surveyed = survey.survey(explainer, places, wanted=claims, most=_MOST_SORTS)
+    surveyed = survey.survey(explainer, places, claims=claims, most=_MOST_SORTS)
     return tuple(DeviceReport(explanation=each.explanation, also_on=each.others) for each in surveyed.groups)
 
 
 def _groups(
-    cluster: simulation.Simulation, asked: pod.Pod, groups: Sequence[nodegroup.NodeGroup]
+    cluster: simulation.Simulation, explained_pod: pod.Pod, groups: Sequence[nodegroup.NodeGroup]
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     helpful: list[str] = []
     useless: dict[str, str] = {}
-    taken = frozenset(each.name for each in cluster.snapshot.nodes)
+    used_names = frozenset(each.name for each in cluster.snapshot.nodes)
     for group in groups:
         trial = cluster.fork()
-        trial.add(group.make(group.new_names(1, taken)[0]))
-        schedule = trial.schedule(trial.fellows(asked))
-        reasons = [each.reason for each in schedule.waiting if simulation.title(each.pod) == simulation.title(asked)]
+        trial.add(group.make(group.new_names(1, used_names)[0]))
+        schedule = trial.schedule(trial.unit_of(explained_pod))
+        reasons = [
+            each.reason for each in schedule.waiting if simulation.title(each.pod) == simulation.title(explained_pod)
+        ]
         if reasons:
             useless[group.name] = reasons[0]
         else:

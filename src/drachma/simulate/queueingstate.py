@@ -1,7 +1,7 @@
-"""The objects that admission depends on, as plain state: what the component would know if it saw just these.
+"""Objects that the admission of workloads depends on, as a value.
 
-Workloads are taken for what their controller would make of them, step by step, and queues are filled as admission fills
-them, so that questions about one workload are asked of the very code that decides.
+Workloads get the state that their controller would give them, step by step, and queues are filled as admission fills
+them. So questions about a workload are answered by the code that decides.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ KINDS: Final[tuple[target.Of[Any], ...]] = (
     resources.LOCAL_QUEUES,
     resources.WORKLOADS,
 )
-"""What is looked at; of config maps, only that with the configuration."""
+"""Kinds that are read; of ConfigMaps, only the one with the configuration."""
 
 _MOST_STEPS: Final = 16
-"""A workload settles after a few steps of its controller."""
+"""Limit for steps. A workload settles after a few steps of its controller."""
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
 class QueueingState:
-    """Queues, workloads and what is around them at a moment."""
+    """Queues, workloads and related objects at one moment."""
 
     def __init__(
         self, objects: Iterable[meta.Object], now: datetime, *, configured: ActiveConfiguration | None = None
     ) -> None:
-        """``configured``: under which configuration, where it is not that of the ConfigMap among the objects.
+        """``configured`` replaces the configuration of the ConfigMap among the objects.
 
         Raises:
-            RefusedConfigurationError: the configuration of the ConfigMap cannot be in force.
+            RefusedConfigurationError: the configuration of the ConfigMap is refused.
         """
         objects = tuple(objects)
         self._now: Final = now
@@ -76,35 +76,36 @@ class QueueingState:
         self.workloads: Final = {key_of(each): each for each in self._caches.workloads.cache}
         self.admitter: Final = self._make_admitter()
 
-    def explain(self, place: str, name: str) -> list[WorkloadExplanation]:
-        """What can be said about the workload of a namespace and name, or else about those of an owner of that name."""
-        own = self.workloads.get(f"{place}/{name}")
-        found = [own] if own is not None else self._owned(place, name)
+    def explain(self, namespace: str, name: str) -> list[WorkloadExplanation]:
+        """Return explanations of the workload with this name, or else of the workloads of an owner with this name."""
+        own = self.workloads.get(f"{namespace}/{name}")
+        workloads = [own] if own is not None else self._owned(namespace, name)
         return [
             explanation.explain(self.admitter, each, self._now, obstacle=self._obstacles.get(key_of(each)))
-            for each in found
+            for each in workloads
         ]
 
-    def _owned(self, place: str, name: str) -> list[workload.Workload]:
-        """The workloads of an owner, but for those of an elastic job that a larger one is to replace, or has."""
+    def _owned(self, namespace: str, name: str) -> list[workload.Workload]:
+        """Return the workloads of an owner, without slices of an elastic job that a larger slice replaces."""
         owned = [
             each
             for each in self.workloads.values()
-            if each.metadata.namespace == place and any(owner.name == name for owner in each.metadata.owner_references)
+            if each.metadata.namespace == namespace
+            and any(owner.name == name for owner in each.metadata.owner_references)
         ]
         replaced = {each.metadata.annotations.get(workload.REPLACES) for each in owned}
         return [each for each in owned if key_of(each) not in replaced]
 
     def _make_admitter(self) -> Admitter:
         caches, configured = self._caches, self._configured
-        made = Admitter(
+        admitter = Admitter(
             settings=configured.settings,
             counting=configured.counting,
             runtime_classes=caches.runtime_classes_by_name,
         )
-        made.set_places(caches.places)
+        admitter.set_places(caches.places)
         queues = tuple(caches.cluster_queues.cache)
-        made.set_queues(
+        admitter.set_queues(
             queues,
             cohorts=caches.cohorts.cache,
             local_queues=caches.local_queues.cache,
@@ -114,47 +115,47 @@ class QueueingState:
         )
         for key, each in self.workloads.items():
             if not _holds_quota(each) and not workloadstate.is_finished(each):
-                self._enqueue(made, key, each)
-        return made
+                self._enqueue(admitter, key, each)
+        return admitter
 
-    def _enqueue(self, admitter: Admitter, key: str, of: workload.Workload) -> None:
-        """Puts a workload into its queue, as it is when its controller is done with it; or says why it is in none."""
-        around = self._caches.neighbourhood(of, parked_reason=None)
+    def _enqueue(self, admitter: Admitter, key: str, queued: workload.Workload) -> None:
+        """Put a workload into its queue in the state that its controller would give it, or note why it is in none."""
+        around = self._caches.neighbourhood(queued, parked_reason=None)
         local, queue = around.local_queue, around.cluster_queue
         readiness = self._caches.readiness(queue) if queue is not None else None
         for _ in range(_MOST_STEPS):
-            outcome = workloadreconcile.reconcile(of, around, self._now, settings=self._configured.settings)
-            if outcome.workload is None or outcome.workload == of:
+            outcome = workloadreconcile.reconcile(queued, around, self._now, settings=self._configured.settings)
+            if outcome.workload is None or outcome.workload == queued:
                 break
-            of = outcome.workload
+            queued = outcome.workload
         if readiness is not None and not readiness.is_active:
             self._obstacles[key] = f"cluster queue {local.spec.cluster_queue}: {readiness.message}" if local else ""
         elif local is not None and local.spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
             self._obstacles[key] = f"local queue {key_of(local)} is stopped"
         elif outcome.is_refused:
-            condition = next((each for each in of.status.conditions if each.type == "QuotaReserved"), None)
+            condition = next((each for each in queued.status.conditions if each.type == "QuotaReserved"), None)
             self._obstacles[key] = condition.message if condition is not None else outcome.error
-        elif workloadreconcile.is_admissible(of, self._configured.gates):
-            admitter.enqueue(of, self._now, devices=outcome.devices)
-        elif not workloadstate.is_active(of):
-            evicted = next((each for each in of.status.conditions if each.type == "Evicted"), None)
-            said = evicted.message if evicted is not None and evicted.reason.startswith("Deactivated") else ""
-            self._obstacles[key] = f"it {said.removeprefix('The workload ') or 'is deactivated'}"
+        elif workloadreconcile.is_admissible(queued, self._configured.gates):
+            admitter.enqueue(queued, self._now, devices=outcome.devices)
+        elif not workloadstate.is_active(queued):
+            evicted = next((each for each in queued.status.conditions if each.type == "Evicted"), None)
+            message = evicted.message if evicted is not None and evicted.reason.startswith("Deactivated") else ""
+            self._obstacles[key] = f"it {message.removeprefix('The workload ') or 'is deactivated'}"
 
 
 class _Objects:
-    """Objects by their kinds, which stay as they are."""
+    """Objects by kind, which never change."""
 
     def __init__(self, objects: Iterable[meta.Object]) -> None:
         self._objects: Final = tuple(objects)
 
-    def of(self, kind: target.Of[ObjectT]) -> Source[ObjectT]:
+    def of(self, kind: target.Of[ObjectT], *, with_documents: bool = False) -> Source[ObjectT]:
         model = target.of(kind).model
-        return _Still([each for each in self._objects if isinstance(each, model)])
+        return _StaticSource([each for each in self._objects if isinstance(each, model)])
 
 
-class _Still(Generic[ObjectT]):
-    """The objects of one kind."""
+class _StaticSource(Generic[ObjectT]):
+    """Objects of one kind."""
 
     def __init__(self, objects: Iterable[ObjectT]) -> None:
         self.cache: Final[Cache[ObjectT]] = Cache()
@@ -162,11 +163,11 @@ class _Still(Generic[ObjectT]):
             self.cache.put(each)
 
     def add_handler(self, handler: Handler[ObjectT]) -> None:
-        """Nobody will be told: nothing changes."""
+        """Ignore the handler, since nothing changes."""
 
 
-def _holds_quota(of: workload.Workload) -> bool:
-    return workloadstate.has_reservation(of) and not workloadstate.is_finished(of)
+def _holds_quota(queued: workload.Workload) -> bool:
+    return workloadstate.has_reservation(queued) and not workloadstate.is_finished(queued)
 
 
 def _configured(objects: Iterable[meta.Object]) -> ActiveConfiguration:
@@ -179,5 +180,5 @@ def _configured(objects: Iterable[meta.Object]) -> ActiveConfiguration:
 
 
 def models() -> Mapping[tuple[str, str], target.Target[Any]]:
-    """All kinds that are looked at, by group and name."""
+    """Return all kinds that are read, by group and name."""
     return {(each.group, each.kind): each for each in map(target.of, KINDS)}

@@ -1,7 +1,7 @@
-"""A cluster as a recording has it, brought from one decision to the next.
+"""Cluster of a recording, advanced from one decision to the next.
 
-All lines between two decisions are taken together: what objects refer to comes before them, and what is on its way
-comes after what is there.
+All lines between two decisions are applied together: objects come after those that they refer to, and assumptions come
+last.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class _Name(NamedTuple):
 
 
 class RecordingCluster:
-    """The cluster after one beginning."""
+    """Cluster since one beginning."""
 
-    def __init__(self, chosen: Settings, plugins: profile.Profile) -> None:
-        self.simulation: Final = Simulation(ClusterState(), chosen=chosen, plugins=plugins)
+    def __init__(self, settings: Settings, plugins: profile.Profile) -> None:
+        self.simulation: Final = Simulation(ClusterState(), settings=settings, profile=plugins)
         self._objects: Final[dict[_Name, meta.Object]] = {}
 
     def apply(self, lines: Iterable[recordlines.Line]) -> None:
-        """Take in what became different; DecodeError names the object that cannot be read."""
+        """Apply changes. Raises DecodeError with the name of an unreadable object."""
         changed: list[meta.Object] = []
-        others: list[recordlines.Line] = []
+        later_lines: list[recordlines.Line] = []
         for line in lines:
             match line:
                 case recordlines.Object():
@@ -47,13 +47,13 @@ class RecordingCluster:
                 case recordlines.Gone():
                     self._drop(_Name(line.kind, cache.Key(line.namespace, line.name)))
                 case _:
-                    others.append(line)
+                    later_lines.append(line)
         self.simulation.add(changed)
-        for line in others:
+        for line in later_lines:
             self._apply(line)
 
     def _drop(self, name: _Name, *, unless: str = "") -> None:
-        """Take an object away; one with the uid of the next by its name is only another state of that."""
+        """Remove an object, unless it has the uid of its next state."""
         before = self._objects.get(name)
         if before is not None and (not unless or before.metadata.uid != unless):
             del self._objects[name]
@@ -81,12 +81,12 @@ class RecordingCluster:
 
 
 def decode_pod(text: bytes) -> pod.Pod:
-    """A pod of a line; DecodeError where it is something else."""
+    """Return the pod of a line. Raises DecodeError for another kind."""
     decoded = codec.decode_json(bytes(text))
     if not isinstance(decoded, pod.Pod):
         raise errors.DecodeError(f"expected a Pod, found a {type(decoded).__name__}")
     return decoded
 
 
-def _name(of: meta.Object) -> _Name:
-    return _Name(type(of).__name__, cache.key_of(of))
+def _name(named_object: meta.Object) -> _Name:
+    return _Name(type(named_object).__name__, cache.key_of(named_object))

@@ -1,11 +1,11 @@
-"""Replaying: the decisions of a recording made once more, each on what the scheduler knew, and compared with it.
+"""Replays: the decisions of a recording repeated, each in the state that the scheduler knew, and compared.
 
-Which of equally good nodes a scheduler takes is chance. A decision is the same if the recorded node is among the best,
-and the claims get the same devices there; or if the reasons against all nodes are the same; or if something goes wrong
-both times, since which of several nodes is found out first is chance, too. IDs of shares, which are drawn, do not
-count. What may help a pod that fits nowhere, such as preemption, is not part of the decision.
+The scheduler chooses at random among equally good nodes. A decision is the same if the recorded node is among the best
+and the claims get the same devices there; or if the reasons against all nodes are the same; or if there is an error
+both times, since the first of several errors is random too. Random IDs of shares do not count. Preemption and other
+remedies are not part of the decision.
 
-Every decision stands by itself: what follows from one that differs is still what was recorded.
+Every decision is repeated on the recorded state, even after an earlier one differs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import pod, resourceclaim
 from drachma.runtime import clock
-from drachma.scheduler import cycle, gangsearch, profiles
-from drachma.scheduler.decision import Aborted, Decision, Placed, Unfit
+from drachma.scheduler import cycle, profiles
+from drachma.scheduler.cycle import gangsearch
+from drachma.scheduler.cycle.decision import Aborted, Decision, Placed, Unfit
 from drachma.scheduler.framework import cyclestate, profile, verdict
 from drachma.scheduler.recording import recordlines
 from drachma.scheduler.settings import Settings
@@ -31,19 +32,19 @@ from drachma.simulate import podexplanation, recordingcluster, simulation
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a pod."""
+    """Outcome of a decision about a pod."""
 
     node: str = ""
     allocations: tuple[recordlines.ClaimAllocation, ...] = ()
-    """What its claims got, without what is drawn by chance."""
+    """Allocations of its claims, without random values."""
     reasons: str = ""
-    """Why it fits nowhere."""
+    """Reasons why it fits nowhere."""
     error: str = ""
-    """What went wrong."""
+    """Error of the decision."""
 
 
 class Difference(NamedTuple):
-    """A decision that comes out otherwise than it was recorded."""
+    """Decision with another outcome than the recorded one."""
 
     number: int
     time: datetime
@@ -51,29 +52,29 @@ class Difference(NamedTuple):
     recorded: Outcome
     replayed: Outcome
     about_node: str
-    """What speaks against the recorded node, if there is one."""
+    """Reason against the recorded node, if there is one."""
     explanation: podexplanation.PodExplanation
-    """Of what came out now."""
+    """Explanation of the new outcome."""
 
 
 class Replay(NamedTuple):
-    """What came of a recording."""
+    """Result of replaying a recording."""
 
     decisions: int
-    """That were repeated."""
+    """Number of repeated decisions."""
     missed: int
-    """That were made and not recorded."""
+    """Number of decisions that were not recorded."""
     torn: int
-    """The number of the last line where it has no end, or else 0."""
+    """Number of the last line if it is incomplete, or 0."""
     difference: Difference | None
-    """The first; nothing after it was repeated."""
+    """First difference. No later decision was repeated."""
 
 
 def replay(lines: Iterable[recordlines.Line | recordlines.Torn], *, first: int = 1, only: str = "") -> Replay:
     """Repeat decisions from a number on, all or those about one pod (``namespace/name``), until one differs.
 
     Raises:
-        errors.DecodeError: something in the recording cannot be read, or does not make sense.
+        errors.DecodeError: the recording is malformed.
     """
     scene: Scene | None = None
     between: list[recordlines.Line] = []
@@ -108,7 +109,7 @@ def replay(lines: Iterable[recordlines.Line | recordlines.Torn], *, first: int =
 
 
 class _Moment(clock.SystemClock):
-    """A clock that shows the time of a decision."""
+    """Clock that shows the time of a decision."""
 
     def __init__(self) -> None:
         self.now = datetime.now(UTC)
@@ -118,25 +119,25 @@ class _Moment(clock.SystemClock):
 
 
 class _RecordedCycle(cycle.Cycle):
-    """Chooses of equally good nodes the recorded one, where it is among them."""
+    """Cycle that chooses the recorded node among equally good ones."""
 
     def __init__(
         self,
         plugins: profile.Profile,
         *,
-        chance: random.Random,
+        rng: random.Random,
         monotonic: Callable[[], float],
         cluster: simulation.Simulation,
     ) -> None:
-        super().__init__(plugins, chance=chance, monotonic=monotonic, favoured=self._recorded)
+        super().__init__(plugins, rng=rng, monotonic=monotonic, prefer=self._recorded)
         self._cluster: Final = cluster
         self._uid = ""
         self.nodes: dict[str, str] = {}
-        """Of pods, by uid."""
+        """Recorded nodes of pods, by uid."""
 
-    def decide(self, info: podinfo.PodInfo, snapshot: Snapshot, *, besides: int = 0) -> Decision:
+    def decide(self, info: podinfo.PodInfo, snapshot: Snapshot, *, excluded: int = 0) -> Decision:
         self._uid = info.uid
-        return super().decide(info, snapshot, besides=besides)
+        return super().decide(info, snapshot, excluded=excluded)
 
     def _recorded(self, nodes: int) -> int:
         info = self._cluster.snapshot.nodes.find(self.nodes.get(self._uid, ""))
@@ -144,53 +145,54 @@ class _RecordedCycle(cycle.Cycle):
 
 
 class Scene:
-    """A cluster, and the scheduler that decides in it, since one beginning."""
+    """Cluster and scheduler since one beginning."""
 
-    def __init__(self, chosen: Settings) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._clock: Final = _Moment()
-        chance = random.Random(0)
-        self._profile: Final = profiles.default(chosen, time=self._clock, chance=chance)
-        self.cluster: Final = recordingcluster.RecordingCluster(chosen, self._profile)
-        self._steps: Final = chosen.gang_steps
+        rng = random.Random(0)
+        self._profile: Final = profiles.default(settings, clock=self._clock, rng=rng)
+        self.cluster: Final = recordingcluster.RecordingCluster(settings, self._profile)
+        self._steps: Final = settings.gang_steps
         self._cycle: Final = _RecordedCycle(
-            self._profile, chance=chance, monotonic=self._clock.monotonic, cluster=self.cluster.simulation
+            self._profile, rng=rng, monotonic=self._clock.monotonic, cluster=self.cluster.simulation
         )
 
-    def repeat(self, waiting: pod.Pod, recorded: Outcome, *, number: int, time: datetime) -> Difference | None:
-        """What is different now about a decision, if anything is."""
+    def repeat(self, waiting_pod: pod.Pod, recorded: Outcome, *, number: int, time: datetime) -> Difference | None:
+        """Return the difference to a recorded decision, or None."""
         self._clock.now = time
-        self._cycle.nodes = {waiting.metadata.uid: recorded.node}
+        self._cycle.nodes = {waiting_pod.metadata.uid: recorded.node}
         snapshot = self.cluster.simulation.snapshot
-        replayed = _replayed(self._cycle.decide(podinfo.PodInfo(waiting), snapshot))
+        replayed = _new_outcome(self._cycle.decide(podinfo.PodInfo(waiting_pod), snapshot))
         if recorded == replayed or (recorded.error and replayed.error) or _is_continued(recorded, replayed):
             return None
-        return self._difference(waiting, recorded, replayed, number=number, time=time)
+        return self._difference(waiting_pod, recorded, replayed, number=number, time=time)
 
     def repeat_together(self, line: recordlines.Together, members: list[pod.Pod]) -> Difference | None:
-        """The same for a gang: of the first pod about which something is different.
+        """Return the difference to a recorded decision about a gang, for the first pod that differs, or None.
 
-        Where too few find a node both times, which of them find one is chance.
+        If too few pods find a node both times, it is random which of them do.
         """
         self._clock.now = line.time
         recorded = {
             each.uid: Outcome(
-                node=each.node, allocations=tuple(without_chance(one.claim, one.result) for one in each.allocations)
+                node=each.node,
+                allocations=tuple(strip_random_values(one.claim, one.result) for one in each.allocations),
             )
             for each in line.members
         }
         self._cycle.nodes = {uid: outcome.node for uid, outcome in recorded.items()}
         infos = list(map(podinfo.PodInfo, members))
         snapshot = self.cluster.simulation.snapshot
-        found = gangsearch.search(self._cycle, snapshot, infos, needed=line.needed, steps=self._steps)
+        new_outcome = gangsearch.search(self._cycle, snapshot, infos, needed=line.needed, steps=self._steps)
         replayed: dict[str, Outcome] = {}
         otherwise = Outcome()
-        match found:
+        match new_outcome:
             case gangsearch.Together():
-                replayed = {each.info.uid: _replayed(each) for each in found.placements}
+                replayed = {each.info.uid: _new_outcome(each) for each in new_outcome.placements}
             case gangsearch.Short():
-                otherwise = _replayed(found.unfit)
+                otherwise = _new_outcome(new_outcome.unfit)
             case Aborted():
-                otherwise = _replayed(found)
+                otherwise = _new_outcome(new_outcome)
         before = Outcome(reasons=line.reasons, error=line.error)
         for each in members:
             uid = each.metadata.uid
@@ -200,25 +202,25 @@ class Scene:
         return None
 
     def _difference(
-        self, waiting: pod.Pod, recorded: Outcome, replayed: Outcome, *, number: int, time: datetime
+        self, waiting_pod: pod.Pod, recorded: Outcome, replayed: Outcome, *, number: int, time: datetime
     ) -> Difference:
         return Difference(
             number=number,
             time=time,
-            pod=simulation.title(waiting),
+            pod=simulation.title(waiting_pod),
             recorded=recorded,
             replayed=replayed,
-            about_node=self._against(recorded.node, waiting) if recorded.node not in ("", replayed.node) else "",
-            explanation=podexplanation.explain(self.cluster.simulation, waiting),
+            about_node=self._against(recorded.node, waiting_pod) if recorded.node not in ("", replayed.node) else "",
+            explanation=podexplanation.explain(self.cluster.simulation, waiting_pod),
         )
 
-    def _against(self, node: str, waiting: pod.Pod) -> str:
-        """What speaks against a node."""
+    def _against(self, node: str, waiting_pod: pod.Pod) -> str:
+        """Return the reason against a node."""
         snapshot = self.cluster.simulation.snapshot
         info = snapshot.nodes.find(node)
         if info is None:
             return "there is no such node"
-        state = cyclestate.CycleState(podinfo.PodInfo(waiting), snapshot)
+        state = cyclestate.CycleState(podinfo.PodInfo(waiting_pod), snapshot)
         try:
             selected = self._profile.pre_filter(state)
             if isinstance(selected, verdict.Rejection):
@@ -230,17 +232,19 @@ class Scene:
 
 
 def _recorded(line: recordlines.Decision) -> Outcome:
-    allocations = tuple(without_chance(each.claim, each.result) for each in line.allocations)
+    allocations = tuple(strip_random_values(each.claim, each.result) for each in line.allocations)
     return Outcome(node=line.node, allocations=allocations, reasons=line.reasons, error=line.error)
 
 
-def _replayed(decision: Decision) -> Outcome:
+def _new_outcome(decision: Decision) -> Outcome:
     match decision:
         case Placed():
             allocations = decision.assignment.allocations
             return Outcome(
                 node=decision.node,
-                allocations=tuple(without_chance(str(each.claim.metadata.name), each.result) for each in allocations),
+                allocations=tuple(
+                    strip_random_values(str(each.claim.metadata.name), each.result) for each in allocations
+                ),
             )
         case Unfit():
             return Outcome(reasons=decision.diagnosis.message())
@@ -249,12 +253,12 @@ def _replayed(decision: Decision) -> Outcome:
 
 
 def _is_continued(recorded: Outcome, replayed: Outcome) -> bool:
-    """Whether what was recorded goes on with what was tried then, as pods' statuses do."""
+    """Return True if the recorded message continues the new one with what was tried to help, as statuses of pods do."""
     return bool(replayed.reasons) and recorded.reasons.startswith(f"{replayed.reasons} ")
 
 
-def without_chance(claim: str, allocation: resourceclaim.AllocationResult) -> recordlines.ClaimAllocation:
-    """An allocation without what is drawn, and without the time at which it was written."""
+def strip_random_values(claim: str, allocation: resourceclaim.AllocationResult) -> recordlines.ClaimAllocation:
+    """Return an allocation without random values and without the time of the write."""
     results = tuple(structs.replace(each, share_id=None) for each in allocation.devices.results)
     devices = structs.replace(allocation.devices, results=results)
     result = structs.replace(allocation, devices=devices, allocation_timestamp=None)

@@ -1,8 +1,8 @@
-"""Shrinkage: which nodes could go, where their pods would go, and what keeps the others.
+"""Shrinkage: finds the nodes that can be removed, the new nodes of their pods, and what keeps the other nodes.
 
-Nodes are tried in the order of how little of them is used. One can go if its pods find room on those that stay, with
-what their claims ask for. Pods that belong to the node, by a DaemonSet or as mirror of a file, go with it. A pod
-without a controller keeps its node: nobody would make it again.
+Nodes are tried in the order of their usage, least used first. A node can be removed if its pods and their claims fit on
+the remaining nodes. Pods of DaemonSets and mirror pods are removed with their node. A pod without a controller keeps
+its node, since no controller would create it again.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 class Removal(NamedTuple):
-    """A node that could go."""
+    """Node that can be removed."""
 
     usage: nodeusage.NodeUsage
     moves: Mapping[str, str]
-    """Where its pods would go; pods are called ``namespace/name``."""
+    """New nodes of its pods, by ``namespace/name``."""
 
 
 class Kept(NamedTuple):
-    """A node that has to stay."""
+    """Node that has to stay."""
 
     usage: nodeusage.NodeUsage
     reason: str
 
 
 class Shrinkage(NamedTuple):
-    """What could become of the nodes of a cluster, if all that can go go, in this order."""
+    """Nodes to remove, in this order, and nodes to keep."""
 
     removals: tuple[Removal, ...]
     kept: tuple[Kept, ...]
@@ -46,9 +46,9 @@ def shrink(
     groups: Sequence[nodegroup.NodeGroup] = (),
     among: Container[str] | None = None,
 ) -> Shrinkage:
-    """The nodes that could go, and the others. Groups keep their minimum; the cluster stays as it is.
+    """Return the nodes that can be removed, and the others. Groups keep their minimum. The cluster is not changed.
 
-    Pending pods that fit get their nodes first: nothing is taken from them. Only nodes ``among`` these are tried.
+    Pending pods that fit get their nodes first. Only nodes ``among`` these are tried.
     """
     current = cluster.fork()
     current.schedule()
@@ -59,28 +59,28 @@ def shrink(
         if among is None or info.name in among
     ]
     removals: list[Removal] = []
-    kept: list[Kept] = []
+    kept_nodes: list[Kept] = []
     for usage, name in sorted(infos, key=lambda entry: (entry[0].share, entry[1])):
         info = current.snapshot.nodes.find(name)
         assert info is not None, "nodes only go one after the other"
         group = next((each for each in groups if each.has(info.node)), None)
         if group is not None and spare[group.name] <= 0:
-            kept.append(Kept(usage, f"node group {group.name} is at its minimum of {group.min}"))
+            kept_nodes.append(Kept(usage, f"node group {group.name} is at its minimum of {group.min}"))
             continue
         trial = current.fork()
         outcome = _remove(trial, info)
         if isinstance(outcome, str):
-            kept.append(Kept(usage, outcome))
+            kept_nodes.append(Kept(usage, outcome))
             continue
         removals.append(Removal(usage, outcome))
         current = trial
         if group is not None:
             spare[group.name] -= 1
-    return Shrinkage(tuple(removals), tuple(kept))
+    return Shrinkage(tuple(removals), tuple(kept_nodes))
 
 
 def _remove(trial: simulation.Simulation, info: nodeinfo.NodeInfo) -> dict[str, str] | str:
-    """Where the pods of a node go once it is gone, or what keeps it."""
+    """Return the new nodes of a node's pods after its removal, or what keeps the node."""
     moving = [booking.pod for booking in info.ledger.bookings.values() if not belongs_to_node(booking.pod)]
     for each in moving:
         if ownership.controller_of(each) is None:
@@ -88,7 +88,7 @@ def _remove(trial: simulation.Simulation, info: nodeinfo.NodeInfo) -> dict[str, 
     slices = nodeusage.own_slices(trial.snapshot, info.name)
     pools = {identity.PoolID(str(each.spec.driver), str(each.spec.pool.name)) for each in slices}
     for claim in trial.snapshot.claims:
-        problem = _pinned(claim, pools)
+        problem = _pinning_reason(claim, pools)
         if problem:
             return problem
     for each in moving:
@@ -101,26 +101,29 @@ def _remove(trial: simulation.Simulation, info: nodeinfo.NodeInfo) -> dict[str, 
     return {simulation.title(each.pod): each.node for each in schedule.placements}
 
 
-def belongs_to_node(of: pod.Pod) -> bool:
-    """Whether a pod goes with its node."""
-    controller = ownership.controller_of(of)
-    return _MIRROR in of.metadata.annotations or (controller is not None and controller.kind in {"DaemonSet", "Node"})
+def belongs_to_node(member: pod.Pod) -> bool:
+    """Return True if a pod is removed with its node."""
+    controller = ownership.controller_of(member)
+    return _MIRROR in member.metadata.annotations or (
+        controller is not None and controller.kind in {"DaemonSet", "Node"}
+    )
 
 
-def _pinned(claim: resourceclaim.ResourceClaim, pools: set[identity.PoolID]) -> str:
-    """Whether a claim holds devices of these pools for something that is not a pod, and would not let go of them."""
+def _pinning_reason(claim: resourceclaim.ResourceClaim, pools: set[identity.PoolID]) -> str:
+    """Return why a claim holds devices of these pools for a consumer that is not a pod; empty if it does not."""
     if not pools & identity.pools_of(claim.status.allocation):
         return ""
-    others = [each for each in claim.status.reserved_for if not reservation.is_pod(each)]
-    if not others:
+    other_consumers = [each for each in claim.status.reserved_for if not reservation.is_pod(each)]
+    if not other_consumers:
         return ""
-    return f"claim {identity.label(claim.metadata)} holds its devices for {others[0].resource} {others[0].name}"
+    consumer = other_consumers[0]
+    return f"claim {identity.label(claim.metadata)} holds its devices for {consumer.resource} {consumer.name}"
 
 
-def _claims(of: pod.Pod) -> str:
+def _claims(member: pod.Pod) -> str:
     entries = [
         f"{entry.name} ({entry.resource_claim_name or entry.resource_claim_template_name})"
-        for entry in of.spec.resource_claims
-        if not isinstance(podclaims.refer(of, entry), podclaims.NotNeeded)
+        for entry in member.spec.resource_claims
+        if not isinstance(podclaims.refer(member, entry), podclaims.NotNeeded)
     ]
     return f" with claims {', '.join(entries)}" if entries else ""

@@ -1,11 +1,11 @@
-"""Versioned objects and watch: what the API server stands on.
+"""Versioned objects and watches: the storage of the API server.
 
-``protocol.Store`` is the contract; ``MemoryStore`` and ``SqliteStore`` keep it.
+``protocol.Store`` is the contract; ``MemoryStore`` and ``SqliteStore`` implement it.
 """
 
 from drachma.store.memory import MemoryStore
 from drachma.store.protocol import Limits, Page, Store, Watch
-from drachma.store.record import Body, Change, Draft, Event, Key, Record, fixed, stamped, stamped_deletion
+from drachma.store.record import Body, Change, Draft, Event, Key, Record, fixed, make_deletion_body, stamped
 from drachma.store.sqlite import SqliteStore
 from drachma.store.write import Amend, Create, Delete, Update, Write
 
@@ -28,6 +28,6 @@ __all__ = [
     "Watch",
     "Write",
     "fixed",
+    "make_deletion_body",
     "stamped",
-    "stamped_deletion",
 ]

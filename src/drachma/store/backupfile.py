@@ -34,8 +34,8 @@ class Head(msgspec.Struct, frozen=True, tag="head", kw_only=True):
     revision: int
     time: str
 
-    def is_same_state(self, other: "Head") -> bool:
-        return (self.lineage, self.revision) == (other.lineage, other.revision)
+    def is_same_state(self, head: "Head") -> bool:
+        return (self.lineage, self.revision) == (head.lineage, head.revision)
 
 
 class Rows(msgspec.Struct, frozen=True, tag="rows"):
@@ -136,7 +136,7 @@ class Writer:
         Raises:
             errors.WriteFailedError, errors.DamagedFileError: the disk fails, or has not kept what was written.
         """
-        assert self.head is not None, "a backup begins before it is finished"
+        assert self.head is not None, "begin() is called before finish()"
         try:
             self._file.seek(0)
             digest = hashlib.file_digest(self._file, "sha256")
@@ -222,7 +222,7 @@ def verify(path: pathlib.Path) -> Summary:
                 if not row.is_intact(each):
                     raise errors.DamagedFileError(f"backup {path}: the checksum of revision {each[0]} does not match")
         last = chunk
-    assert isinstance(last, Summary), "reading ends with the summary"
+    assert isinstance(last, Summary), "the last chunk is the summary"
     return last
 
 

@@ -27,7 +27,7 @@ class Cipher(Protocol):
 
 
 class Plain:
-    """Stores bodies as they are, and refuses sealed ones, because nothing could be done with them."""
+    """Stores bodies as they are, and refuses sealed ones, because it has no key for them."""
 
     def covers(self, _resource: str) -> bool:
         return False

@@ -1,7 +1,7 @@
 """The committed objects of one resource in key order, with its recent events.
 
-``state.State`` keeps one collection per resource and calls it with committed events only. A list from the past
-is the present with the events since then undone, so history costs nothing until somebody asks for it.
+``state.State`` keeps one collection per resource and calls it with committed events only. A list at an older revision
+is the current list with the later events undone, so history costs nothing until it is read.
 """
 
 import bisect
@@ -44,7 +44,7 @@ class Collection:
         return records.get(name)
 
     def restore(self, item: record.Record) -> None:
-        """Puts in an object whose history is compacted."""
+        """Add an object whose history is compacted."""
         self._put(item)
         self.changed = max(self.changed, item.revision)
 
@@ -59,12 +59,12 @@ class Collection:
         self._events.append(event)
 
     def events(self, after: int, limit: int) -> list[record.Event]:
-        """At most ``limit`` kept events above a revision, oldest first."""
+        """Return at most ``limit`` kept events above a revision, oldest first."""
         first = bisect.bisect_right(self._revisions, after)
         return self._events[first : first + limit]
 
     def forget(self, revision: int) -> None:
-        """Drops events up to a revision."""
+        """Drop events up to a revision."""
         end = bisect.bisect_right(self._revisions, revision)
         del self._revisions[:end]
         del self._events[:end]
@@ -78,15 +78,15 @@ class Collection:
         after: record.Key | None,
         where: Callable[[record.Record], bool] | None,
     ) -> protocol.Page:
-        """One page of the list at ``revision``, which the caller has checked to be within the history."""
-        past = self._past(revision)
+        """Return one page of the list at ``revision``, which the caller has checked to be within the history."""
+        old_objects = self._find_old_objects(revision)
         records: list[record.Record] = []
-        for item in self._walk(namespace, after, past):
+        for item in self._walk(namespace, after, old_objects):
             if where is not None and not where(item):
                 continue
             if limit is not None and len(records) == limit:
                 last = records[-1].key
-                remaining = None if where is not None else self._count(namespace, last, past)
+                remaining = None if where is not None else self._count(namespace, last, old_objects)
                 return protocol.Page(records, revision, last, remaining)
             records.append(item)
         return protocol.Page(records, revision, None, 0)
@@ -109,28 +109,28 @@ class Collection:
             del self._namespaces[key.namespace]
             del self._order[bisect.bisect_left(self._order, key.namespace + "/")]
 
-    def _past(self, revision: int) -> dict[str, dict[str, record.Record | None]]:
-        """What was different at ``revision``: by namespace and name the object of then, None for no object."""
-        past: dict[str, dict[str, record.Record | None]] = {}
+    def _find_old_objects(self, revision: int) -> dict[str, dict[str, record.Record | None]]:
+        """Return the objects that differed at ``revision``, by namespace and name; None for no object."""
+        old_objects: dict[str, dict[str, record.Record | None]] = {}
         for position in range(len(self._events) - 1, -1, -1):
             event = self._events[position]
             if event.record.revision <= revision:
                 break
-            past.setdefault(event.record.key.namespace, {})[event.record.key.name] = event.previous
-        return past
+            old_objects.setdefault(event.record.key.namespace, {})[event.record.key.name] = event.previous
+        return old_objects
 
     def _walk(
         self,
         namespace: str | None,
         after: record.Key | None,
-        past: dict[str, dict[str, record.Record | None]],
+        old_objects: dict[str, dict[str, record.Record | None]],
     ) -> Iterator[record.Record]:
-        for place in self._places(namespace, past):
+        for place in self._places(namespace, old_objects):
             if after is not None and place + "/" < after.namespace + "/":
                 continue
             home = self._namespaces.get(place, _EMPTY)
             names = home.names
-            then = past.get(place)
+            then = old_objects.get(place)
             behind = after.name if after is not None and place == after.namespace else None
             if behind is not None:
                 names = names[bisect.bisect_right(names, behind) :]
@@ -147,16 +147,18 @@ class Collection:
                 if item is not None:
                     yield item
 
-    def _places(self, namespace: str | None, past: dict[str, dict[str, record.Record | None]]) -> Iterator[str]:
+    def _places(self, namespace: str | None, old_objects: dict[str, dict[str, record.Record | None]]) -> Iterator[str]:
         if namespace is not None:
             yield namespace
             return
-        vanished = sorted(place + "/" for place in past if place not in self._namespaces)
+        vanished = sorted(place + "/" for place in old_objects if place not in self._namespaces)
         for place in heapq.merge(self._order, vanished):
             yield place[:-1]
 
-    def _count(self, namespace: str | None, last: record.Key, past: dict[str, dict[str, record.Record | None]]) -> int:
-        """How many objects of the list come after the key ``last``."""
+    def _count(
+        self, namespace: str | None, last: record.Key, old_objects: dict[str, dict[str, record.Record | None]]
+    ) -> int:
+        """Return the number of objects in the list after the key ``last``."""
         border = (last.namespace + "/", last.name)
         count = 0
         for place in [namespace] if namespace is not None else self._namespaces:
@@ -165,7 +167,7 @@ class Collection:
                 count += len(home.names) - bisect.bisect_right(home.names, last.name)
             elif place + "/" > border[0]:
                 count += len(home.names)
-        for place, changes in past.items():
+        for place, changes in old_objects.items():
             if namespace is not None and place != namespace:
                 continue
             home = self._namespaces.get(place, _EMPTY)

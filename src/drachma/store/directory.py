@@ -1,7 +1,7 @@
-"""The data directory of a SQLite store: where its files are, and the lock that keeps a second process out.
+"""The data directory of a SQLite store: its files, and the lock that keeps other processes out.
 
-The journal takes the lock before it looks at any file. The kernel drops the lock when its process ends, however
-that happens, so a stale lock file is never in the way.
+The journal takes the lock before it reads any file. The kernel drops the lock when its process ends in any way, so a
+stale lock file does no harm.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Directory:
-    """A data directory that this process has for itself, until ``release``."""
+    """A data directory that this process uses exclusively, until ``release``."""
 
     def __init__(self, path: pathlib.Path, *, lock: int) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class Directory:
         os.close(self._lock)
 
     def sync(self) -> None:
-        """Makes names in the directory last, as renaming a file alone does not."""
+        """Make names in the directory durable; renaming a file alone does not."""
         handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(handle)
@@ -48,11 +48,11 @@ def reserve_file(path: pathlib.Path) -> pathlib.Path:
 
 
 def acquire(path: pathlib.Path) -> Directory:
-    """Takes a data directory, which is made where it does not exist.
+    """Lock a data directory, which is created if it does not exist.
 
     Raises:
-        errors.DirectoryInUseError: another process, or another store of this one, has it.
-        errors.RefusedFileError: it cannot be made or written to.
+        errors.DirectoryInUseError: another process, or another store of this one, uses it.
+        errors.RefusedFileError: it cannot be created or written to.
     """
     lock_file = path / "drachma.lock"
     try:
@@ -77,7 +77,7 @@ def acquire(path: pathlib.Path) -> Directory:
         raise errors.RefusedFileError(
             f"data directory {path}: cannot be locked: {error.strerror}; use a directory on a local file system"
         ) from error
-    # The number only helps the message above; on a full disk the lock does without.
+    # The process id only improves the message above; on a full disk the lock works without it.
     with contextlib.suppress(OSError):
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
@@ -85,7 +85,11 @@ def acquire(path: pathlib.Path) -> Directory:
 
 
 def _warn_of_others(path: pathlib.Path) -> None:
-    """Keys, tokens and secrets are in there. Files have modes of their own, but who may write can exchange them."""
+    """Warn if other users can write to the directory.
+
+    It contains keys, tokens and secrets. Files have modes of their own, but a user with write permission can replace
+    them.
+    """
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
         _logger.warning("data directory %s: others may write to it (mode %04o); it should have mode 0700", path, mode)

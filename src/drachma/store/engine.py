@@ -1,11 +1,11 @@
-"""The engine of both stores: decides commits, groups them, and publishes them once they last.
+"""The engine of both stores: decides commits, groups them into batches, and publishes them once they are durable.
 
-It runs in one event loop and needs no locks. A commit is one or several writes of different objects. It is decided
-as a whole against the committed state and the commits that wait for the journal: where all its writes hold, they get
-the next revisions without a gap, and join the next batch together. While the journal writes one batch, the next one
-fills. Only the journal's answer makes writes visible, all those of a batch between two turns of the event loop. When a
-batch fails, everything that waits was decided on ground that no longer holds, so all of it fails and the revisions are
-given out anew.
+It runs in one event loop and needs no locks. A commit is one or several writes of different objects. It is decided as a
+whole against the committed state and the commits that wait for the journal. If all its writes hold, they get
+consecutive revisions and join the next batch together. While the journal writes one batch, the next one fills. Writes
+become visible only when the journal has confirmed them, all those of a batch between two turns of the event loop. If a
+batch fails, all waiting commits were decided on a state that never came, so all of them fail and their revisions are
+used again.
 """
 
 import asyncio
@@ -19,23 +19,23 @@ from drachma import errors
 from drachma.store import journal, protocol, record, room, state, watch, write
 
 MAX_WRITES = 1000
-"""Writes in one batch, and so in one commit. A bigger one saves no measurable time and makes its first write wait."""
+"""Writes in one batch, and so in one commit. A larger batch saves no measurable time and delays its first write."""
 
 _COMPACTION_STEP = 1000
-"""Events that one batch may forget, so that compacting a long history does not hold up writes."""
+"""Events that one batch may compact, so that compacting a long history does not delay writes."""
 
 
 class _Commit(msgspec.Struct, eq=False):
-    """Decided writes that the journal has not answered for yet."""
+    """Decided writes that the journal has not confirmed yet."""
 
     events: Sequence[record.Event]
     acknowledged: asyncio.Future[Sequence[record.Event]]
-    # Others wait apart from the writer, who may be cancelled while the commit goes on.
+    # Other commits wait on this and not on the writer's future, which may be cancelled.
     onlookers: list[asyncio.Future[None]] = []
 
 
 class Engine:
-    """A store as ``protocol.Store`` describes it, on top of a journal."""
+    """A :class:`protocol.Store` on top of a journal."""
 
     def __init__(self, committed: state.State, log: journal.Journal, *, limits: protocol.Limits) -> None:
         self._state = committed
@@ -43,7 +43,7 @@ class Engine:
         self._journal = log
         self._limits = limits
         self._assigned = committed.revision
-        # The newest event that waits for the journal, by its key, and the commit it is of.
+        # The newest event of each key that waits for the journal, and its commit.
         self._waiting: dict[record.Key, tuple[record.Event, _Commit]] = {}
         self._queue: list[_Commit] = []
         self._in_flight: journal.Batch | None = None
@@ -74,7 +74,7 @@ class Engine:
 
     @property
     def resources(self) -> Sequence[str]:
-        """All resources that have or had objects, in order."""
+        """Return all resources that have or had objects, in order."""
         return self._state.resources
 
     def changed(self, resource: str) -> int:
@@ -96,7 +96,7 @@ class Engine:
         return self._hub.watch(resource, namespace, after=after)
 
     async def commit(self, writes: Sequence[write.Write]) -> Sequence[record.Record]:
-        # A copy, since the caller's sequence may change while the commit waits for another one.
+        # A copy, because the caller's sequence may change while the commit waits for another one.
         writes = tuple(writes)
         _check(writes)
         return [event.record for event in await self._accept(writes)]
@@ -123,7 +123,7 @@ class Engine:
                 f"compaction: revision {revision} has not been reached, the newest is {self._state.revision}"
             )
         if self._closing is not None:
-            raise _closed("compaction")
+            raise _closed_error("compaction")
         if revision > self._state.compacted:
             done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._compactions.append((revision, done))
@@ -133,7 +133,7 @@ class Engine:
     async def close(self) -> None:
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._close())
-        # Shielded, so that one caller who gives up does not leave the store half closed for the others.
+        # Shielded, so that a cancelled caller does not leave the store half closed for the others.
         await asyncio.shield(self._closing)
 
     async def __aenter__(self) -> Self:
@@ -148,23 +148,23 @@ class Engine:
         await self._journal.close()
 
     def _accept(self, writes: Sequence[write.Write]) -> Awaitable[Sequence[record.Event]]:
-        """Decides a commit now if that is possible; what is returned is done once it is written or failed."""
+        """Decide a commit now if possible; the result is done once the commit is written or has failed."""
         if self._room.is_full:
             return self._accept_when_full(writes)
         outcome = self._decide(writes)
         return outcome if isinstance(outcome, asyncio.Future) else self._accept_after(outcome, writes)
 
     async def _accept_when_full(self, writes: Sequence[write.Write]) -> Sequence[record.Event]:
-        """Decides a commit once it is known whether the disk is still full."""
+        """Decide a commit after checking whether the disk is still full."""
         await self._room.regain()
         outcome = self._decide(writes)
         return await (outcome if isinstance(outcome, asyncio.Future) else self._accept_after(outcome, writes))
 
     async def _accept_after(self, rival: _Commit, writes: Sequence[write.Write]) -> Sequence[record.Event]:
-        """Decides a commit when another one is written or failed.
+        """Decide a commit after another one is written or has failed.
 
-        A write that would be refused because of another's uncommitted one waits here first: a refusal, like a
-        read, tells only of what is committed.
+        A write that an uncommitted write would refuse waits here first, because a refusal, like a read, depends on
+        committed state only.
         """
         while True:
             onlooker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -176,20 +176,20 @@ class Engine:
             rival = outcome
 
     def _decide(self, writes: Sequence[write.Write]) -> asyncio.Future[Sequence[record.Event]] | _Commit:
-        """Puts writes that hold into the next batch; where one may not hold, the commit that decides about that."""
+        """Put writes that hold into the next batch; if one may not hold, return the commit that decides about it."""
         if self._closing is not None:
-            raise _closed(_subject(writes[0].key, len(writes)))
+            raise _closed_error(_subject(writes[0].key, len(writes)))
         grounds = []
         for item in writes:
-            waiting = self._waiting.get(item.key)
-            current = self._state.get(item.key) if waiting is None else waiting[0].left
+            pending_event = self._waiting.get(item.key)
+            current = self._state.get(item.key) if pending_event is None else pending_event[0].left
             refusal = item.refusal(current)
             if refusal is not None:
-                if waiting is None:
+                if pending_event is None:
                     raise refusal
-                return waiting[1]
+                return pending_event[1]
             grounds.append((item, current))
-        # Drafts are asked only now that all writes hold, and nothing is changed until the last of them has answered.
+        # Drafts are called only after all writes hold, and nothing changes until the last of them has returned.
         events = []
         revision = self._assigned
         for item, current in grounds:
@@ -212,7 +212,7 @@ class Engine:
         return commit.acknowledged
 
     def _plan_flush(self) -> None:
-        """Flushes soon but not now, so that writes of one turn of the event loop, or of several, share a batch."""
+        """Schedule a flush, so that writes of one or several turns of the event loop share a batch."""
         if self._in_flight is None and not self._flush_planned:
             self._idle.clear()
             self._flush_planned = True
@@ -236,24 +236,24 @@ class Engine:
         self._in_flight = journal.Batch(events, compaction)
         self._journal.commit(self._in_flight, self._finish)
 
-    def _queued(self) -> int:
-        """How many writes wait for their batch: their revisions follow each other, up to the newest one."""
+    def _count_queued(self) -> int:
+        """Return the number of writes that wait for their batch; their revisions are consecutive."""
         return self._assigned - self._queue[0].events[0].record.revision + 1 if self._queue else 0
 
     def _batch_end(self) -> int:
-        """How many commits of the queue fit into one batch; a commit is never split."""
-        if self._queued() <= MAX_WRITES:
+        """Return the number of queued commits that fit into one batch; a commit is never split."""
+        if self._count_queued() <= MAX_WRITES:
             return len(self._queue)
         end = self._queue[0].events[0].record.revision + MAX_WRITES
         return bisect.bisect_left(self._queue, end, key=lambda commit: commit.events[-1].record.revision)
 
     def _is_filling(self) -> bool:
-        """Whether the last turn of the event loop brought more writes, and the first of them can wait for the next.
+        """Return True if the last turn of the event loop brought more writes, and the first of them can wait.
 
-        A lone commit waits for one turn in vain, which takes microseconds. Where many come, a commit for each few
-        would cost more than all the rest that is done for them.
+        A lone commit waits for one turn in vain, which takes microseconds. With many writers, separate batches would
+        cost more than all other work for their writes.
         """
-        count = self._queued()
+        count = self._count_queued()
         has_grown, self._looked_at = count > self._looked_at, count
         return has_grown and count < MAX_WRITES and asyncio.get_running_loop().time() < self._due
 
@@ -265,8 +265,8 @@ class Engine:
             excess = min(committed.revision - committed.compacted, _COMPACTION_STEP) if self._queue else 0
         if not excess and not self._compactions:
             return None
-        asked = max((revision for revision, _ in self._compactions), default=0)
-        target = max(committed.compacted + excess, min(asked, committed.compacted + _COMPACTION_STEP))
+        requested = max((revision for revision, _ in self._compactions), default=0)
+        target = max(committed.compacted + excess, min(requested, committed.compacted + _COMPACTION_STEP))
         return committed.plan_compaction(target) if target > committed.compacted else None
 
     def _finish(self, error: errors.WriteFailedError | None) -> None:
@@ -281,7 +281,7 @@ class Engine:
             self._hub.compact(batch.compaction)
         if self._compactions:
             self._finish_compactions()
-        # The journal gets its next batch first and works on it while this one is published.
+        # The journal gets its next batch first, and writes it while this one is published.
         self._flush()
         self._hub.publish(batch.events)
         for commit in commits:
@@ -295,13 +295,13 @@ class Engine:
                 _release(commit)
 
     def _finish_compactions(self) -> None:
-        left = []
+        unfinished = []
         for revision, done in self._compactions:
             if revision > self._state.compacted:
-                left.append((revision, done))
+                unfinished.append((revision, done))
             elif not done.done():
                 done.set_result(None)
-        self._compactions = left
+        self._compactions = unfinished
 
     def _fail(self, commits: Sequence[_Commit], error: errors.WriteFailedError) -> None:
         self._queue = []
@@ -320,7 +320,7 @@ class Engine:
 
 
 def _check(writes: Sequence[write.Write]) -> None:
-    """Refuses commits that no store could take as a whole, whatever is in it."""
+    """Raise an error for a commit that no store can accept, whatever it contains."""
     if not writes:
         raise errors.InvalidValueError("commit: there is no write in it")
     if len(writes) > MAX_WRITES:
@@ -332,12 +332,12 @@ def _check(writes: Sequence[write.Write]) -> None:
         keys.add(item.key)
 
 
-def _closed(subject: str) -> errors.StoreClosedError:
+def _closed_error(subject: str) -> errors.StoreClosedError:
     return errors.StoreClosedError(f"{subject}: the store is closed")
 
 
 def _subject(first: record.Key, count: int) -> str:
-    """What messages about a whole commit begin with."""
+    """Return the beginning of messages about a whole commit."""
     return str(first) if count == 1 else f"{first} and {count - 1} more"
 
 

@@ -38,10 +38,10 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def inspect(home: directory.Directory, seal: cipher.Cipher) -> Findings:
-    """Judge the files of a directory, whose database exists, and leave them as they are.
+    """Check the files of a directory whose database exists, and leave them as they are.
 
     After a checkpoint, a damaged write-ahead log may cover newer pages of the database with older ones. So if the files
-    are not complete together, the database is judged without its log.
+    are not complete together, the database is checked without its log.
 
     Raises:
         errors.RefusedFileError: acknowledged writes are missing, or a file is damaged.
@@ -70,7 +70,7 @@ def _inspect(home: directory.Directory, seal: cipher.Cipher, *, has_log: bool) -
             _check_structure(connection, home)
             loader = row.load(connection, seal)
         except row.DamagedRowsError as damage:
-            raise schema.refusal(home.file, f"damaged: {damage}{_known_end(home)}") from damage
+            raise schema.refusal(home.file, f"damaged: {damage}{_describe_end(home)}") from damage
         lineage = read_lineage(connection)
     if not lineage and not home.redo.exists():
         return Findings(loader=loader, lineage="", header=None, missing=())
@@ -119,7 +119,7 @@ def _link(source: pathlib.Path, target: pathlib.Path) -> None:
     try:
         os.link(source, target)
     except OSError:
-        # A file system without hard links; a symbolic link would lead SQLite back to the files.
+        # The file system has no hard links; a symbolic link would lead SQLite back to the files.
         shutil.copyfile(source, target)
 
 
@@ -140,8 +140,8 @@ def first_fault(verdict: str) -> str:
     return verdict.splitlines()[-1]
 
 
-def _known_end(home: directory.Directory) -> str:
-    """Return what the redo log knows of the last acknowledged write, for a message about a damaged database."""
+def _describe_end(home: directory.Directory) -> str:
+    """Return the last acknowledged write according to the redo log, for a message about a damaged database."""
     with contextlib.suppress(redo.InvalidLogError, OSError):
         return f"; the last acknowledged revision is {redo.read(home.redo).acknowledged}"
     return ""
@@ -159,33 +159,33 @@ def _compare(home: directory.Directory, loader: row.Loader, lineage: str, conten
             f"the database has revision {committed.revision}",
         )
     if committed.revision < header.revision or committed.compacted < header.compacted:
-        raise _lost(home, committed, contents)
-    missing = [entry for entry in (*contents.entries, *contents.strays) if not _is_stored(entry, committed)]
-    if any(entry.compaction is not None and entry in missing for entry in contents.strays):
-        # It may count on an earlier compaction that was in the damaged part.
-        raise _lost(home, committed, contents)
+        raise _lost_error(home, committed, contents)
+    missing_entries = [entry for entry in (*contents.entries, *contents.strays) if not _is_stored(entry, committed)]
+    if any(entry.compaction is not None and entry in missing_entries for entry in contents.strays):
+        # It may depend on an earlier compaction in the damaged part.
+        raise _lost_error(home, committed, contents)
     try:
-        for entry in missing:
+        for entry in missing_entries:
             replay(loader, entry)
     except row.DamagedRowsError as damage:
-        raise _lost(home, committed, contents) from damage
+        raise _lost_error(home, committed, contents) from damage
     if not lineage and (contents.entries or header.revision != committed.revision):
         raise schema.refusal(home.redo, f"belongs to another {home.file.name}")
     warnings = []
     if contents.strays:
         warnings.append(f"redo log {home.redo}: damaged in the middle; {home.file.name} has the writes from there")
-    if missing:
+    if missing_entries:
         warnings.append(
-            f"data file {home.file}: {len(missing)} commits were missing and are restored from the redo log, "
+            f"data file {home.file}: {len(missing_entries)} commits were missing and are restored from the redo log, "
             f"up to revision {committed.revision}"
         )
-    return Findings(loader=loader, lineage=lineage, header=header, missing=missing, warnings=warnings)
+    return Findings(loader=loader, lineage=lineage, header=header, missing=missing_entries, warnings=warnings)
 
 
 def replay(loader: row.Loader, entry: redo.Entry) -> None:
     """Apply a batch of the redo log to a state. Raises row.DamagedRowsError."""
     if entry.compaction is not None:
-        # As the engine does it: history is compacted first, and never beyond the writes before the batch.
+        # As in the engine, history is compacted first, and never beyond the writes before the batch.
         loader.compact(entry.compaction)
     for each in entry.rows:
         loader.add(each)
@@ -196,7 +196,7 @@ def _is_stored(entry: redo.Entry, committed: state.State) -> bool:
     return entry.revision <= committed.revision and compacted <= committed.compacted
 
 
-def _lost(home: directory.Directory, committed: state.State, contents: redo.Contents) -> errors.RefusedFileError:
+def _lost_error(home: directory.Directory, committed: state.State, contents: redo.Contents) -> errors.RefusedFileError:
     acknowledged = contents.acknowledged
     entries = (*contents.entries, *contents.strays)
     present = {number for entry in entries for number, *_ in entry.rows if number > committed.revision}

@@ -1,6 +1,6 @@
-"""What makes committed writes last: the contract between the engine and a journal, and the one that forgets.
+"""Durability of commits: the contract between the engine and a journal, and the journal without a disk.
 
-The engine hands over one batch at a time and waits for its answer. ``sqlite_journal`` writes batches to disk;
+The engine passes one batch at a time and waits for its answer. ``sqlite_journal`` writes batches to disk;
 ``MemoryJournal`` keeps nothing.
 """
 
@@ -16,7 +16,7 @@ from drachma.store import record, state
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """The events of one commit or several, in revision order, and a compaction that goes with them."""
+    """Events of one or several commits in revision order, and a compaction that is committed with them."""
 
     events: Sequence[record.Event]
     compaction: state.Compaction | None = None
@@ -32,16 +32,16 @@ class TellRoom(Protocol):
 class Journal(Protocol):
     @property
     def patience(self) -> float:
-        """Seconds for which a batch may fill as long as more comes; what a commit takes makes this worth while."""
+        """Seconds for which a batch may fill while more writes arrive, given the cost of a commit."""
 
     def commit(self, batch: Batch, done: Done) -> None:
-        """Makes a batch last, all of it or nothing, then calls ``done`` from the event loop, never at once."""
+        """Make a batch durable, all of it or nothing, then call ``done`` from the event loop, never at once."""
 
     def regain_room(self, done: TellRoom) -> None:
-        """Find out if there is room again after errors.DiskFullError, then call ``done`` from the event loop."""
+        """Check if there is room again after errors.DiskFullError, then call ``done`` from the event loop."""
 
     async def close(self) -> None:
-        """Lets go of what the journal holds; no batch is under way."""
+        """Release all resources of the journal; no batch is being written."""
 
 
 class MemoryJournal:

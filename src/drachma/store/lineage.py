@@ -1,8 +1,8 @@
 """New lineages: a data file that continues another one at a revision that no client has ever seen.
 
-Repair and restore go back in time. Clients may know revisions that are lost, so a store that gave them out again would
-show two objects under one resourceVersion. The new file begins far ahead: older revisions count as compacted, so
-watches and lists from them are told to begin again.
+Repair and restore go back in time. Clients may know revisions that are lost. A store that used them again would show
+two objects under one resourceVersion. The new file starts far ahead: older revisions count as compacted, so watches and
+lists from them have to start again.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The store that forgets when the process ends: for tests, simulation, and servers that need no data directory."""
+"""The store in memory: for tests, simulation, and servers that need no data directory."""
 
 from drachma.store import engine, journal, protocol, state
 

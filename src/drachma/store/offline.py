@@ -63,7 +63,7 @@ def back_up(path: pathlib.Path, target: pathlib.Path, *, now: dt.datetime) -> ba
             lineage=findings.lineage, revision=findings.state.revision, time=f"{now:%Y-%m-%dT%H:%M:%SZ}"
         )
         writer.begin(head)
-        rows = (row.of_object(item, untouched) for item in _objects(findings))
+        rows = (row.make_object_row(item, untouched) for item in _objects(findings))
         if writer.last_key is not None:
             last = writer.last_key
             rows = (each for each in rows if _order(record.Key(*each[4:7])) > _order(last))

@@ -74,7 +74,7 @@ async def rewrite(objects: sqlite.SqliteStore) -> int:
             try:
                 await objects.update(item.key, record.stamped(item.value), revision=item.revision)
             except errors.PreconditionError:
-                # Changed or deleted meanwhile, and so written with the newest key already.
+                # It was changed or deleted in the meantime, and so written with the newest key already.
                 continue
             count += 1
     await objects.compact(objects.revision)
@@ -100,4 +100,4 @@ async def _pages(
 
 
 def _encode(records: Sequence[record.Record], seal: cipher.Cipher) -> backupfile.Rows:
-    return backupfile.Rows([row.of_object(item, seal) for item in records])
+    return backupfile.Rows([row.make_object_row(item, seal) for item in records])

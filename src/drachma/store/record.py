@@ -1,7 +1,7 @@
-"""What the store holds and tells: keys, bodies, records, and the events that connect records.
+"""Keys, bodies, records, and the events that connect records.
 
-Everything here is immutable and shared: one record is handed to every reader and every watcher. The decoded
-value of a record is shared as well and must not be modified; copy it before changing it.
+All of them are immutable and shared: every reader and every watcher gets the same record. The decoded value of a record
+is shared as well and must not be modified; copy it before changing it.
 """
 
 import collections
@@ -19,7 +19,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Key(NamedTuple):
-    """The identity of an object: ``("resource.k8s.io/resourceclaims", "default", "gpu")``.
+    """Identity of an object: ``("resource.k8s.io/resourceclaims", "default", "gpu")``.
 
     The namespace is empty for objects of cluster scope.
     """
@@ -34,21 +34,23 @@ class Key(NamedTuple):
 
 
 class Body(NamedTuple):
-    """The content of one object: its JSON, and the decoded value where the writer has it at hand."""
+    """Content of one object: its JSON, and the decoded value if the writer has it."""
 
     data: bytes
     value: Any = msgspec.UNSET
 
 
 Draft: TypeAlias = Callable[[int], Body]
-"""Makes the body of a write, told the revision the write gets; called once, when all writes of its commit hold and
-before anything is queued."""
+"""Makes the body of a write from the revision that it gets.
+
+It is called once, when all writes of its commit hold and before anything is queued.
+"""
 
 
 DECODED_BYTES = 4 * 2**20
-"""How much JSON is kept in decoded form as well, in bytes of JSON: recent writes, which watchers look at now.
+"""Bytes of JSON that are also kept in decoded form: those of recent writes, which watchers read now.
 
-Decoded it takes six times the room, and the garbage collector walks through every bit of it again and again.
+The decoded form takes six times the memory, and the garbage collector visits all of it repeatedly.
 """
 
 _T = TypeVar("_T")
@@ -57,8 +59,8 @@ _T = TypeVar("_T")
 class Record(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One version of one object.
 
-    ``gc=False`` keeps tens of thousands of records out of the garbage collector's sight. That is safe because
-    a record refers only to JSON, which has no cycles.
+    ``gc=False`` hides tens of thousands of records from the garbage collector. That is safe because a record refers
+    only to JSON, which has no cycles.
     """
 
     key: Key
@@ -71,10 +73,10 @@ class Record(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def value(self) -> Any:
-        """The decoded JSON; shared, so not to be modified. Kept while it is among the latest decoded ones."""
-        kept = self._value
-        if kept is not msgspec.UNSET:
-            return kept
+        """Decoded JSON; shared, so not to be modified. It is cached while it is among the latest decoded ones."""
+        cached = self._value
+        if cached is not msgspec.UNSET:
+            return cached
         try:
             value = _decode(self.data)
         except msgspec.DecodeError as error:
@@ -83,26 +85,26 @@ class Record(msgspec.Struct, frozen=True, eq=False, gc=False):
         return value
 
     def derived(self, make: "Callable[[Record], _T]") -> _T:
-        """What ``make`` makes of this record, made once and kept as long as the record.
+        """Return ``make(record)``, computed once and kept as long as the record.
 
-        For something small that is asked for again and again, such as the labels a selector looks at. A
-        record keeps the result of one function; asking by another one replaces it.
+        For small values that are read repeatedly, such as the labels that a selector matches. A record keeps the result
+        of one function; another one replaces it.
         """
-        kept = self._derived
-        if kept is None or kept[0] is not make:
-            kept = (make, make(self))
-            msgspec.structs.force_setattr(self, "_derived", kept)
-        result: _T = kept[1]
+        cached = self._derived
+        if cached is None or cached[0] is not make:
+            cached = (make, make(self))
+            msgspec.structs.force_setattr(self, "_derived", cached)
+        result: _T = cached[1]
         return result
 
     def remember(self, value: Any) -> None:
-        """Keeps the decoded form that a writer or reader has at hand, at the cost of the oldest kept ones."""
+        """Cache the decoded form that a writer or reader has, at the cost of the oldest cached ones."""
         msgspec.structs.force_setattr(self, "_value", value)
         DECODED.add(self)
 
 
 class Decoded:
-    """The records of this process that carry their decoded value, oldest first, within a bound on memory.
+    """Records of this process with a cached decoded value, oldest first, within a bound on memory.
 
     Records are read in several threads.
     """
@@ -125,14 +127,14 @@ class Decoded:
 
 
 DECODED: Final = Decoded()
-"""Those of this process; writes add what they make."""
+"""Decoded records of this process; writes add theirs."""
 
 
 class Change(enum.StrEnum):
-    """What an event did, under the names that watches use on the wire.
+    """Kind of an event, under the names that watches use on the wire.
 
-    Modules that every write passes through keep the members they use as constants: Python 3.11 takes longer to look
-    one up than to make a record.
+    Modules that every write passes through keep the members they use as constants: Python 3.11 takes longer to look one
+    up than to make a record.
     """
 
     ADDED = "ADDED"
@@ -153,31 +155,31 @@ class Event(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def left(self) -> Record | None:
-        """The object as the next write of it finds it."""
+        """Object that the next write of the key sees."""
         return None if self.change is Change.DELETED else self.record
 
 
 def fixed(data: bytes) -> Draft:
-    """A body that does not depend on its revision."""
+    """Return a draft of a body that does not depend on its revision."""
     body = Body(data)
     return lambda _revision: body
 
 
 def stamped(value: Mapping[str, Any]) -> Draft:
-    """A Kubernetes object as a body, with ``metadata.resourceVersion`` set to the revision it gets.
+    """Return a draft of a Kubernetes object that sets ``metadata.resourceVersion`` to the revision of the write.
 
-    The object is encoded once, here; every later read and watch sends these bytes. The draft copies only the
-    two levels it changes, so the rest of ``value`` belongs to the store from now on.
+    The object is encoded once, here; every later read and watch sends these bytes. The draft copies only the two levels
+    it changes, so the rest of ``value`` belongs to the store from now on.
     """
 
     def draft(revision: int) -> Body:
-        whole = dict(value)
-        whole["metadata"] = {**whole.get("metadata", {}), "resourceVersion": str(revision)}
-        return Body(_encode(whole), whole)
+        versioned = dict(value)
+        versioned["metadata"] = {**versioned.get("metadata", {}), "resourceVersion": str(revision)}
+        return Body(_encode(versioned), versioned)
 
     return draft
 
 
-def stamped_deletion(record: Record, revision: int) -> Body:
-    """The last content of a Kubernetes object that is deleted at ``revision``, stamped as upstream does."""
+def make_deletion_body(record: Record, revision: int) -> Body:
+    """Return the last content of a Kubernetes object, with the revision of its deletion."""
     return stamped(record.value)(revision)

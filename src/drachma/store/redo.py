@@ -89,31 +89,31 @@ def read(path: pathlib.Path) -> Contents:
         InvalidLogError: it has no valid header.
         OSError: it cannot be read.
     """
-    whole = path.read_bytes()
-    headers = [header for slot in (0, _SLOT) if (header := _decode_header(whole[slot : slot + _SLOT])) is not None]
+    data = path.read_bytes()
+    headers = [header for slot in (0, _SLOT) if (header := _decode_header(data[slot : slot + _SLOT])) is not None]
     if not headers:
         raise InvalidLogError("not a redo log, or damaged at its start")
     header = max(headers, key=lambda each: each.generation)
     entries: list[Entry] = []
     position = _START
     sequence = 0
-    while (found := _decode_record(whole, position)) is not None:
-        generation, number, entry, end = found
+    while (decoded := _decode_record(data, position)) is not None:
+        generation, number, entry, end = decoded
         if (generation, number) != (header.generation, sequence):
             break
         entries.append(entry)
         position, sequence = end, sequence + 1
     strays: list[Entry] = []
     is_cut_off = False
-    position = whole.find(_RECORD_MAGIC, position)
+    position = data.find(_RECORD_MAGIC, position)
     while position >= 0:
-        found = _decode_record(whole, position)
-        if found is not None:
-            generation, number, entry, end = found
+        decoded = _decode_record(data, position)
+        if decoded is not None:
+            generation, number, entry, end = decoded
             is_cut_off |= generation > header.generation
             if generation > header.generation or (generation == header.generation and number >= sequence):
                 strays.append(entry)
-        position = whole.find(_RECORD_MAGIC, position + 1 if found is None else end)
+        position = data.find(_RECORD_MAGIC, position + 1 if decoded is None else end)
     return Contents(header=header, entries=entries, strays=strays, is_cut_off=is_cut_off)
 
 
@@ -137,7 +137,7 @@ class RedoLog:
         unfinished = path.with_name(f"{path.name}.new")
         file = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            # Written, not only allocated: syncing an append must not have to change the file's layout.
+            # Written, not only allocated: syncing an append must not change the file's layout.
             _write(file, bytes(_START + STEP), 0)
             _write(file, header.encode(), header.generation % 2 * _SLOT)
             os.fsync(file)
@@ -226,18 +226,18 @@ def _decode_header(slot: bytes) -> Header | None:
     return Header(generation=generation, lineage=lineage.hex(), revision=revision, compacted=compacted)
 
 
-def _decode_record(whole: bytes, position: int) -> tuple[int, int, Entry, int] | None:
+def _decode_record(data: bytes, position: int) -> tuple[int, int, Entry, int] | None:
     """Return generation, number, entry and end of the valid record at a position, or None."""
     start = position + _RECORD.size + _CHECKSUM.size
-    if start > len(whole):
+    if start > len(data):
         return None
-    magic, length, generation, number = _RECORD.unpack_from(whole, position)
+    magic, length, generation, number = _RECORD.unpack_from(data, position)
     end = start + length
-    if magic != _RECORD_MAGIC or end > len(whole):
+    if magic != _RECORD_MAGIC or end > len(data):
         return None
-    (checksum,) = _CHECKSUM.unpack_from(whole, position + _RECORD.size)
-    payload = whole[start:end]
-    if zlib.crc32(payload, zlib.crc32(whole[position : position + _RECORD.size])) != checksum:
+    (checksum,) = _CHECKSUM.unpack_from(data, position + _RECORD.size)
+    payload = data[start:end]
+    if zlib.crc32(payload, zlib.crc32(data[position : position + _RECORD.size])) != checksum:
         return None
     try:
         return generation, number, _decode(payload), end

@@ -53,7 +53,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class _Salvage(msgspec.Struct):
-    """Rows that were saved, by revision, and what is known of the rows that should be there."""
+    """Saved rows by revision, and the known facts about the rows that should exist."""
 
     rows: dict[int, row.Row] = {}
     damaged: int = 0
@@ -100,14 +100,14 @@ def find_fault(home: directory.Directory) -> str | None:
 def _repair(home: directory.Directory, fault: str, *, aside: pathlib.Path) -> Report:
     saved = _Salvage()
     _save_from_database(home, saved, has_log=True)
-    if saved.newest < _stored_revision(home):
+    if saved.newest < _read_stored_revision(home):
         # A damaged write-ahead log covers newer pages of the database.
         _save_from_database(home, saved, has_log=False)
     from_database, newest_in_database = len(saved.rows), saved.newest
     acknowledged = _save_from_redo(home, saved)
     newest = max(saved.newest, acknowledged or 0)
     rows = lineage.newest_rows(each for _, each in sorted(saved.rows.items()))
-    expected = range(saved.compacted + 1, newest + 1)
+    revisions = range(saved.compacted + 1, newest + 1)
     before = sum(1 for revision in saved.rows if revision <= saved.compacted)
     report = Report(
         fault=fault,
@@ -116,7 +116,7 @@ def _repair(home: directory.Directory, fault: str, *, aside: pathlib.Path) -> Re
         rows_from_database=from_database,
         rows_from_redo_log=len(saved.rows) - from_database,
         damaged_rows=saved.damaged,
-        lost_revisions=_gaps(sorted(saved.rows), expected),
+        lost_revisions=_gaps(sorted(saved.rows), revisions),
         lost_objects=max(0, (saved.kept or 0) - before),
         objects=len(rows),
         first_revision=lineage.first_revision(newest),
@@ -126,8 +126,8 @@ def _repair(home: directory.Directory, fault: str, *, aside: pathlib.Path) -> Re
     (aside / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
     schema.build(home, rows, compacted=report.first_revision)
     # The write-ahead log must be gone before another database has its name; the redo log has its writes.
-    for rest in (home.write_ahead_log, home.shared_memory):
-        rest.unlink(missing_ok=True)
+    for leftover in (home.write_ahead_log, home.shared_memory):
+        leftover.unlink(missing_ok=True)
     home.sync()
     schema.install(home)
     home.redo.unlink(missing_ok=True)
@@ -145,7 +145,7 @@ def _keep_aside(home: directory.Directory, aside: pathlib.Path) -> None:
                 shutil.copyfile(file, aside / file.name)
 
 
-def _stored_revision(home: directory.Directory) -> int:
+def _read_stored_revision(home: directory.Directory) -> int:
     """Return the revision that the database had at its last checkpoint, as the redo log knows it, or 0."""
     with contextlib.suppress(redo.InvalidLogError, OSError):
         return redo.read(home.redo).header.revision
@@ -221,8 +221,8 @@ def _save_from_redo(home: directory.Directory, saved: _Salvage) -> int | None:
     return contents.acknowledged
 
 
-def _gaps(revisions: Iterable[int], expected: range) -> list[tuple[int, int]]:
-    """Return the ranges of expected revisions that are missing."""
-    inside = [each for each in revisions if each in expected]
-    edges = [expected.start - 1, *inside, expected.stop]
+def _gaps(revisions: Iterable[int], span: range) -> list[tuple[int, int]]:
+    """Return the ranges of revisions in ``span`` that are missing."""
+    inside = [each for each in revisions if each in span]
+    edges = [span.start - 1, *inside, span.stop]
     return [(first + 1, second - 1) for first, second in itertools.pairwise(edges) if second - first > 1]

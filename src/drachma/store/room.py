@@ -25,7 +25,7 @@ class Room:
 
     @property
     def fault(self) -> str:
-        """Reason why writes fail, or empty. A full disk is looked at again, for the next time."""
+        """Reason why writes fail, or empty. A full disk is checked again, for the next call."""
         if self._failure is None:
             return ""
         if not self.is_full:

@@ -20,7 +20,7 @@ _DELETED: Final = record.Change.DELETED
 Row: TypeAlias = tuple[int, int, int, int, str, str, str, str, bytes, int]
 
 
-def of(event: record.Event, seal: cipher.Cipher) -> Row:
+def make_row(event: record.Event, seal: cipher.Cipher) -> Row:
     """Return the row of an event, with its body in sealed form. Raises errors.CipherError."""
     item = event.record
     previous = 0 if event.previous is None else event.previous.revision
@@ -28,7 +28,7 @@ def of(event: record.Event, seal: cipher.Cipher) -> Row:
     return _make(item, seal, previous=previous, deleted=deleted)
 
 
-def of_object(item: record.Record, seal: cipher.Cipher) -> Row:
+def make_object_row(item: record.Record, seal: cipher.Cipher) -> Row:
     """Return the row of an object without its history. Raises errors.CipherError."""
     return _make(item, seal, previous=0, deleted=0)
 
@@ -59,7 +59,7 @@ class Loader:
         self._compacted, self._kept = cast("tuple[int, int]", progress[0][:2])
         self._restored = 0
         self._cipher = seal
-        self.state: Final = state.State(compacted=self._compacted, kept=self._kept)
+        self.state: Final = state.State(compacted=self._compacted, object_count=self._kept)
 
     def add(self, row: Row) -> None:
         """Add the row of the next revision. Raises DamagedRowsError, errors.CipherError."""
@@ -67,7 +67,7 @@ class Loader:
         revision, previous, created, deleted, resource, namespace, name, uid, data, _ = row
         if not is_intact(row):
             raise DamagedRowsError(f"the checksum of revision {revision} does not match")
-        # A resource and a namespace are the same few texts in every row; one copy of each will do.
+        # All rows have the same few resources and namespaces; one copy of each is enough.
         key = record.Key(sys.intern(resource), sys.intern(namespace), name)
         item = record.Record(key, uid, created, revision, self._cipher.open(key, data))
         before = committed.get(key)
@@ -85,12 +85,12 @@ class Loader:
         committed.apply(record.Event(_DELETED if deleted else change, item, before))
 
     def compact(self, compaction: state.Compaction) -> None:
-        """Forget history as a batch did that is replayed."""
+        """Compact history like a replayed batch."""
         self.state.compact(compaction)
         self._compacted = compaction.revision
 
     def check_count(self) -> None:
-        """Check that all objects from before the compacted revision are there. Raises DamagedRowsError."""
+        """Check that all objects from before the compacted revision exist. Raises DamagedRowsError."""
         if self._restored != self._kept:
             raise DamagedRowsError(
                 f"{self._restored} objects up to revision {self._compacted} are there, not {self._kept}"

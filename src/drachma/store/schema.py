@@ -1,11 +1,11 @@
-"""The identity and layout of a data file: recognised before SQLite may touch it, made, and brought up to date.
+"""Identity and layout of a data file: recognition before SQLite opens it, creation, and migration.
 
-The journal calls ``prepare`` while it holds the directory. A file that is not ours, or is too new, is refused
+The journal calls ``prepare`` while it holds the directory. A file of another program or of a newer version is refused
 and left as it was found.
 
-One table is the whole store: a row per write, in revision order, never changed. The newest row of a key is the
-object; compaction removes rows that no list or watch can reach any more. So a commit only appends, and reading
-the table in order rebuilds objects and history alike.
+One table is the whole store: a row per write, in revision order, never changed. The newest row of a key is the object;
+compaction removes rows that no list or watch can reach any more. So a commit only appends, and reading the table in
+order rebuilds both objects and history.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ from drachma import errors
 from drachma.store import directory, protocol, row
 
 APPLICATION = int.from_bytes(b"drac")
-"""Written into the header of every data file, where ``file`` and we look for it."""
+"""Application id in the header of every data file, which ``file`` shows as well."""
 
 VERSION = 2
-"""The layout this version writes, in the header's user version."""
+"""Layout that this version writes, in the header's user version."""
 
 PAGE = 16384
-"""Objects have a few kilobytes; pages of this size hold several, where the default of 4096 wastes half."""
+"""Page size. Objects have a few kilobytes; pages of this size hold several, where the default of 4096 wastes half."""
 
 _LAYOUT = (
     """
@@ -44,7 +44,7 @@ _LAYOUT = (
 )
 
 MIGRATIONS: Mapping[int, Sequence[str]] = {1: ["ALTER TABLE progress ADD COLUMN lineage TEXT NOT NULL DEFAULT ''"]}
-"""For each older layout, the statements that make the next one of it."""
+"""Statements that migrate each older layout to the next one."""
 
 _MAGIC = b"SQLite format 3\0"
 _USER_VERSION = slice(60, 64)
@@ -62,16 +62,16 @@ def refusal(path: pathlib.Path, fault: str, *, advice: str = "") -> errors.Damag
 
 
 def prepare(home: directory.Directory) -> None:
-    """Makes the data file where there is none; refuses one that is not for us.
+    """Create the data file if there is none; refuse one of another program or version.
 
     Raises:
         errors.RefusedFileError, OSError, sqlite3.Error
     """
     if not home.file.exists():
-        for rest in (home.write_ahead_log, home.redo):
-            if rest.exists():
+        for leftover in (home.write_ahead_log, home.redo):
+            if leftover.exists():
                 raise refusal(
-                    rest,
+                    leftover,
                     f"belongs to a missing {home.file.name}",
                     advice="bring that file back, or move this one away as well to start with an empty store",
                 )
@@ -102,22 +102,22 @@ def check_header(home: directory.Directory) -> None:
 
 
 def migrate(connection: sqlite3.Connection, home: directory.Directory) -> None:
-    """Brings an opened file up to this version's layout, in one transaction, after keeping a copy.
+    """Migrate an open file to this version's layout, in one transaction, after keeping a copy.
 
     Raises:
         errors.RefusedFileError, OSError, sqlite3.Error
     """
-    (found,) = connection.execute("PRAGMA user_version").fetchone()
-    _check_version(home.file, found)
-    if found == VERSION:
+    (layout,) = connection.execute("PRAGMA user_version").fetchone()
+    _check_version(home.file, layout)
+    if layout == VERSION:
         return
-    steps = range(found, VERSION)
+    steps = range(layout, VERSION)
     if any(step not in MIGRATIONS for step in steps):
         raise errors.RefusedFileError(
-            f"data file {home.file}: layout {found}, which this version cannot bring up to its own, {VERSION}; "
+            f"data file {home.file}: layout {layout}, which this version cannot bring up to its own, {VERSION}; "
             "it was left as it is: open it once with a version in between"
         )
-    copy = home.path / f"{home.file.name}.layout-{found}"
+    copy = home.path / f"{home.file.name}.layout-{layout}"
     copy.unlink(missing_ok=True)
     connection.execute("VACUUM INTO ?", (str(copy),))
     connection.execute("BEGIN IMMEDIATE")
@@ -131,14 +131,14 @@ def migrate(connection: sqlite3.Connection, home: directory.Directory) -> None:
         with contextlib.suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
-    # Into the file itself, so that an older version sees from the header that it is too old.
+    # Into the file itself, so that an older version can tell from the header that it is too old.
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
-def _check_version(path: pathlib.Path, found: int) -> None:
-    if found > VERSION:
+def _check_version(path: pathlib.Path, layout: int) -> None:
+    if layout > VERSION:
         raise errors.RefusedFileError(
-            f"data file {path}: layout {found} of a newer drachma, this version knows layouts up to {VERSION}; "
+            f"data file {path}: layout {layout} of a newer drachma, this version knows layouts up to {VERSION}; "
             "it was left as it is: use that newer version, or another data directory"
         )
 
@@ -174,6 +174,6 @@ def build(home: directory.Directory, rows: Sequence[row.Row], *, compacted: int)
 
 
 def install(home: directory.Directory) -> None:
-    """Give a data file its name: what has that name is always complete. Raises OSError."""
+    """Give a data file its final name: a file of that name is always complete. Raises OSError."""
     home.unfinished.replace(home.file)
     home.sync()

@@ -1,4 +1,4 @@
-"""The store that lasts: every acknowledged write is on disk, and all objects are in memory for reading."""
+"""The durable store: every acknowledged write is on disk, and all objects are in memory for reading."""
 
 import pathlib
 from typing import Final, Self

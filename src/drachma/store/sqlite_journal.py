@@ -1,9 +1,9 @@
-"""The journal on disk: one thread, one connection, and for each batch one record of the redo log and one transaction.
+"""The journal on disk: one thread, one connection, and for each batch one redo log record and one transaction.
 
-``SqliteStore`` opens it; the engine hands it batches. The redo log is synced, and makes a batch last; SQLite's own
-write-ahead log is synced only when a checkpoint moves it into the database, after which the redo log begins again.
-The connection lives in the thread and is the only one that ever writes (SQLite before 3.51.3 may damage a write-ahead
-log that has two writers), and the same thread does checkpoints, after it has answered.
+``SqliteStore`` opens it; the engine passes it batches. The redo log is synced, and makes a batch durable. SQLite's own
+write-ahead log is synced only when a checkpoint moves it into the database, after which the redo log starts again. The
+connection lives in the thread and is the only one that ever writes (SQLite before 3.51.3 may damage a write-ahead log
+that has two writers). The same thread makes checkpoints, after it has answered.
 """
 
 import asyncio
@@ -26,11 +26,14 @@ from drachma.store import cipher, directory, inspection, journal, redo, reserve,
 _CHECKPOINT = 8 * 2**20
 """Bytes of the write-ahead log before it is moved into the file: a pause of some milliseconds.
 
-Afterwards the log begins anew in the room it has, and a commit takes half as long as one that makes it grow.
+Afterwards the log starts again in its allocated space, and a commit takes half as long as one that makes it grow.
 """
 
 _COMMIT = 2 * schema.PAGE
-"""What a commit writes to the log beside its rows: whole pages, the last of which the next commit writes again."""
+"""Bytes that a commit writes to the log in addition to its rows.
+
+They are whole pages, the last of which the next commit rewrites.
+"""
 
 _ROWS = 64
 """Rows written by one statement. SQLite lets go of the interpreter in each, and getting it back may take milliseconds,
@@ -46,7 +49,7 @@ _logger = logging.getLogger(__name__)
 
 class SqliteJournal:
     patience: Final = 0.005
-    """About what a commit takes where others want the processor as well."""
+    """About the duration of a commit on a busy processor."""
 
     def __init__(self, path: pathlib.Path, *, seal: cipher.Cipher, reserve_bytes: int) -> None:
         self._path = path
@@ -56,12 +59,12 @@ class SqliteJournal:
         self._file = path
         self._connection: sqlite3.Connection
         self._redo: redo.RedoLog
-        # What the database holds; a checkpoint tells the redo log.
+        # State of the database, which a checkpoint records in the redo log.
         self._revision = 0
         self._compacted = 0
         self._failure: errors.WriteFailedError | None = None
         self._is_full = False
-        self._held = contextlib.ExitStack()
+        self._resources = contextlib.ExitStack()
         self._unmoved = 0
 
     @property
@@ -70,7 +73,7 @@ class SqliteJournal:
         return self._redo.header.lineage
 
     async def open(self) -> state.State:
-        """Takes the directory, makes or checks the file, and reads it.
+        """Lock the directory, create or check the file, and read it.
 
         Raises:
             errors.DirectoryInUseError, errors.RefusedFileError, errors.WriteFailedError
@@ -78,7 +81,7 @@ class SqliteJournal:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, self._open)
         except BaseException:
-            # A caller who gives up must not leave the directory taken by a thread that goes on opening it.
+            # A cancelled caller must not leave the directory locked by a thread that still opens it.
             self._thread.submit(self._close)
             self._thread.shutdown(wait=False)
             raise
@@ -107,9 +110,9 @@ class SqliteJournal:
         self._thread.shutdown()
 
     def _open(self) -> state.State:
-        with self._held as held:
+        with self._resources as resources:
             home = directory.acquire(self._path)
-            held.callback(home.release)
+            resources.callback(home.release)
             try:
                 findings = self._inspect(home)
                 for warning in findings.warnings:
@@ -118,7 +121,7 @@ class SqliteJournal:
                     home.write_ahead_log.replace(home.damaged_log)
                     home.sync()
                 connection = sqlite3.connect(home.file, isolation_level=None, timeout=0)
-                held.callback(connection.close)
+                resources.callback(connection.close)
                 _configure(connection)
                 schema.migrate(connection, home)
                 self._connection, self._file = connection, home.file
@@ -126,21 +129,21 @@ class SqliteJournal:
                     self._apply(entry)
                 self._revision, self._compacted = findings.state.revision, findings.state.compacted
                 self._redo = _open_redo(connection, home, findings)
-                held.callback(self._redo.close)
+                resources.callback(self._redo.close)
             except (sqlite3.Error, UnicodeError) as error:
-                # A damaged layout makes SQLite quote bytes in its message that are not even text.
+                # For a damaged layout SQLite's message may quote bytes that are not text.
                 raise _open_error(error, home) from error
             except OSError as error:
                 raise _directory_error(error, home) from error
             if not self._reserve.hold():
                 _logger.warning("data directory %s: the disk has no room for a reserve", home.path)
-            # From here on the redo log makes writes last. SQLite syncs its own log before each checkpoint.
+            # From here on the redo log makes writes durable. SQLite syncs its own log before each checkpoint.
             connection.execute("PRAGMA synchronous = NORMAL")
-            self._held = held.pop_all()
+            self._resources = resources.pop_all()
         return findings.state
 
     def _inspect(self, home: directory.Directory) -> inspection.Findings:
-        """Make or judge the files; a full disk gets its reserve back for that."""
+        """Create or check the files; a full disk gets its reserve back for that."""
         try:
             schema.prepare(home)
             return inspection.inspect(home, self._cipher)
@@ -152,7 +155,7 @@ class SqliteJournal:
 
     def _commit(self, batch: journal.Batch, *, loop: asyncio.AbstractEventLoop, done: journal.Done) -> None:
         failure = self._write(batch)
-        # A loop that is gone has nobody left to answer to.
+        # A closed loop has no caller to answer.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(done, failure)
         self._checkpoint_when_due()
@@ -175,7 +178,7 @@ class SqliteJournal:
         if self._failure is not None:
             return self._failure
         try:
-            entry = redo.Entry([row.of(event, self._cipher) for event in batch.events], batch.compaction)
+            entry = redo.Entry([row.make_row(event, self._cipher) for event in batch.events], batch.compaction)
         except errors.CipherError as error:
             return errors.WriteFailedError(f"data file {self._file}: the write failed: {error}")
         self._unmoved += _COMMIT + sum(len(event.record.data) for event in batch.events)
@@ -203,7 +206,7 @@ class SqliteJournal:
             _logger.warning("data file %s: the reserve cannot be given back: %s", self._file, error)
 
     def _withdraw(self, mark: tuple[int, int]) -> None:
-        """Take a batch that failed out of the redo log, or else accept no batch any more."""
+        """Remove a batch that failed from the redo log, or else accept no further batch."""
         try:
             self._redo.withdraw(mark)
         except OSError as error:
@@ -249,14 +252,14 @@ class SqliteJournal:
         self._unmoved += len(compaction.doomed) * schema.PAGE // 4
 
     def _checkpoint_when_due(self) -> None:
-        # On a full disk every commit is moved at once: the write-ahead log has no room to grow, only to begin again.
+        # On a full disk every commit is moved at once: the write-ahead log cannot grow, only start again.
         if self._unmoved < (1 if self._is_full else _CHECKPOINT):
             return
         self._unmoved = 0
         try:
             self._checkpoint()
         except (sqlite3.Error, OSError) as error:
-            # Nothing is lost: what is committed stays in both logs until a later checkpoint works.
+            # Nothing is lost: commits stay in both logs until a later checkpoint succeeds.
             _logger.warning("data file %s: checkpoint put off: %s", self._file, error)
 
     def _checkpoint(self) -> None:
@@ -264,7 +267,7 @@ class SqliteJournal:
         try:
             self._redo.begin(revision=self._revision, compacted=self._compacted)
         except OSError as error:
-            # The new header may be on disk or not, so a restart may pass over records after the old one.
+            # The new header may or may not be on disk, so a restart may skip records after the old one.
             self._fail(error)
 
     def _vacuum(self) -> None:
@@ -277,15 +280,15 @@ class SqliteJournal:
 
     def _close(self) -> None:
         try:
-            # Closing moves the log into the file; where that fails it stays beside it for the next start.
-            self._held.close()
+            # Closing moves the log into the file; if that fails, the log stays next to it for the next start.
+            self._resources.close()
         except sqlite3.Error as error:
             _logger.warning("data file %s: closed with its write-ahead log: %s", self._file, error)
 
 
 @functools.lru_cache(maxsize=_ROWS)
 def _statement(count: int) -> str:
-    """Writes so many rows. All of them fit in the connection's own cache of compiled statements."""
+    """Return the statement that inserts so many rows. All of them fit in the connection's statement cache."""
     return f"INSERT INTO log ({row.COLUMNS}) VALUES " + ", ".join([row.PLACES] * count)
 
 
@@ -298,7 +301,7 @@ def _configure(connection: sqlite3.Connection) -> None:
         raise sqlite3.OperationalError(f"write-ahead log is not available, journal mode is {mode}")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA wal_autocheckpoint = 0").fetchone()
-    # Takes the lock, and finds out now whether the file may be written.
+    # Take the lock, and find out now whether the file is writable.
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("ROLLBACK")
 

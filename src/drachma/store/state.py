@@ -1,7 +1,7 @@
 """The committed state of a store in memory: all objects, and the log of recent events.
 
-This is the watch cache. The engine applies committed events to it, SQLite's loader rebuilds it at the start, and
-reads and watches use nothing else. It knows nothing of pending writes, threads or files.
+This is the watch cache. The engine applies committed events to it, SQLite's loader rebuilds it at the start, and reads
+and watches use nothing else. It has no notion of pending writes, threads or files.
 """
 
 import collections
@@ -15,10 +15,10 @@ from drachma.store import collection, protocol, record
 
 
 class Compaction(msgspec.Struct, frozen=True):
-    """A step that forgets history up to ``revision``.
+    """A step that drops history up to ``revision``.
 
-    ``doomed`` are the revisions of versions nobody can ask for any more; ``kept`` counts the versions up to
-    ``revision`` that stay because they are objects still.
+    ``doomed`` are the revisions of versions that can no longer be read; ``kept`` counts the versions up to ``revision``
+    that stay because they are current objects.
     """
 
     revision: int
@@ -27,30 +27,30 @@ class Compaction(msgspec.Struct, frozen=True):
 
 
 class State:
-    def __init__(self, *, compacted: int = protocol.FIRST_REVISION, kept: int = 0) -> None:
+    def __init__(self, *, compacted: int = protocol.FIRST_REVISION, object_count: int = 0) -> None:
         self.revision = compacted
         self.compacted = compacted
-        self._kept = kept
-        # Written to by index, which makes what is not there; read by get, which does not.
+        self._object_count = object_count
+        # Writes use indexing, which creates missing entries; reads use get, which does not.
         self._collections: collections.defaultdict[str, collection.Collection] = collections.defaultdict(
             collection.Collection
         )
-        # One event per revision and none missing, so positions are revisions less the compacted one.
+        # One event per revision and none missing, so positions are revisions minus the compacted one.
         self._log: collections.deque[record.Event] = collections.deque()
         self._log_bytes = 0
 
     def get(self, key: record.Key) -> record.Record | None:
-        # Every write asks several times, so nothing is called for it.
+        # Inlined, because every write calls it several times.
         resource, namespace, name = key
         return self._collections[resource].get(namespace, name) if resource in self._collections else None
 
     @property
     def resources(self) -> list[str]:
-        """All resources that have or had objects, in order."""
+        """Return all resources that have or had objects, in order."""
         return sorted(self._collections)
 
     def changed(self, resource: str) -> int:
-        # Steps of every write ask whether there is any object of a kind at all.
+        # Inlined, because steps of every write call it.
         return self._collections[resource].changed if resource in self._collections else 0
 
     def page(
@@ -73,22 +73,22 @@ class State:
             raise errors.GoneError(
                 f"list of {resource}: revision {revision} is compacted, the oldest kept is {self.compacted}"
             )
-        found = self._collections.get(resource)
-        if found is None:
+        objects = self._collections.get(resource)
+        if objects is None:
             return protocol.Page([], revision, None, 0)
-        return found.page(namespace, revision=revision, limit=limit, after=after, where=where)
+        return objects.page(namespace, revision=revision, limit=limit, after=after, where=where)
 
     def events(self, resource: str, after: int, *, limit: int) -> list[record.Event]:
-        """At most ``limit`` events of a resource above a revision, which is not compacted."""
-        found = self._collections.get(resource)
-        return [] if found is None else found.events(after, limit)
+        """Return at most ``limit`` events of a resource above a revision, which is not compacted."""
+        objects = self._collections.get(resource)
+        return [] if objects is None else objects.events(after, limit)
 
     def restore(self, item: record.Record) -> None:
-        """Puts in an object written at or before the compacted revision."""
+        """Add an object written at or before the compacted revision."""
         self._collections[item.key.resource].restore(item)
 
     def apply(self, event: record.Event) -> None:
-        """Takes over the event of the next revision."""
+        """Apply the event of the next revision."""
         item = event.record
         self._collections[item.key.resource].apply(event)
         self._log.append(event)
@@ -96,10 +96,10 @@ class State:
         self.revision = item.revision
 
     def excess(self, limits: protocol.Limits, *, most: int) -> int:
-        """How many of the oldest events to forget, at most ``most``.
+        """Return the number of oldest events to drop, at most ``most``.
 
-        History may overshoot its limits by a tenth and is then cut back to them: cutting at every commit
-        would touch old pages of the disk each time.
+        History may exceed its limits by a tenth and is then cut back to them: cutting at every commit would touch old
+        pages of the disk each time.
         """
         many = len(self._log) - limits.history_events
         much = self._log_bytes - limits.history_bytes
@@ -114,20 +114,20 @@ class State:
         return count
 
     def plan_compaction(self, revision: int) -> Compaction:
-        """What compacting to a committed revision removes; changes nothing."""
+        """Return the effect of compacting to a committed revision; changes nothing."""
         doomed: list[int] = []
-        kept = self._kept
+        object_count = self._object_count
         for event in self._log:
             if event.record.revision > revision:
                 break
             if event.previous is None:
-                kept += 1
+                object_count += 1
             else:
                 doomed.append(event.previous.revision)
             if event.change is record.Change.DELETED:
                 doomed.append(event.record.revision)
-                kept -= 1
-        return Compaction(revision, doomed, kept)
+                object_count -= 1
+        return Compaction(revision, doomed, object_count)
 
     def compact(self, compaction: Compaction) -> None:
         touched = set()
@@ -138,4 +138,4 @@ class State:
         for resource in touched:
             self._collections[resource].forget(compaction.revision)
         self.compacted = compaction.revision
-        self._kept = compaction.kept
+        self._object_count = compaction.kept

@@ -1,8 +1,7 @@
 """Watches: cursors on the shared log of committed events, and the hub that wakes them.
 
-The engine tells the hub what was committed. A watcher has no queue of its own: it remembers how far it has
-seen and reads on from there, so a slow one costs the others nothing and is cut once the log no longer reaches
-back to it.
+The engine reports committed events to the hub. A watcher has no queue of its own: it remembers its position and reads
+on from there. So a slow one costs the others nothing, and ends once the log no longer reaches back to it.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from drachma.store import record, state
 
 _BATCH = 256
 _BATCH_BYTES = 1 << 20
-"""Events handed out at once; a watcher that stalls keeps no more than these from being freed."""
+"""Bytes of events that are returned at once; a watcher that stalls keeps no more than these from being freed."""
 
 _PAUSE = 40e-6
 """Seconds of rest from waking, for every watcher woken: four times what it takes the event loop to wake one.
@@ -40,7 +39,7 @@ def _cut(events: list[record.Event]) -> None:
 
 
 class Subscription:
-    """The watch of both stores; see ``protocol.Watch`` for what it promises."""
+    """The watch of both stores; see ``protocol.Watch`` for its contract."""
 
     def __init__(self, hub: "Hub", *, scope: _Scope, after: int) -> None:
         self._hub = hub
@@ -105,15 +104,15 @@ class Subscription:
 
     @property
     def idle(self) -> bool:
-        """Waiting, with nothing to see between the revision it knows and the newest committed one."""
+        """True if it waits and there is no event between its revision and the newest committed one."""
         return self._waiter is not None and not self._due and not self._waiter.done()
 
     def catch_up(self) -> None:
-        """Moves an idle watcher to the newest revision, so that compaction does not overtake it."""
+        """Move an idle watcher to the newest revision, so that compaction does not overtake it."""
         self._seen = max(self._seen, self._hub.state.revision)
 
     def mark_due(self) -> None:
-        """Says to an idle watcher that the next commit is about it, and that it will be woken."""
+        """Tell an idle watcher that the next commit concerns it, and that it will be woken."""
         self.catch_up()
         self._due = True
 
@@ -122,7 +121,7 @@ class Subscription:
             self._waiter.set_result(None)
 
     def _read(self) -> list[record.Event]:
-        """The next events this watch is about; none if it has seen everything."""
+        """Return the next events of this watch; none if it has seen all of them."""
         committed = self._hub.state
         while events := committed.events(self._resource, self._seen, limit=_BATCH):
             if len(events) > 1:
@@ -147,12 +146,12 @@ class Subscription:
 
 
 class Hub:
-    """All watches of a store, by what they look at."""
+    """All watches of a store, by resource and namespace."""
 
     def __init__(self, committed: state.State) -> None:
         self.state = committed
         self.closed = False
-        # Dictionaries for their order: watchers are woken in the order they came.
+        # Dictionaries keep the order in which watchers came, and are woken.
         self._watches: dict[_Scope, dict[Subscription, None]] = {}
         self._due: list[Subscription] = []
         self._rest_until = 0.0
@@ -180,7 +179,7 @@ class Hub:
             del self._watches[scope]
 
     def compact(self, compaction: state.Compaction) -> None:
-        """Applies a compaction without cutting those who have seen everything."""
+        """Apply a compaction without ending watchers that have seen all events."""
         for members in self._watches.values():
             for subscription in members:
                 if subscription.idle:
@@ -188,7 +187,7 @@ class Hub:
         self.state.compact(compaction)
 
     def publish(self, events: Sequence[record.Event]) -> None:
-        """Applies committed events and wakes who looks at them, at once or after a short rest."""
+        """Apply committed events and wake their watchers, at once or after a short rest."""
         scopes: dict[_Scope, None] = {}
         for event in events:
             resource, namespace, _ = event.record.key
@@ -198,7 +197,7 @@ class Hub:
         for scope in scopes:
             for subscription in self._watches.get(scope, ()):
                 if subscription.idle:
-                    # Before the events are applied: up to here an idle watcher has seen everything.
+                    # Before the events are applied: an idle watcher has seen all events up to here.
                     subscription.mark_due()
                     self._due.append(subscription)
         for event in events:
@@ -219,7 +218,7 @@ class Hub:
 
     def _wake(self) -> None:
         self._wake_planned = False
-        due, self._due = self._due, []
-        self._rest_until = asyncio.get_running_loop().time() + len(due) * _PAUSE
-        for subscription in due:
+        subscriptions, self._due = self._due, []
+        self._rest_until = asyncio.get_running_loop().time() + len(subscriptions) * _PAUSE
+        for subscription in subscriptions:
             subscription.wake()

@@ -1,8 +1,8 @@
-"""Writes: what is done to one object, and what the object must be like for that.
+"""Writes: changes of one object, with their preconditions.
 
-Callers put writes into a commit. The engine asks each of them whether it holds against the object as it is then, and
-once all of them hold, for the event each one makes. A key or body that cannot be stored is refused with
-``errors.InvalidValueError`` before anything is queued.
+Callers put writes into a commit. The engine checks that each of them holds against the current object, and once all of
+them hold, makes their events. A key or body that cannot be stored is refused with ``errors.InvalidValueError`` before
+anything is queued.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from drachma import errors
 from drachma.store import record
 
 MAX_BODY = 16 * 2**20
-"""Bytes of one object. Upstream's stops at 1.5 MB; this only keeps one write from stalling all others."""
+"""Bytes of one object. Upstream's limit is 1.5 MB; this one only keeps a write from stalling all others."""
 
 _ADDED: Final = record.Change.ADDED
 _MODIFIED: Final = record.Change.MODIFIED
@@ -22,7 +22,7 @@ _DELETED: Final = record.Change.DELETED
 
 
 class Create(msgspec.Struct, frozen=True, eq=False):
-    """Adds an object under a key that is free; its uid stays with it until it is deleted."""
+    """Adds an object under a free key; its uid stays with it until it is deleted."""
 
     key: record.Key
     draft: record.Draft
@@ -34,8 +34,8 @@ class Create(msgspec.Struct, frozen=True, eq=False):
     def event(self, _current: record.Record | None, revision: int) -> record.Event:
         _check_key(self.key, self.uid)
         data, value = self.draft(revision)
-        made = record.Record(self.key, self.uid, revision, revision, data, value)
-        return record.Event(_ADDED, _checked(made), None)
+        new = record.Record(self.key, self.uid, revision, revision, data, value)
+        return record.Event(_ADDED, _check_body(new), None)
 
 
 class Update(msgspec.Struct, frozen=True, eq=False):
@@ -51,17 +51,17 @@ class Update(msgspec.Struct, frozen=True, eq=False):
         return _unmet(self.key, current, revision=self.revision, uid=None)
 
     def event(self, current: record.Record | None, revision: int) -> record.Event:
-        assert current is not None, "the engine has asked for a refusal before"
+        assert current is not None, "the engine has checked the precondition"
         data, value = self.draft(revision)
-        made = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
-        return record.Event(_MODIFIED, _checked(made), current)
+        new = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
+        return record.Event(_MODIFIED, _check_body(new), current)
 
 
 class Amend(msgspec.Struct, frozen=True, eq=False):
-    """Changes an object as it is by then, whichever revision that is, if it ``holds``: an account that many draw on.
+    """Changes an object at any revision, if it ``holds``: for counters that many writers share.
 
-    ``holds`` is asked about versions that are not committed yet as well, so that writes to the same object need not
-    wait for each other; ``draft`` makes the content from the version that it held for and the revision it gets.
+    ``holds`` is also called with versions that are not committed yet, so that writes to the same object need not wait
+    for each other; ``draft`` makes the content from the version that it held for and the revision it gets.
     """
 
     key: record.Key
@@ -76,17 +76,17 @@ class Amend(msgspec.Struct, frozen=True, eq=False):
         return errors.ConflictError(self.key, f"precondition failed: does not hold at revision {current.revision}")
 
     def event(self, current: record.Record | None, revision: int) -> record.Event:
-        assert current is not None, "the engine has asked for a refusal before"
+        assert current is not None, "the engine has checked the precondition"
         data, value = self.draft(current, revision)
-        made = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
-        return record.Event(_MODIFIED, _checked(made), current)
+        new = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
+        return record.Event(_MODIFIED, _check_body(new), current)
 
 
 class Delete(msgspec.Struct, frozen=True, eq=False):
-    """Removes an object, if it still has this revision and uid where they are named.
+    """Removes an object if it still has this revision and uid, as far as given.
 
-    ``draft`` makes the last content from the object that is removed and the revision of the deletion; without it
-    the content stays as it was.
+    ``draft`` makes the last content from the removed object and the revision of the deletion; without it the content
+    stays as it was.
     """
 
     key: record.Key
@@ -100,19 +100,21 @@ class Delete(msgspec.Struct, frozen=True, eq=False):
         return _unmet(self.key, current, revision=self.revision, uid=self.uid)
 
     def event(self, current: record.Record | None, revision: int) -> record.Event:
-        assert current is not None, "the engine has asked for a refusal before"
+        assert current is not None, "the engine has checked the precondition"
         data, value = record.Body(current.data) if self.draft is None else self.draft(current, revision)
         last = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
-        return record.Event(_DELETED, _checked(last), current)
+        return record.Event(_DELETED, _check_body(last), current)
 
 
 Write: TypeAlias = Create | Update | Amend | Delete
-"""``refusal`` is why a write does not hold against the object under its key, None where it does; ``event`` is what it
-makes of an object against which it holds, at the revision it gets."""
+"""``refusal`` returns the failed precondition of a write for the object under its key, or None.
+
+``event`` returns its event at the revision it gets.
+"""
 
 
 def _check_key(key: record.Key, uid: str) -> None:
-    """Refuses what would break the order of lists, or fail in the journal and take other writes along."""
+    """Refuse keys that would break the order of lists, or fail in the journal together with other writes."""
     resource, namespace, name = key
     if not resource or not name:
         raise errors.InvalidValueError(f"key {tuple(key)!r}: resource and name must not be empty")
@@ -124,15 +126,15 @@ def _check_key(key: record.Key, uid: str) -> None:
         raise errors.InvalidValueError(f"key {tuple(key)!r}, uid {uid!r}: not UTF-8: {error}") from error
 
 
-def _checked(made: record.Record) -> record.Record:
-    """Refuses a body that cannot be stored; its decoded value, where it came with one, is among the latest now."""
-    data = made.data
+def _check_body(new: record.Record) -> record.Record:
+    """Refuse a body that cannot be stored; cache its decoded value, if it has one."""
+    data = new.data
     if not isinstance(data, bytes):
-        raise errors.InvalidValueError(f"{made.key}: the body must be bytes, not {type(data).__name__}")
+        raise errors.InvalidValueError(f"{new.key}: the body must be bytes, not {type(data).__name__}")
     if len(data) > MAX_BODY:
-        raise errors.InvalidValueError(f"{made.key}: the body has {len(data)} bytes, more than the limit of {MAX_BODY}")
-    record.DECODED.add(made)
-    return made
+        raise errors.InvalidValueError(f"{new.key}: the body has {len(data)} bytes, more than the limit of {MAX_BODY}")
+    record.DECODED.add(new)
+    return new
 
 
 def _unmet(

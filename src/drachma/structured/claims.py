@@ -1,4 +1,4 @@
-"""Claims of v1alpha2 as claims of v1, and what those were allocated in the words of v1alpha2."""
+"""Claims of v1alpha2 as claims of v1, and allocations in the terms of v1alpha2."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from drachma.claims import standins
 from drachma.structured import requests, resolution
 
 DEVICE_CLASS: Final = "structured.dra.k8s.io"
-"""The class of all requests that stand for requests of v1alpha2: all devices are in it."""
+"""Class of all requests that represent requests of v1alpha2. All devices are in it."""
 
 FINALIZER: Final = "structured.dra.k8s.io/delete-protection"
-"""Keeps a claim of v1alpha2 while it is allocated."""
+"""Finalizer of a claim of v1alpha2 while it is allocated."""
 
 ResourceName = Callable[[str, str, str], str]
-"""The name of the resource that a device is, by driver, pool and device."""
+"""Function that returns the resource name of a device, by driver, pool and device."""
 
 
-def spec_of(found: resolution.Resolution, *, device_class: str = DEVICE_CLASS) -> resourceclaim.ResourceClaimSpec:
-    """What a claim with these parameters asks for.
+def spec_of(resolved: resolution.Resolution, *, device_class: str = DEVICE_CLASS) -> resourceclaim.ResourceClaimSpec:
+    """Return the spec of a claim with these parameters.
 
     Raises:
-        errors.InvalidValueError: a request or filter is of a model that is not known here.
-        cel.CompilationError: a selector is none.
+        errors.InvalidValueError: a request or filter is of an unknown model.
+        cel.CompilationError: a selector does not compile.
     """
-    needs = requests.needs(found.of_claim, found.of_class)
+    needs = requests.needs(resolved.of_claim, resolved.of_class)
     return resourceclaim.ResourceClaimSpec(
         devices=resourceclaim.DeviceClaim(
             requests=tuple(request_for(need, device_class=device_class) for need in needs),
-            config=tuple(configuration(found, needs)),
+            config=tuple(configuration(resolved, needs)),
         )
     )
 
@@ -41,7 +41,7 @@ def spec_of(found: resolution.Resolution, *, device_class: str = DEVICE_CLASS) -
 def request_for(
     need: requests.Need, *, device_class: str, expressions: tuple[str, ...] | None = None
 ) -> resourceclaim.DeviceRequest:
-    """A request for one device that is what the need asks for, or what other expressions say."""
+    """Return a request for one device that meets a need, or that matches other expressions."""
     selectors = need.expressions() if expressions is None else expressions
     exactly = resourceclaim.ExactDeviceRequest(
         device_class_name=device_class,
@@ -53,11 +53,11 @@ def request_for(
 
 
 def status_of(
-    allocation: resourceclaim.AllocationResult, found: resolution.Resolution, *, resource_name: ResourceName
+    allocation: resourceclaim.AllocationResult, resolved: resolution.Resolution, *, resource_name: ResourceName
 ) -> alpha.ResourceClaimStatus:
-    """The status of a claim whose v1 claim was allocated, but for who uses it."""
-    needs = {need.name: need for need in requests.needs(found.of_claim, found.of_class)}
-    is_1_30 = requests.is_spelled_as_1_30(found.of_claim)
+    """Return the status of a claim whose v1 claim was allocated, without its consumers."""
+    needs = {need.name: need for need in requests.needs(resolved.of_claim, resolved.of_class)}
+    is_1_30 = requests.is_spelled_as_1_30(resolved.of_claim)
     by_driver: dict[str, list[tuple[requests.Need | None, str]]] = {}
     for result in allocation.devices.results:
         name = resource_name(result.driver, result.pool, result.device)
@@ -75,30 +75,30 @@ def status_of(
         data = structs.replace(
             data,
             node_name=node,
-            vendor_class_parameters=requests.vendor_of_class(found.of_class, driver),
-            vendor_claim_parameters=requests.vendor_of_claim(found.of_claim, driver),
+            vendor_class_parameters=requests.vendor_of_class(resolved.of_class, driver),
+            vendor_claim_parameters=requests.vendor_of_claim(resolved.of_claim, driver),
         )
         handles.append(alpha.ResourceHandle(driver_name=driver, structured_data=data))
     return alpha.ResourceClaimStatus(
-        driver_name=found.resource_class.driver_name,
+        driver_name=resolved.resource_class.driver_name,
         allocation=alpha.AllocationResult(
             resource_handles=tuple(handles),
             available_on_nodes=allocation.node_selector,
-            shareable=found.of_claim.shareable or None,
+            shareable=resolved.of_claim.shareable or None,
         ),
     )
 
 
 def configuration(
-    found: resolution.Resolution, needs: tuple[requests.Need, ...]
+    resolved: resolution.Resolution, needs: tuple[requests.Need, ...]
 ) -> list[resourceclaim.DeviceClaimConfiguration]:
-    """The vendor's parameters as configuration: of the class first, then of the claim, then of single requests."""
+    """Return the vendor's parameters as configuration: of the class, then of the claim, then of single requests."""
     entries: list[resourceclaim.DeviceClaimConfiguration] = []
     for driver in dict.fromkeys(need.driver for need in needs):
         names = tuple(need.name for need in needs if need.driver == driver)
         for parameters in (
-            requests.vendor_of_class(found.of_class, driver),
-            requests.vendor_of_claim(found.of_claim, driver),
+            requests.vendor_of_class(resolved.of_class, driver),
+            requests.vendor_of_claim(resolved.of_claim, driver),
         ):
             entries += _entry(driver, names, parameters)
     for need in needs:

@@ -1,9 +1,9 @@
-"""Counterparts: the v1 claim that stands for a claim of v1alpha2, and what it says beside what v1 claims can say.
+"""Counterparts: v1 claims that represent claims of v1alpha2.
 
-It has the same name, so that pods and everybody else find it, and the same owners. What v1 has no field for is in
-annotations: which claim it stands for, what that waits for, that it is for one user at a time, and on which nodes it
-may be allocated. While its claim waits for parameters there is one already, whose request nothing matches: so there is
-something that tells the reason.
+A counterpart has the same name, so that pods and components find it, and the same owners. Annotations have everything
+that v1 has no field for: the claim that it represents, what that claim waits for, exclusive use, and suitable nodes.
+While its claim waits for parameters, the counterpart has a request that nothing matches, so that there is an object
+that shows the reason.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.structured import claims, resolution
 
 CLAIM: Final = "structured.dra.k8s.io/claim-uid"
-"""The uid of the claim of v1alpha2."""
+"""Annotation with the uid of the claim of v1alpha2."""
 
 WAITING: Final = "structured.dra.k8s.io/waiting-for"
-"""What that claim waits for."""
+"""Annotation with the object that the claim waits for."""
 
 EXCLUSIVE: Final = "structured.dra.k8s.io/exclusive"
-"""``true`` where only one pod at a time may use it."""
+"""Annotation with ``true`` if only one pod at a time may use it."""
 
 SUITABLE_NODES: Final = "structured.dra.k8s.io/suitable-nodes"
-"""The nodes that its class is for, as a node selector in JSON."""
+"""Annotation with the nodes of its class, as a node selector in JSON."""
 
 CONSUMERS: Final = 32
-"""How many may use a claim of v1alpha2 that can be shared."""
+"""Largest number of consumers of a shareable claim of v1alpha2."""
 
 _API_VERSION: Final = "resource.k8s.io/v1alpha2"
 _KIND: Final = "ResourceClaim"
@@ -38,18 +38,18 @@ _RESOURCE: Final = "resourceclaims"
 _GROUP: Final = "resource.k8s.io"
 
 
-def of(claim: alpha.ResourceClaim, found: resolution.Resolution) -> resourceclaim.ResourceClaim:
-    """The counterpart of a claim with its parameters; raises what :func:`claims.spec_of` does."""
+def of(claim: alpha.ResourceClaim, resolved: resolution.Resolution) -> resourceclaim.ResourceClaim:
+    """Return the counterpart of a claim with its parameters. Raises the errors of :func:`claims.spec_of`."""
     notes = {}
-    if not found.of_claim.shareable:
+    if not resolved.of_claim.shareable:
         notes[EXCLUSIVE] = "true"
-    if found.resource_class.suitable_nodes is not None:
-        notes[SUITABLE_NODES] = codec.encode_part(found.resource_class.suitable_nodes).decode()
-    return _counterpart(claim, claims.spec_of(found), notes)
+    if resolved.resource_class.suitable_nodes is not None:
+        notes[SUITABLE_NODES] = codec.encode_part(resolved.resource_class.suitable_nodes).decode()
+    return _counterpart(claim, claims.spec_of(resolved), notes)
 
 
 def waiting(claim: alpha.ResourceClaim, reason: str) -> resourceclaim.ResourceClaim:
-    """The counterpart of a claim that cannot be allocated yet."""
+    """Return the counterpart of a claim that cannot be allocated yet."""
     nothing = devices.DeviceSelector(cel=devices.CELDeviceSelector(expression="false"))
     exactly = resourceclaim.ExactDeviceRequest(
         device_class_name=claims.DEVICE_CLASS, selectors=(nothing,), allocation_mode="ExactCount", count=1
@@ -60,28 +60,28 @@ def waiting(claim: alpha.ResourceClaim, reason: str) -> resourceclaim.ResourceCl
 
 
 def stands_for(counterpart: resourceclaim.ResourceClaim, claim: alpha.ResourceClaim) -> bool:
-    """Whether a v1 claim is the counterpart of this very claim."""
+    """Return True if a v1 claim is the counterpart of this very claim."""
     return counterpart.metadata.annotations.get(CLAIM) == claim.metadata.uid
 
 
-def is_alike(counterpart: resourceclaim.ResourceClaim, other: resourceclaim.ResourceClaim) -> bool:
-    """Whether two counterparts of one claim say the same."""
-    return counterpart.spec == other.spec and _notes(counterpart) == _notes(other)
+def is_alike(counterpart: resourceclaim.ResourceClaim, reference: resourceclaim.ResourceClaim) -> bool:
+    """Return True if two counterparts of one claim have the same content."""
+    return counterpart.spec == reference.spec and _notes(counterpart) == _notes(reference)
 
 
 def reason(counterpart: resourceclaim.ResourceClaim) -> str:
-    """What its claim waits for; empty where it does not wait, or there is no such claim."""
+    """Return what its claim waits for; empty if it does not wait, or is no counterpart."""
     return counterpart.metadata.annotations.get(WAITING, "")
 
 
 def has_room(counterpart: resourceclaim.ResourceClaim, consumer: str) -> bool:
-    """Whether a pod with this uid may use it beside those that do already."""
+    """Return True if a pod with this uid may use it in addition to its consumers."""
     most = most_users(counterpart)
     return most is None or sum(each.uid != consumer for each in users(counterpart)) < most
 
 
 def most_users(counterpart: resourceclaim.ResourceClaim) -> int | None:
-    """How many may use it at a time; None for a claim that is no counterpart."""
+    """Return the largest number of consumers, or None for a claim that is no counterpart."""
     notes = counterpart.metadata.annotations
     if CLAIM not in notes:
         return None
@@ -89,20 +89,20 @@ def most_users(counterpart: resourceclaim.ResourceClaim) -> int | None:
 
 
 def suitable_nodes(counterpart: resourceclaim.ResourceClaim) -> nodeselector.NodeSelector | None:
-    """The nodes on which it may be allocated; None for all."""
+    """Return the nodes on which it may be allocated, or None for all."""
     text = counterpart.metadata.annotations.get(SUITABLE_NODES)
     return None if text is None else msgspec.json.decode(text, type=nodeselector.NodeSelector)
 
 
 def users(counterpart: resourceclaim.ResourceClaim) -> tuple[resourceclaim.ResourceClaimConsumerReference, ...]:
-    """Who uses it: all but the claim itself, which holds what is to stay allocated."""
+    """Return its consumers without the claim itself, which keeps it allocated."""
     return tuple(each for each in counterpart.status.reserved_for if (each.api_group, each.resource) != _HELD)
 
 
-def held(
+def consumers_with_claim(
     counterpart: resourceclaim.ResourceClaim, claim: alpha.ResourceClaim
 ) -> tuple[resourceclaim.ResourceClaimConsumerReference, ...]:
-    """Who uses it, and the claim itself: so it stays allocated when nobody else does."""
+    """Return its consumers and the claim itself, so that it stays allocated without other consumers."""
     holder = resourceclaim.ResourceClaimConsumerReference(
         api_group=_GROUP, resource=_RESOURCE, name=claim.metadata.name, uid=claim.metadata.uid
     )
@@ -122,7 +122,7 @@ def _counterpart(
 ) -> resourceclaim.ResourceClaim:
     own = claim.metadata
     reference = meta.OwnerReference(api_version=_API_VERSION, kind=_KIND, name=own.name, uid=own.uid)
-    # What kubectl remembers of the claim is not about its counterpart.
+    # The annotation of kubectl is about the claim, not about its counterpart.
     annotations = {key: text for key, text in own.annotations.items() if not key.startswith("kubectl.kubernetes.io/")}
     metadata = meta.ObjectMeta(
         name=own.name,

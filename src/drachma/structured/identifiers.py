@@ -1,8 +1,8 @@
 """Names of v1alpha2 as names of devices and attributes.
 
-Both are DNS subdomains in v1alpha2. Attributes of devices have C identifiers, devices DNS labels. The mapping depends
-on nothing but the name, so that selectors can be translated without the resources that they select. It is not one to
-one: who translates several names together looks out for two that become the same.
+Both are DNS subdomains in v1alpha2. In v1, attributes are C identifiers and devices DNS labels. The mapping depends
+only on the name, so that selectors can be translated without the resources that they select. It is not one to one: a
+caller that translates several names must check for collisions.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ _HASH: Final = 8
 
 
 def attribute(name: str) -> str:
-    """The identifier of an attribute: ``a-b`` is ``a_b``, ``a.b`` is ``a__b``, and what is too long ends in a hash."""
+    """Return the identifier of an attribute: ``a-b`` is ``a_b``, ``a.b`` is ``a__b``, long names end in a hash."""
     identifier = name.replace("-", "_").replace(".", "__")
     if names.c_identifier(identifier):
         identifier = f"_{identifier}"
@@ -24,7 +24,7 @@ def attribute(name: str) -> str:
 
 
 def device(name: str) -> str:
-    """The label of a device: ``a.b`` is ``a-b``, and what is too long ends in a hash."""
+    """Return the label of a device: ``a.b`` is ``a-b``, and a long name ends in a hash."""
     return _shortened(name.replace(".", "-"), name, limit=_LABEL_LENGTH, separator="-")
 
 

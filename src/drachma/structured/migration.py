@@ -1,8 +1,8 @@
-"""Migration: objects of v1alpha2 as objects of v1 for good, and what of them v1 cannot express.
+"""Migration: objects of v1alpha2 as permanent objects of v1, with notes on everything that v1 cannot express.
 
-Unlike a counterpart, which stands for a claim while there are objects of v1alpha2, the result is what somebody would
-have written in v1: classes keep their names, filters become selectors of classes, selectors are as short as the types
-of published attributes allow. Parameters are folded into classes and claims and need not be there any more.
+Unlike a counterpart, which represents a claim while objects of v1alpha2 exist, the result is what a person would write
+in v1: classes keep their names, filters become selectors of classes, and selectors are as short as the types of
+published attributes allow. Parameters are folded into classes and claims, and are no longer needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PREFIX_LENGTH: Final = 240
 
 
 class Asked(NamedTuple):
-    """What a claim or template asks for: its migrated form, and the needs that it comes from, by request."""
+    """Migrated claim or template, and the needs that it comes from, by request."""
 
     label: str
     namespace: str
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 
 
 class Migration(msgspec.Struct, frozen=True, kw_only=True):
-    """Objects of v1 in the order of their origins, what could not be expressed, and what was asked for."""
+    """Objects of v1 in the order of their origins, notes, and migrated claims."""
 
     objects: tuple[meta.Object, ...]
     notes: tuple[str, ...]
@@ -46,7 +46,7 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lookup:
-    """Classes and parameters among objects."""
+    """Lookup of classes and parameters among objects."""
 
     def __init__(self, objects: Iterable[meta.Object]) -> None:
         self.classes: Final[dict[str, resourceclass.ResourceClass]] = {}
@@ -72,7 +72,7 @@ class Lookup:
 
 
 def migrate(objects: Iterable[meta.Object]) -> Migration:
-    """Migrates objects that belong together; those of other versions are left out."""
+    """Migrate objects that belong together. Objects of other versions are left out."""
     return _Migrator(tuple(objects)).run()
 
 
@@ -81,17 +81,17 @@ class _Migrator:
         self._objects = objects
         self._lookup = Lookup(objects)
         self._notes: list[str] = []
-        self._asked: list[Asked] = []
+        self._requests: list[Asked] = []
         sources = [
             each for each in objects if isinstance(each, resourceslice.NodeResourceSlice | resourceslice.ResourceSlice)
         ]
         self._pools = slices.pools_of(sources)
         self._types = _types(sources)
         self._device_classes = {name: self._device_classes_of(class_) for name, class_ in self._lookup.classes.items()}
-        """The drivers of every device class that a class becomes."""
+        """Drivers of every device class that a class becomes."""
 
     def run(self) -> Migration:
-        made: list[meta.Object] = []
+        migrated: list[meta.Object] = []
         wishes: list[meta.Object] = []
         for each in self._objects:
             match each:
@@ -100,12 +100,14 @@ class _Migrator:
                 case alpha_template.ResourceClaimTemplate():
                     wishes += self._template(each)
         for class_ in self._lookup.classes.values():
-            made += self._class(class_)
-        made += wishes
+            migrated += self._class(class_)
+        migrated += wishes
         for pool in self._pools:
             self._notes += (f"node {pool.node}, driver {pool.driver}: {each}" for each in pool.omissions)
-            made += pool.slices(1, name=pool.node or standins.SUFFIX)
-        return Migration(objects=tuple(made), notes=tuple(self._notes), asked=tuple(self._asked), pools=self._pools)
+            migrated += pool.slices(1, name=pool.node or standins.SUFFIX)
+        return Migration(
+            objects=tuple(migrated), notes=tuple(self._notes), asked=tuple(self._requests), pools=self._pools
+        )
 
     # Classes
 
@@ -116,40 +118,46 @@ class _Migrator:
             return []
         if class_.suitable_nodes is not None:
             self._note(label, "suitableNodes: device classes have none; give pods node affinity instead")
-        found = resolution.class_parameters(class_, self._lookup)
-        if isinstance(found, resolution.Waiting):
-            self._note(label, f"{found.reason}: its filters are not known")
-            found = parameters.ResourceClassParameters()
-        own, *others = self._device_classes[class_.metadata.name].items()
-        for name, drivers in others:
+        class_parameters = resolution.class_parameters(class_, self._lookup)
+        if isinstance(class_parameters, resolution.Waiting):
+            self._note(label, f"{class_parameters.reason}: its filters are not known")
+            class_parameters = parameters.ResourceClassParameters()
+        own, *further_classes = self._device_classes[class_.metadata.name].items()
+        for name, drivers in further_classes:
             self._note(label, f"its filters are of one driver each: what claims ask of {drivers[0]} is of class {name}")
-        return [self._device_class(class_, name, drivers, found) for name, drivers in (own, *others)]
+        return [
+            self._device_class(class_, name, drivers, class_parameters) for name, drivers in (own, *further_classes)
+        ]
 
     def _device_class(
         self,
         class_: resourceclass.ResourceClass,
         name: str,
         drivers: tuple[str, ...],
-        found: parameters.ResourceClassParameters,
+        class_parameters: parameters.ResourceClassParameters,
     ) -> meta.Object:
         config = []
         for driver in drivers:
-            vendor = requests.vendor_of_class(found, driver)
+            vendor = requests.vendor_of_class(class_parameters, driver)
             if isinstance(vendor, dict) and vendor:
                 opaque = devices.OpaqueDeviceConfiguration(driver=driver, parameters=vendor)
                 config.append(deviceclass.DeviceClassConfiguration(opaque=opaque))
-        spec = deviceclass.DeviceClassSpec(selectors=(self._class_selector(drivers, found),), config=tuple(config))
+        spec = deviceclass.DeviceClassSpec(
+            selectors=(self._class_selector(drivers, class_parameters),), config=tuple(config)
+        )
         return deviceclass.DeviceClass(metadata=structs.replace(_metadata(class_.metadata), name=name), spec=spec)
 
     def _device_classes_of(self, class_: resourceclass.ResourceClass) -> dict[str, tuple[str, ...]]:
-        """The device classes that a class becomes, its own first, each with its drivers.
+        """Return the device classes that a class becomes, its own first, each with its drivers.
 
-        It is one, unless there are filters and several drivers: a filter is asked of devices of its driver only, and a
-        selector of all that there are. Where the filter has no answer for one, nobody would get anything.
+        That is one, unless there are filters and several drivers. A filter applies to devices of its driver only, and a
+        selector to all devices. If the filter fails for a device of another driver, no claim would get anything.
         """
         name, drivers = class_.metadata.name, self._drivers_of(class_)
-        found = resolution.class_parameters(class_, self._lookup)
-        has_filters = isinstance(found, parameters.ResourceClassParameters) and bool(found.filters)
+        class_parameters = resolution.class_parameters(class_, self._lookup)
+        has_filters = isinstance(class_parameters, parameters.ResourceClassParameters) and bool(
+            class_parameters.filters
+        )
         if len(drivers) == 1 or not has_filters:
             return {name: drivers}
         names = [name, *(f"{name}.{driver}" for driver in drivers[1:])]
@@ -166,12 +174,12 @@ class _Migrator:
         terms = []
         for driver in drivers:
             expressions = [self._translated(text, driver) for _, text in filters.get(driver, ())]
-            terms.append(selectors.conjunction(selectors.of_driver(driver), *expressions))
+            terms.append(selectors.conjunction(selectors.all_devices_selector(driver), *expressions))
         expression = terms[0] if len(terms) == 1 else " || ".join(f"({term})" for term in terms)
         return devices.DeviceSelector(cel=devices.CELDeviceSelector(expression=expression))
 
     def _drivers_of(self, class_: resourceclass.ResourceClass) -> tuple[str, ...]:
-        """The driver of a class, and others whose resources its claims ask for."""
+        """Return the driver of a class, and other drivers whose resources its claims request."""
         drivers = [str(class_.driver_name)]
         for each in self._objects:
             match each:
@@ -181,9 +189,9 @@ class _Migrator:
                     spec = each.spec.spec
                 case _:
                     continue
-            found = resolution.resolve(spec, each.metadata.namespace, self._lookup)
-            if spec.resource_class_name == class_.metadata.name and isinstance(found, resolution.Resolution):
-                drivers += requests.drivers(found.of_claim)
+            resolved = resolution.resolve(spec, each.metadata.namespace, self._lookup)
+            if spec.resource_class_name == class_.metadata.name and isinstance(resolved, resolution.Resolution):
+                drivers += requests.drivers(resolved.of_claim)
         return tuple(dict.fromkeys(drivers))
 
     # Claims
@@ -208,38 +216,38 @@ class _Migrator:
     def _spec(
         self, label: str, spec: alpha.ResourceClaimSpec, namespace: str
     ) -> resourceclaim.ResourceClaimSpec | None:
-        found = resolution.resolve(spec, namespace, self._lookup)
-        if isinstance(found, resolution.Waiting):
-            self._note(label, f"is not migrated: {found.reason}")
+        resolved = resolution.resolve(spec, namespace, self._lookup)
+        if isinstance(resolved, resolution.Waiting):
+            self._note(label, f"is not migrated: {resolved.reason}")
             return None
         try:
-            needs = requests.needs(found.of_claim, found.of_class)
-            made = self._wish(spec.resource_class_name, found, needs)
+            needs = requests.needs(resolved.of_claim, resolved.of_class)
+            migrated_spec = self._wish(spec.resource_class_name, resolved, needs)
         except (errors.InvalidValueError, cel.CompilationError) as error:
             self._note(label, f"is not migrated: {error}")
             return None
         if spec.allocation_mode == alpha.IMMEDIATE:
             self._note(label, "allocationMode Immediate: claims of v1 do not stay allocated when nobody uses them")
-        if not found.of_claim.shareable:
+        if not resolved.of_claim.shareable:
             self._note(label, "is not shareable: claims of v1 can be used by several pods at a time")
-        self._asked.append(Asked(label, namespace, made, {need.name: need for need in needs}))
-        return made
+        self._requests.append(Asked(label, namespace, migrated_spec, {need.name: need for need in needs}))
+        return migrated_spec
 
     def _wish(
-        self, class_name: str, found: resolution.Resolution, needs: tuple[requests.Need, ...]
+        self, class_name: str, resolved: resolution.Resolution, needs: tuple[requests.Need, ...]
     ) -> resourceclaim.ResourceClaimSpec:
         device_classes = self._device_classes[class_name]
-        own = structs.replace(found, of_class=parameters.ResourceClassParameters())
-        asked = []
+        own = structs.replace(resolved, of_class=parameters.ResourceClassParameters())
+        requested = []
         for need in needs:
             name, drivers = next(each for each in device_classes.items() if need.driver in each[1])
-            expressions = [] if len(drivers) == 1 else [selectors.of_driver(need.driver)]
+            expressions = [] if len(drivers) == 1 else [selectors.all_devices_selector(need.driver)]
             if need.selector.strip() != "true":
                 expressions.append(self._translated(need.selector, need.driver))
-            whole = (selectors.conjunction(*expressions),) if expressions else ()
-            asked.append(claims.request_for(need, device_class=name, expressions=whole))
+            combined = (selectors.conjunction(*expressions),) if expressions else ()
+            requested.append(claims.request_for(need, device_class=name, expressions=combined))
         return resourceclaim.ResourceClaimSpec(
-            devices=resourceclaim.DeviceClaim(requests=tuple(asked), config=tuple(claims.configuration(own, needs)))
+            devices=resourceclaim.DeviceClaim(requests=tuple(requested), config=tuple(claims.configuration(own, needs)))
         )
 
     def _translated(self, selector: str, driver: str) -> str:
@@ -250,21 +258,21 @@ class _Migrator:
 
 
 def _types(sources: Iterable[model.Slice]) -> dict[str, dict[str, str]]:
-    """The types of attributes by driver, of those that are of one type wherever they are published."""
-    found: dict[str, dict[str, set[str]]] = {}
+    """Return the types of attributes by driver, for attributes with one type in all slices."""
+    published_types: dict[str, dict[str, set[str]]] = {}
     for source in sources:
-        of_driver = found.setdefault(model.driver_of(source), {})
+        of_driver = published_types.setdefault(model.driver_of(source), {})
         for resource in namedresources.resources_of(source) or ():
             for name, type_ in resource.types.items():
                 of_driver.setdefault(name, set()).add(type_)
     return {
         driver: {name: next(iter(types)) for name, types in attributes.items() if len(types) == 1}
-        for driver, attributes in found.items()
+        for driver, attributes in published_types.items()
     }
 
 
 def _metadata(own: meta.ObjectMeta) -> meta.ObjectMeta:
-    """What people write in metadata; what the server added is left out."""
+    """Return the metadata that people write, without additions of the server."""
     annotations = {key: text for key, text in own.annotations.items() if not key.startswith(_KUBECTL)}
     return meta.ObjectMeta(
         name=own.name,

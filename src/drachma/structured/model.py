@@ -1,8 +1,8 @@
-"""Structured models: how drivers describe resources, what claims ask of them, and what they are given.
+"""Structured models: descriptions of resources by drivers, requests of claims, and results.
 
-A model is a plug-in: one module that reads the fields that are its own in slices, requests and filters, and writes
-results. All others are common to the models and handled by whoever asks. Slices, requests and filters of a model that
-is not known here are nobody's: who reads a slice skips it and says so.
+A model is a plug-in: one module that reads its own fields in slices, requests and filters, and writes results. All
+other fields are common to the models and handled by the caller. Slices, requests and filters of an unknown model belong
+to no model: a reader skips such a slice and reports it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Request = parameters.ResourceRequest | parameters.DriverResourceRequest
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True):
-    """The devices that a slice stands for.
+    """Devices of a slice.
 
-    ``names`` has the resource that each device is, under the device's name; ``omissions`` what devices cannot express.
+    ``names`` has the resource of each device, by the device's name. ``omissions`` are what devices cannot express.
     """
 
     devices: tuple[devices.Device, ...]
@@ -31,40 +31,40 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(Protocol):
-    """One structured model; None from any of its functions says that something is not of this model."""
+    """Structured model. Its functions return None for objects of another model."""
 
     def inventory(self, published: Slice) -> Inventory | None:
-        """The devices of a slice."""
+        """Return the devices of a slice."""
 
     def selectors(self, request: Request) -> tuple[str, ...] | None:
-        """What a request asks for: a selector, as it is written, for each resource."""
+        """Return the selectors of a request, as written, one for each resource."""
 
-    def filter(self, given: parameters.ResourceFilter) -> str | None:
-        """What a class asks of all resources: a selector, as it is written."""
+    def filter(self, resource_filter: parameters.ResourceFilter) -> str | None:
+        """Return the selector of a class for all resources, as written."""
 
     def translate(self, selector: str, driver: str) -> str:
-        """A selector of devices of a driver that is true where the model's own is.
+        """Return a selector of a driver's devices that is true if the model's own selector is.
 
         Raises:
-            cel.CompilationError: it is no selector of the model.
+            cel.CompilationError: the selector is not valid in the model.
         """
 
     def result(self, resources: Sequence[str]) -> resourceclaim.StructuredResourceHandle:
-        """Resources of one driver that were allocated, in the KEP's spelling."""
+        """Return allocated resources of one driver, in the KEP's spelling."""
 
     def result_of_1_30(self, results: Iterable[tuple[str, object]]) -> resourceclaim.StructuredResourceHandle:
-        """The same in the spelling of 1.30: each resource with the vendor's parameters of its request."""
+        """Return allocated resources in the spelling of 1.30: each with the vendor's parameters of its request."""
 
 
 def node_of(published: Slice) -> str:
-    """The node whose resources a slice has; empty where they are not local to one."""
+    """Return the node of a slice; empty if its resources are not local to one."""
     if isinstance(published, resourceslice.NodeResourceSlice):
         return str(published.spec.node_name)
     return str(published.node_name)
 
 
 def driver_of(published: Slice) -> str:
-    """The driver that published a slice."""
+    """Return the driver that published a slice."""
     if isinstance(published, resourceslice.NodeResourceSlice):
         return str(published.spec.driver_name)
     return str(published.driver_name)

@@ -1,4 +1,4 @@
-"""The structured models that are known, and what each knows of an object."""
+"""The known structured models, and their reading of objects."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ MODELS: Final[tuple[model.Model, ...]] = (namedresources.NamedResources(),)
 
 
 def inventory(published: model.Slice) -> model.Inventory | None:
-    """The devices of a slice; None where its model is not known."""
-    found = _first(lambda each: each.inventory(published))
-    return None if found is None else found[1]
+    """Return the devices of a slice, or None if its model is unknown."""
+    devices = _first(lambda each: each.inventory(published))
+    return None if devices is None else devices[1]
 
 
 def selectors(request: model.Request) -> tuple[model.Model, tuple[str, ...]] | None:
-    """What a request asks for, one selector for each resource, and the model it asks by."""
+    """Return the model of a request and its selectors, one for each resource, or None."""
     return _first(lambda each: each.selectors(request))
 
 
-def filter_of(given: parameters.ResourceFilter) -> tuple[model.Model, str] | None:
-    """What a filter asks for, and the model it asks by."""
-    return _first(lambda each: each.filter(given))
+def filter_of(resource_filter: parameters.ResourceFilter) -> tuple[model.Model, str] | None:
+    """Return the model of a filter and its selector, or None."""
+    return _first(lambda each: each.filter(resource_filter))
 
 
 def _first(ask: Callable[[model.Model], _T | None]) -> tuple[model.Model, _T] | None:

@@ -1,7 +1,7 @@
 """The model ``namedResourcesWithAttributes``, or ``namedResources`` in 1.30: resources with a name and attributes.
 
-Each becomes one device: quantities are its capacity, all else its attributes. Limits of devices hold: what exceeds them
-is left out, and said.
+Each resource becomes one device: quantities become its capacity, other values its attributes. Values beyond the limits
+of devices are left out and reported.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ class NamedResources:
     """The model, in both spellings."""
 
     def inventory(self, published: model.Slice) -> model.Inventory | None:
-        found = resources_of(published)
-        if found is None:
+        resources = resources_of(published)
+        if resources is None:
             return None
-        made: dict[str, devices.Device] = {}
+        devices_by_name: dict[str, devices.Device] = {}
         origins: dict[str, str] = {}
         omissions: list[str] = []
-        for resource in found:
+        for resource in resources:
             name = identifiers.device(resource.name)
-            if name in made:
+            if name in devices_by_name:
                 omissions.append(f"resource {resource.name}: has the same device name as {origins[name]}: {name}")
                 continue
-            made[name], left_out = _device(resource, name)
+            devices_by_name[name], left_out = _device(resource, name)
             origins[name] = resource.name
             omissions += left_out
-        return model.Inventory(devices=tuple(made.values()), names=origins, omissions=tuple(omissions))
+        return model.Inventory(devices=tuple(devices_by_name.values()), names=origins, omissions=tuple(omissions))
 
     def selectors(self, request: model.Request) -> tuple[str, ...] | None:
         if isinstance(request, parameters.DriverResourceRequest):
             return None if request.named_resources is None else (request.named_resources.selector,)
-        asked = request.named_resources_with_attributes
-        if asked is None:
+        attributes_request = request.named_resources_with_attributes
+        if attributes_request is None:
             return None
-        return tuple(each.selector for each in asked.required) or (asked.selector,)
+        return tuple(each.selector for each in attributes_request.required) or (attributes_request.selector,)
 
-    def filter(self, given: parameters.ResourceFilter) -> str | None:
-        found = given.named_resources_with_attributes or given.named_resources
-        return None if found is None else found.selector
+    def filter(self, resource_filter: parameters.ResourceFilter) -> str | None:
+        attributes_filter = resource_filter.named_resources_with_attributes or resource_filter.named_resources
+        return None if attributes_filter is None else attributes_filter.selector
 
     def translate(self, selector: str, driver: str) -> str:
-        return selectors.for_driver(selector, driver)
+        return selectors.driver_selector(selector, driver)
 
     def result(self, resources: Sequence[str]) -> resourceclaim.StructuredResourceHandle:
-        named = resourceclaim.NamedResourcesWithAttributesResult(resources=tuple(resources))
-        return resourceclaim.StructuredResourceHandle(named_resources_with_attributes=named)
+        result = resourceclaim.NamedResourcesWithAttributesResult(resources=tuple(resources))
+        return resourceclaim.StructuredResourceHandle(named_resources_with_attributes=result)
 
     def result_of_1_30(self, results: Iterable[tuple[str, object]]) -> resourceclaim.StructuredResourceHandle:
         return resourceclaim.StructuredResourceHandle(
@@ -71,12 +71,12 @@ class NamedResources:
 
 
 def resources_of(published: model.Slice) -> tuple[resources.Resource, ...] | None:
-    """The resources of a slice; None if it is of another model."""
+    """Return the resources of a slice, or None if it is of another model."""
     if isinstance(published, resourceslice.NodeResourceSlice):
-        named = published.spec.named_resources_with_attributes
-        return None if named is None else tuple(map(resources.of_kep, named))
+        model_slice = published.spec.named_resources_with_attributes
+        return None if model_slice is None else tuple(map(resources.read_kep, model_slice))
     of_1_30 = published.named_resources
-    return None if of_1_30 is None else tuple(map(resources.of_1_30, of_1_30.instances))
+    return None if of_1_30 is None else tuple(map(resources.read_1_30, of_1_30.instances))
 
 
 def _device(resource: resources.Resource, name: str) -> tuple[devices.Device, list[str]]:
@@ -102,7 +102,7 @@ def _device(resource: resources.Resource, name: str) -> tuple[devices.Device, li
 
 
 def _problem(value: resources.Value) -> str:
-    """Why no attribute of a device can have a value; empty if one can."""
+    """Return why no attribute of a device can have a value; empty if one can."""
     if isinstance(value, resources.Version):
         texts: Sequence[object] = (value.text,)
     else:

@@ -1,4 +1,4 @@
-"""What the parameters of a claim and of its class ask for, in one form for both spellings."""
+"""Requests in the parameters of a claim and of its class, in one form for both spellings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _UNKNOWN: Final = "the structured model is not known"
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for one resource: ``name`` is how it is called as a request for a device.
+    """Request for one resource. ``name`` is its name as a request for a device.
 
-    ``selector`` is that of the parameters in the model ``asked_by``, ``filters`` are those of the class for the driver,
+    ``selector`` is from the parameters in the model ``asked_by``, ``filters`` are from the class for the driver, and
     ``vendor`` are the request's own parameters.
     """
 
@@ -29,55 +29,55 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     vendor: Any = None
 
     def expressions(self) -> tuple[str, ...]:
-        """Selectors of devices that must all hold.
+        """Return selectors of devices that must all match.
 
         Raises:
-            cel.CompilationError: one is no selector of its model.
+            cel.CompilationError: a selector is not valid in its model.
         """
-        asked = self.asked_by.translate(self.selector, self.driver)
-        return (asked, *(each.translate(text, self.driver) for each, text in self.filters))
+        expression = self.asked_by.translate(self.selector, self.driver)
+        return (expression, *(each.translate(text, self.driver) for each, text in self.filters))
 
 
 def needs(
     of_claim: parameters.ResourceClaimParameters, of_class: parameters.ResourceClassParameters
 ) -> tuple[Need, ...]:
-    """All requests in their order.
+    """Return all requests in their order.
 
     Raises:
-        errors.InvalidValueError: a request or filter is of a model that is not known here.
+        errors.InvalidValueError: a request or filter is of an unknown model.
     """
     by_driver = filters(of_class)
-    found: list[Need] = []
+    all_needs: list[Need] = []
     for driver, request, vendor in _requests(of_claim):
-        asked = models.selectors(request)
-        if asked is None:
+        selectors = models.selectors(request)
+        if selectors is None:
             raise errors.InvalidValueError(f"request for resources of {driver}: {_UNKNOWN}")
-        used, expressions = asked
+        used, expressions = selectors
         for selector in expressions:
             need = Need(
-                name=f"request-{len(found)}",
+                name=f"request-{len(all_needs)}",
                 driver=driver,
                 asked_by=used,
                 selector=selector,
                 filters=by_driver.get(driver, ()),
                 vendor=vendor,
             )
-            found.append(need)
-    return tuple(found)
+            all_needs.append(need)
+    return tuple(all_needs)
 
 
 def drivers(of_claim: parameters.ResourceClaimParameters) -> list[str]:
-    """The drivers whose resources are asked for."""
+    """Return the drivers of the requested resources."""
     return [driver for driver, _, _ in _requests(of_claim)]
 
 
 def is_spelled_as_1_30(of_claim: parameters.ResourceClaimParameters) -> bool:
-    """Whether parameters are in the spelling of 1.30, so that results have to be as well."""
+    """Return True if parameters are in the spelling of 1.30, so that results must be too."""
     return bool(of_claim.driver_requests)
 
 
 def vendor_of_claim(of_claim: parameters.ResourceClaimParameters, driver: str) -> Any:
-    """The vendor's parameters of a claim for a driver, or None."""
+    """Return the vendor's parameters of a claim for a driver, or None."""
     for each in of_claim.driver_requests:
         if each.driver_name == driver:
             return each.vendor_parameters
@@ -85,23 +85,23 @@ def vendor_of_claim(of_claim: parameters.ResourceClaimParameters, driver: str) -
 
 
 def vendor_of_class(of_class: parameters.ResourceClassParameters, driver: str) -> Any:
-    """The vendor's parameters of a class for a driver, or None."""
-    given = of_class.vendor_parameters
-    if not isinstance(given, list):
-        return given
-    entries = (each for each in given if isinstance(each, dict) and each.get("driverName") == driver)
+    """Return the vendor's parameters of a class for a driver, or None."""
+    parameters_of_class = of_class.vendor_parameters
+    if not isinstance(parameters_of_class, list):
+        return parameters_of_class
+    entries = (each for each in parameters_of_class if isinstance(each, dict) and each.get("driverName") == driver)
     return next((each.get("parameters") for each in entries), None)
 
 
 def filters(of_class: parameters.ResourceClassParameters) -> dict[str, tuple[tuple[model.Model, str], ...]]:
-    """What a class asks of resources of each driver; InvalidValueError as :func:`needs`."""
-    found: dict[str, tuple[tuple[model.Model, str], ...]] = {}
+    """Return the filters of a class by driver. Raises InvalidValueError like :func:`needs`."""
+    by_driver: dict[str, tuple[tuple[model.Model, str], ...]] = {}
     for each in of_class.filters:
-        asked = models.filter_of(each)
-        if asked is None:
+        selector = models.filter_of(each)
+        if selector is None:
             raise errors.InvalidValueError(f"filter for resources of {each.driver_name}: {_UNKNOWN}")
-        found[each.driver_name] = (*found.get(each.driver_name, ()), asked)
-    return found
+        by_driver[each.driver_name] = (*by_driver.get(each.driver_name, ()), selector)
+    return by_driver
 
 
 def _requests(of_claim: parameters.ResourceClaimParameters) -> Iterator[tuple[str, model.Request, Any]]:

@@ -1,6 +1,6 @@
-"""Which parameters a claim has: those of its class and its own, found where they are referred to, or generated from.
+"""Parameters of a claim: those of its class and its own, referred to directly or generated.
 
-What is missing is data, with a reason in the words of Kubernetes 1.30: the claim waits for it.
+A missing object is data, with a reason in the words of Kubernetes 1.30: the claim waits for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _GROUP: Final = "resource.k8s.io"
 
 
 class Objects(Protocol):
-    """Where classes and parameters are looked up."""
+    """Lookup of classes and parameters."""
 
     def resource_class(self, name: str) -> resourceclass.ResourceClass | None: ...
     def claim_parameters(self, namespace: str) -> Iterable[parameters.ResourceClaimParameters]: ...
@@ -24,7 +24,7 @@ class Objects(Protocol):
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim's class with all parameters."""
+    """Class of a claim with all parameters."""
 
     resource_class: resourceclass.ResourceClass
     of_class: parameters.ResourceClassParameters
@@ -32,13 +32,13 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """What a claim waits for."""
+    """Object that a claim waits for."""
 
     reason: str
 
 
 def resolve(spec: resourceclaim.ResourceClaimSpec, namespace: str, objects: Objects) -> Resolution | Waiting:
-    """The parameters of a claim in a namespace, or what it waits for."""
+    """Return the parameters of a claim in a namespace, or what it waits for."""
     class_ = objects.resource_class(spec.resource_class_name)
     if class_ is None:
         return Waiting(f"resource class {spec.resource_class_name} does not exist")
@@ -50,7 +50,7 @@ def resolve(spec: resourceclaim.ResourceClaimSpec, namespace: str, objects: Obje
     of_class = class_parameters(class_, objects)
     if isinstance(of_class, Waiting):
         return of_class
-    of_claim = _of_claim(spec.parameters_ref, namespace, class_, objects=objects)
+    of_claim = _claim_parameters(spec.parameters_ref, namespace, class_, objects=objects)
     if isinstance(of_claim, Waiting):
         return of_claim
     return Resolution(resource_class=class_, of_class=of_class, of_claim=of_claim)
@@ -59,7 +59,7 @@ def resolve(spec: resourceclaim.ResourceClaimSpec, namespace: str, objects: Obje
 def class_parameters(
     class_: resourceclass.ResourceClass, objects: Objects
 ) -> parameters.ResourceClassParameters | Waiting:
-    """The parameters of a class, or what its claims wait for."""
+    """Return the parameters of a class, or what its claims wait for."""
     reference = class_.parameters_ref
     if reference is None:
         return parameters.ResourceClassParameters()
@@ -76,7 +76,7 @@ def class_parameters(
     return Waiting(f"generated class parameters for {reference.kind}.{reference.api_group} {place} not found")
 
 
-def _of_claim(
+def _claim_parameters(
     reference: references.ResourceClaimParametersReference | None,
     namespace: str,
     class_: resourceclass.ResourceClass,
@@ -98,7 +98,7 @@ def _of_claim(
 
 
 def _anything_of(driver: str) -> parameters.ResourceClaimParameters:
-    """What a claim without parameters asks for: any one resource of its class's driver, which may be shared."""
+    """Return the parameters of a claim without any: one resource of its class's driver, which may be shared."""
     one = parameters.NamedResourcesWithAttributesRequest(selector="true")
     request = parameters.ResourceRequest(driver_name=driver, named_resources_with_attributes=one)
     return parameters.ResourceClaimParameters(shareable=True, requests=(request,))
@@ -108,6 +108,6 @@ def _is_meant(
     origin: references.ResourceClaimParametersReference | references.ResourceClassParametersReference,
     reference: references.ResourceClaimParametersReference | references.ResourceClassParametersReference,
 ) -> bool:
-    """Whether parameters were generated from the object that a reference names; a uid counts where both have one."""
+    """Return True if parameters were generated from the object of a reference. The uid counts if both have one."""
     is_named = (origin.api_group, origin.kind, origin.name) == (reference.api_group, reference.kind, reference.name)
     return is_named and (not reference.uid or origin.uid in ("", reference.uid))

@@ -1,4 +1,4 @@
-"""Named resources with attributes, whichever way they were written; a value has exactly one type."""
+"""Named resources with attributes, in one form for both spellings. A value has exactly one type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from drachma.values import quantity, semver
 
 
 class Version(msgspec.Struct, frozen=True):
-    """A version, in its full form."""
+    """Version in its full form."""
 
     text: str
 
@@ -22,20 +22,20 @@ Value = quantity.Quantity | Version | bool | int | str | tuple[int, ...] | tuple
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """A resource. ``types`` has for each attribute the name under which selectors know its type."""
+    """Resource. ``types`` has the type of each attribute, as selectors name it."""
 
     name: str
     attributes: Mapping[str, Value]
     types: Mapping[str, str]
 
 
-def of_kep(resource: resourceslice.NamedResource) -> Resource:
-    """A resource in the KEP's spelling."""
+def read_kep(resource: resourceslice.NamedResource) -> Resource:
+    """Return a resource in the KEP's spelling."""
     return _resource(resource.name, {each.name: _typed(each) for each in resource.attributes})
 
 
-def of_1_30(resource: resourceslice.NamedResourcesInstance) -> Resource:
-    """A resource in the spelling of 1.30."""
+def read_1_30(resource: resourceslice.NamedResourcesInstance) -> Resource:
+    """Return a resource in the spelling of 1.30."""
     return _resource(resource.name, {each.name: _typed(each) for each in resource.attributes})
 
 
@@ -49,7 +49,7 @@ def _resource(name: str, attributes: Mapping[str, tuple[str, Value] | None]) -> 
 
 
 def _typed(attribute: resourceslice.Attribute | resourceslice.NamedResourcesAttribute) -> tuple[str, Value] | None:
-    """The type and value of an attribute; None for one that was stored without any, which validation refuses."""
+    """Return the type and value of an attribute, or None for one without any, which validation refuses."""
     if attribute.quantity_value is not None:
         return "quantity", attribute.quantity_value
     if attribute.bool_value is not None:
@@ -77,7 +77,7 @@ def _strings(value: tuple[str, ...] | resourceslice.NamedResourcesStringSlice) -
 
 @memory.remember(entries=1024, longest=256)
 def _version(text: str) -> Version:
-    """A version read tolerantly: ``v1.2`` is 1.2.0. What is none stays as it is, and is no version to anybody."""
+    """Return a version, read tolerantly: ``v1.2`` is 1.2.0. A malformed text stays as it is, and equals no version."""
     try:
         return Version(str(semver.SemVer.parse_tolerant(text)))
     except errors.InvalidValueError:

@@ -1,10 +1,10 @@
-"""Selectors of v1alpha2 as selectors of devices, and what they say of resources as they were published.
+"""Selectors of v1alpha2 as selectors of devices, and their evaluation on published resources.
 
-A translated selector is true for the device of a resource where the original is true for the resource. The two kinds of
-comparison (:mod:`drachma.cel.namedresources`) meet devices on which quantities are capacities and all else attributes:
-a typed read becomes a read of one of the two, and a comparison with a literal asks what there is first.
+A translated selector is true for the device of a resource if the original is true for the resource. On devices,
+quantities are capacities and other values are attributes. So a typed read (:mod:`drachma.cel.namedresources`) becomes a
+read of one of the two, and a comparison with a literal tests first which one exists.
 
-:func:`accepts` evaluates a selector on a resource without any translation: what migration checks its work by.
+:func:`accepts` evaluates a selector on a resource without translation, which migration uses to check its result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from drachma.structured import identifiers, resources
 _OPERATORS: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=", "_==_": "==", "_!=_": "!="}
 
 _NO_ANSWER: Final = "[true][1]"
-"""An expression that is neither true nor false."""
+"""Expression that is neither true nor false."""
 
 _ANY_TYPES: Final[Mapping[str, str]] = {}
 _PLAIN_TYPES: Final = frozenset({"bool", "int", "string"})
@@ -37,50 +37,54 @@ _TYPE_TESTS: Final = {
     "stringslice": "type({0}) in [list] && type({0}[0]) in [string]",
     "version": 'type({0}) in [type(semver("0.0.0"))]',
 }
-"""How the type of a device's attribute is asked for. Equality of types has no bound on its cost; lists have one. Those
-that devices have are never empty."""
+"""Tests for the type of a device's attribute. Equality of types has no bound on its cost, but lists have one. Lists of
+devices are never empty."""
 
 
-def for_driver(expression: str, driver: str) -> str:
-    """A selector of devices that is true for those of a driver whose resources the expression is true for.
+def driver_selector(expression: str, driver: str) -> str:
+    """Return a selector that is true for devices of a driver whose resources match the expression.
 
-    Devices of other drivers are ruled out first: they need not have the attributes that it reads.
+    Devices of other drivers are excluded first, since they may lack the attributes that it reads.
 
     Raises:
-        cel.CompilationError: it is no selector of v1alpha2.
+        cel.CompilationError: the expression is not a selector of v1alpha2.
     """
     translated = translate(expression, driver)
-    return of_driver(driver) if expression.strip() == "true" else conjunction(of_driver(driver), translated)
+    return (
+        all_devices_selector(driver)
+        if expression.strip() == "true"
+        else conjunction(all_devices_selector(driver), translated)
+    )
 
 
-def of_driver(driver: str) -> str:
-    """A selector of all devices of a driver."""
+def all_devices_selector(driver: str) -> str:
+    """Return a selector of all devices of a driver."""
     return f"device.driver == {_quoted(driver)}"
 
 
 def conjunction(*expressions: str) -> str:
-    """An expression that is true where all others are, which are looked at in their order."""
+    """Return an expression that is true if all others are, evaluated in their order."""
     return printer.show(_node(" && ".join(f"({each})" for each in expressions)))
 
 
 def translate(expression: str, driver: str, *, types: Mapping[str, str] = _ANY_TYPES) -> str:
-    """The expression for devices that are known to be a driver's.
+    """Return the expression for devices that are known to belong to a driver.
 
-    ``types`` has attributes that are of one type wherever they are published: what reads them becomes shorter.
+    ``types`` are attributes with one type in all slices. Reads of them become shorter.
 
     Raises:
-        cel.CompilationError: it is no selector of v1alpha2.
+        cel.CompilationError: the expression is not a selector of v1alpha2.
     """
     selector = _compile(expression)
     return printer.show(selector.rewritten(lambda part: _node(_translation(_narrowed(part, types), driver, types))))
 
 
 def accepts(expression: str, resource: resources.Resource) -> bool:
-    """Whether a selector is true for a resource.
+    """Return True if a selector matches a resource.
 
     Raises:
-        cel.CompilationError: it is no selector of v1alpha2.
-        cel.EvaluationError: there is no answer, for example because there is no such attribute.
+        cel.CompilationError: the expression is not a selector of v1alpha2.
+        cel.EvaluationError: the selector fails, for example because an attribute does not exist.
     """
     selector = _compile(expression)
     senseless: list[str] = []
@@ -114,7 +118,7 @@ def _quoted(text: str) -> str:
 
 
 def _member(container: str, name: str) -> str:
-    """A field of a map; words of the language cannot be selected."""
+    """Return a field of a map. Reserved words cannot be selected."""
     identifier = identifiers.attribute(name)
     return f"{container}[{_quoted(identifier)}]" if identifier in lexer.RESERVED else f"{container}.{identifier}"
 
@@ -123,7 +127,7 @@ def _member(container: str, name: str) -> str:
 
 
 def _narrowed(part: namedresources.Part, types: Mapping[str, str]) -> namedresources.Part:
-    """A read of an attribute of any type as one of the type that it has."""
+    """Return a read of an attribute of any type as a read of its actual type."""
     if isinstance(part, namedresources.Comparison) or part.type or isinstance(part, namedresources.Presence):
         return part
     return msgspec.structs.replace(part, type=types.get(part.name, ""))
@@ -193,25 +197,25 @@ def _literal(value: str | float) -> str:
     return printer.show(ast.Literal(0, value))
 
 
-# For resources as they are published
+# Evaluation on published resources
 
 
 def _resolved(part: namedresources.Part, resource: resources.Resource, senseless: list[str]) -> ast.Node | None:
-    """A comparison of an attribute whose type is known; everything else means what it says.
+    """Return a comparison of an attribute whose type is known, or None for other parts.
 
-    One of things that cannot be compared is told of in ``senseless`` and has no answer, which only matters where the
-    rest of the expression leaves it open.
+    A comparison of incomparable values is added to ``senseless`` and fails, which only matters if the rest of the
+    expression leaves it open.
     """
     if not isinstance(part, namedresources.Comparison):
         return None
     type_ = resource.types.get(part.name)
-    read = f"attributes.{type_}[{_quoted(part.name)}]"
+    expression = f"attributes.{type_}[{_quoted(part.name)}]"
     comparison: str | None
     match type_:
         case "quantity":
-            comparison = _quantity_comparison(part, read)
+            comparison = _quantity_comparison(part, expression)
         case "version":
-            comparison = _version_comparison(part, read)
+            comparison = _version_comparison(part, expression)
         case _:
             return None
     if comparison is None:

@@ -1,4 +1,4 @@
-"""Slices of v1alpha2 as slices of v1: one pool for all that a driver publishes on a node."""
+"""Slices of v1alpha2 as slices of v1: one pool for everything that a driver publishes on a node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUFFIX_LENGTH: Final = 16
 
 
 class Pool(msgspec.Struct, frozen=True, kw_only=True):
-    """What a driver publishes on a node: devices, the resources that they are, and what could not be expressed."""
+    """Devices of a driver on a node, their resources, and notes on what could not be expressed."""
 
     driver: str
     node: str
@@ -28,15 +28,15 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of the pool in a cluster where v1 drivers may have one of the node's name."""
+        """Name of the pool in a cluster where v1 drivers may have a pool with the node's name."""
         return standins.pool_name(self.node)
 
     def without(self, published: Collection[str]) -> Pool:
-        """The pool without devices that the driver publishes in v1 under the same names."""
+        """Return the pool without devices that the driver publishes in v1 under the same names."""
         return msgspec.structs.replace(self, devices=tuple(each for each in self.devices if each.name not in published))
 
     def slices(self, generation: int, *, name: str = "") -> tuple[resourceslice.ResourceSlice, ...]:
-        """The slices of the pool in one of its generations; ``name`` is another name for it, under which it stays."""
+        """Return the slices of the pool in one of its generations. ``name`` replaces the name of the pool."""
         beginnings = range(0, max(len(self.devices), 1), _DEVICES)
         parts = [self.devices[begin : begin + _DEVICES] for begin in beginnings]
         pool = resourceslice.ResourcePool(
@@ -61,27 +61,29 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pool_of(driver: str, node: str, published: Iterable[model.Slice]) -> Pool:
-    """What a driver publishes on a node in several slices; one whose model is not known is left out and said."""
+    """Return the pool of a driver on a node from several slices. Slices of an unknown model are reported."""
     devices: dict[str, resourceslice.Device] = {}
     names: dict[str, str] = {}
     omissions: list[str] = []
     for each in sorted(published, key=lambda each: each.metadata.name):
-        found = models.inventory(each)
-        if found is None:
+        devices_found = models.inventory(each)
+        if devices_found is None:
             omissions.append(f"slice {each.metadata.name}: its structured model is not known here")
             continue
-        omissions += found.omissions
-        for device in found.devices:
+        omissions += devices_found.omissions
+        for device in devices_found.devices:
             if device.name in devices:
-                omissions.append(f"resource {found.names[device.name]}: published twice, also in {each.metadata.name}")
+                omissions.append(
+                    f"resource {devices_found.names[device.name]}: published twice, also in {each.metadata.name}"
+                )
                 continue
             devices[device.name] = device
-            names[device.name] = found.names[device.name]
+            names[device.name] = devices_found.names[device.name]
     return Pool(driver=driver, node=node, devices=tuple(devices.values()), names=names, omissions=tuple(omissions))
 
 
 def pools_of(published: Iterable[model.Slice]) -> tuple[Pool, ...]:
-    """All pools that slices make, in order of drivers and nodes."""
+    """Return all pools of slices, in the order of drivers and nodes."""
     groups: dict[tuple[str, str], list[model.Slice]] = {}
     for each in published:
         groups.setdefault((model.driver_of(each), model.node_of(each)), []).append(each)

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from drachma.driver.devices import DeviceBuilder, device
 from drachma.testing.claims import ClaimBuilder, ClaimTemplateBuilder, claim, claim_template, subrequest
-from drachma.testing.clusterobjects import event, lease, namespace, node, resource_quota
-from drachma.testing.policy import DeviceClassBuilder, device_class, taint_rule
-from drachma.testing.slices import SliceBuilder, resource_slice
-from drachma.testing.workloads import PodBuilder, job, pod
+from drachma.testing.policy import DeviceClassBuilder, SliceBuilder, device_class, resource_slice, taint_rule
+from drachma.testing.workloads import PodBuilder, event, job, lease, namespace, node, pod, resource_quota
 
 if TYPE_CHECKING:
     from drachma.testing.clusters import Cluster, cluster
@@ -51,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Who only builds objects need not load a control plane."""
+    """Load a control plane only for tests that use one."""
     if name in ("Cluster", "cluster"):
         from drachma.testing import clusters
 

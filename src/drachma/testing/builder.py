@@ -1,4 +1,4 @@
-"""What all builders share: an object under construction, changed by making another builder."""
+"""Base of all builders: an object under construction, changed by making another builder."""
 
 from typing import Generic, Self, TypeVar
 
@@ -10,7 +10,7 @@ ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
 class Builder(Generic[ObjectT]):
-    """An immutable builder of one object."""
+    """Immutable builder of one object."""
 
     __slots__ = ("_object",)
 
@@ -18,31 +18,31 @@ class Builder(Generic[ObjectT]):
         self._object = built
 
     def build(self) -> ObjectT:
-        """The object."""
+        """Return the object."""
         return self._object
 
     def label(self, key: str, value: str) -> Self:
-        """With one more label."""
-        return self._with_meta(labels={**self._object.metadata.labels, key: value})
+        """Add a label."""
+        return self._replace_meta(labels={**self._object.metadata.labels, key: value})
 
     def annotation(self, key: str, value: str) -> Self:
-        """With one more annotation."""
-        return self._with_meta(annotations={**self._object.metadata.annotations, key: value})
+        """Add an annotation."""
+        return self._replace_meta(annotations={**self._object.metadata.annotations, key: value})
 
     def uid(self, uid: str) -> Self:
-        """With this uid."""
-        return self._with_meta(uid=uid)
+        """Set the uid."""
+        return self._replace_meta(uid=uid)
 
     def finalizer(self, name: str) -> Self:
-        """With one more finalizer."""
-        return self._with_meta(finalizers=(*self._object.metadata.finalizers, name))
+        """Add a finalizer."""
+        return self._replace_meta(finalizers=(*self._object.metadata.finalizers, name))
 
     def owner(self, kind: str, name: str, *, uid: str, api_version: str = "v1") -> Self:
-        """Controlled by this object."""
+        """Set the controlling owner."""
         reference = meta.OwnerReference(api_version=api_version, kind=kind, name=name, uid=uid, controller=True)
-        return self._with_meta(owner_references=(*self._object.metadata.owner_references, reference))
+        return self._replace_meta(owner_references=(*self._object.metadata.owner_references, reference))
 
-    def _with_meta(self, **changes: object) -> Self:
+    def _replace_meta(self, **changes: object) -> Self:
         return self._with(metadata=structs.replace(self._object.metadata, **changes))
 
     def _with(self, **changes: object) -> Self:
@@ -50,7 +50,7 @@ class Builder(Generic[ObjectT]):
 
 
 def selectors(expressions: tuple[str, ...] | str) -> tuple[devices.DeviceSelector, ...]:
-    """CEL selectors from one expression or several; none stays absent."""
+    """Return CEL selectors for one expression or several; an absent value for none."""
     texts = (expressions,) if isinstance(expressions, str) else expressions
     if not texts:
         return struct.ABSENT_TUPLE

@@ -1,5 +1,6 @@
 """Builders for ResourceClaim and ResourceClaimTemplate."""
 
+import abc
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -41,13 +42,13 @@ def subrequest(
     capacity: Mapping[str, device_builders.Amount] | None = None,
     tolerations: tuple[devices.DeviceToleration, ...] = (),
 ) -> resourceclaim.DeviceSubRequest:
-    """One alternative of a request, for :meth:`_ClaimSpecBuilder.first_available`."""
+    """Return an alternative of a request, for :meth:`_ClaimSpecBuilder.first_available`."""
     fields = _main(device_class, count=count, mode=mode, select=select, capacity=capacity, tolerations=tolerations)
     return resourceclaim.DeviceSubRequest(name=name, **fields)
 
 
-class _ClaimSpecBuilder(builder.Builder[builder.ObjectT]):
-    """The part that claims and templates have in common."""
+class _ClaimSpecBuilder(builder.Builder[builder.ObjectT], abc.ABC):
+    """Common methods for claims and templates."""
 
     __slots__ = ()
 
@@ -63,47 +64,49 @@ class _ClaimSpecBuilder(builder.Builder[builder.ObjectT]):
         capacity: Mapping[str, device_builders.Amount] | None = None,
         tolerations: tuple[devices.DeviceToleration, ...] = (),
     ) -> Self:
-        """With one more request for exactly these devices."""
+        """Add a request for exactly these devices."""
         fields = _main(device_class, count=count, mode=mode, select=select, capacity=capacity, tolerations=tolerations)
         exactly = resourceclaim.ExactDeviceRequest(admin_access=admin_access, **fields)
         return self._add_request(resourceclaim.DeviceRequest(name=name, exactly=exactly))
 
     def first_available(self, name: str, *alternatives: resourceclaim.DeviceSubRequest) -> Self:
-        """With one more request that takes the first alternative that fits."""
+        """Add a request for the first alternative that fits."""
         return self._add_request(resourceclaim.DeviceRequest(name=name, first_available=alternatives))
 
     def match_attribute(self, attribute: str, *requests: str) -> Self:
-        """All these requests' devices agree on the attribute."""
+        """Require equal values of an attribute for the devices of these requests."""
         return self._add_constraint(
             resourceclaim.DeviceConstraint(requests=requests or ABSENT_TUPLE, match_attribute=attribute)
         )
 
     def distinct_attribute(self, attribute: str, *requests: str) -> Self:
-        """All these requests' devices differ in the attribute."""
+        """Require different values of an attribute for the devices of these requests."""
         return self._add_constraint(
             resourceclaim.DeviceConstraint(requests=requests or ABSENT_TUPLE, distinct_attribute=attribute)
         )
 
     def config(self, driver: str, parameters: Any, *requests: str) -> Self:
-        """With opaque configuration for these requests' devices."""
+        """Add opaque configuration for the devices of these requests."""
         opaque = devices.OpaqueDeviceConfiguration(driver=driver, parameters=parameters)
         entry = resourceclaim.DeviceClaimConfiguration(requests=requests or ABSENT_TUPLE, opaque=opaque)
         claimed = self._claimed()
-        return self._with_claimed(structs.replace(claimed, config=(*claimed.config, entry)))
+        return self._replace_claimed(structs.replace(claimed, config=(*claimed.config, entry)))
 
     def _add_request(self, request: resourceclaim.DeviceRequest) -> Self:
         claimed = self._claimed()
-        return self._with_claimed(structs.replace(claimed, requests=(*claimed.requests, request)))
+        return self._replace_claimed(structs.replace(claimed, requests=(*claimed.requests, request)))
 
     def _add_constraint(self, constraint: resourceclaim.DeviceConstraint) -> Self:
         claimed = self._claimed()
-        return self._with_claimed(structs.replace(claimed, constraints=(*claimed.constraints, constraint)))
+        return self._replace_claimed(structs.replace(claimed, constraints=(*claimed.constraints, constraint)))
 
+    @abc.abstractmethod
     def _claimed(self) -> resourceclaim.DeviceClaim:
-        raise NotImplementedError
+        """Return the devices that the object claims."""
 
-    def _with_claimed(self, claimed: resourceclaim.DeviceClaim) -> Self:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def _replace_claimed(self, claimed: resourceclaim.DeviceClaim) -> Self:
+        """Return a builder of the object with other devices."""
 
 
 class ClaimBuilder(_ClaimSpecBuilder[resourceclaim.ResourceClaim]):
@@ -114,7 +117,7 @@ class ClaimBuilder(_ClaimSpecBuilder[resourceclaim.ResourceClaim]):
     def allocated(
         self, *results: tuple[str, str, str, str], node_selector: Any = None, share_id: str | None = None
     ) -> Self:
-        """Allocated to these (request, driver, pool, device)."""
+        """Allocate devices, each as (request, driver, pool, device)."""
         allocated = tuple(
             resourceclaim.DeviceRequestAllocationResult(
                 request=request, driver=driver, pool=pool, device=device, share_id=share_id
@@ -127,7 +130,7 @@ class ClaimBuilder(_ClaimSpecBuilder[resourceclaim.ResourceClaim]):
         return self._with(status=structs.replace(self._object.status, allocation=allocation))
 
     def reserved_for(self, pod: str, *, uid: str) -> Self:
-        """With one more consumer."""
+        """Add a consumer."""
         consumer = resourceclaim.ResourceClaimConsumerReference(resource="pods", name=pod, uid=uid)
         consumers = (*self._object.status.reserved_for, consumer)
         return self._with(status=structs.replace(self._object.status, reserved_for=consumers))
@@ -135,7 +138,7 @@ class ClaimBuilder(_ClaimSpecBuilder[resourceclaim.ResourceClaim]):
     def _claimed(self) -> resourceclaim.DeviceClaim:
         return self._object.spec.devices
 
-    def _with_claimed(self, claimed: resourceclaim.DeviceClaim) -> Self:
+    def _replace_claimed(self, claimed: resourceclaim.DeviceClaim) -> Self:
         return self._with(spec=resourceclaim.ResourceClaimSpec(devices=claimed))
 
 
@@ -147,17 +150,17 @@ class ClaimTemplateBuilder(_ClaimSpecBuilder[resourceclaimtemplate.ResourceClaim
     def _claimed(self) -> resourceclaim.DeviceClaim:
         return self._object.spec.spec.devices
 
-    def _with_claimed(self, claimed: resourceclaim.DeviceClaim) -> Self:
+    def _replace_claimed(self, claimed: resourceclaim.DeviceClaim) -> Self:
         spec = resourceclaim.ResourceClaimSpec(devices=claimed)
         return self._with(spec=structs.replace(self._object.spec, spec=spec))
 
 
 def claim(name: str, *, namespace: str = "default") -> ClaimBuilder:
-    """A claim without requests."""
+    """Return a builder for a claim without requests."""
     return ClaimBuilder(resourceclaim.ResourceClaim(metadata=meta.ObjectMeta(name=name, namespace=namespace)))
 
 
 def claim_template(name: str, *, namespace: str = "default") -> ClaimTemplateBuilder:
-    """A template for claims without requests."""
+    """Return a builder for a template of claims without requests."""
     metadata = meta.ObjectMeta(name=name, namespace=namespace)
     return ClaimTemplateBuilder(resourceclaimtemplate.ResourceClaimTemplate(metadata=metadata))

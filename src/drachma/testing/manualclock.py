@@ -1,6 +1,6 @@
-"""A clock that stands still until a test moves it; sleepers wake when their time has come.
+"""Clock that stands still until a test moves it. Sleeping tasks wake when their time has come.
 
-With it, the memory store and the in-process client, a whole control plane runs in a test without waiting for anything,
+With this clock, the memory store and the in-process client, a whole control plane runs in a test without real waiting,
 and the same seed gives the same run.
 """
 
@@ -11,14 +11,14 @@ import itertools
 from typing import Final
 
 START: Final = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-"""The time of day at which every clock begins."""
+"""Time of day at which every clock begins."""
 
 _BEGINNING: Final = 1000.0
 _CALM_TURNS: Final = 3
 
 
 class ManualClock:
-    """Time passes only by ``advance``, which stops at every moment at which somebody wakes. See ``runtime.clock``."""
+    """Clock that only ``advance`` moves, stopping at every wake-up time. See ``runtime.clock``."""
 
     def __init__(self) -> None:
         self._now = _BEGINNING
@@ -26,21 +26,21 @@ class ManualClock:
         self._numbers = itertools.count()
 
     def monotonic(self) -> float:
-        """Seconds since some beginning."""
+        """Return the seconds since the start."""
         return self._now
 
     def utc(self) -> dt.datetime:
-        """The time of day."""
+        """Return the time of day."""
         return START + dt.timedelta(seconds=self._now - _BEGINNING)
 
     async def sleep(self, seconds: float) -> None:
-        """Waits until the clock was moved so far."""
+        """Wait until the clock has moved that far."""
         woken = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._now + seconds, next(self._numbers), woken))
         await woken
 
     async def advance(self, seconds: float) -> None:
-        """Lets so much time pass, and everything happen that happens meanwhile."""
+        """Let time pass, with everything that tasks do meanwhile."""
         end = self._now + seconds
         await settle()
         while self._sleepers and self._sleepers[0][0] <= end:
@@ -53,15 +53,15 @@ class ManualClock:
         await settle()
 
     async def stall(self, seconds: float) -> None:
-        """Lets time pass while nothing runs, as when the process is stopped; then all wake whose time has come."""
+        """Let time pass while nothing runs, as when the process is stopped. Then wake all tasks whose time has come."""
         self._now += seconds
         await self.advance(0)
 
 
 async def settle() -> None:
-    """Returns when no task has anything to do at this moment of a manual clock.
+    """Return when no task has anything to do at this moment of a manual clock.
 
-    Nothing in such a test waits for files, sockets or real time, so an event loop without ready callbacks is at rest.
+    Such a test does not wait for files, sockets or real time, so an event loop without ready callbacks is idle.
     """
     ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
     calm = 0

@@ -1,4 +1,4 @@
-"""What pytest finds in drachma: a fixture with a whole cluster, for the tests of anybody's project.
+"""The pytest plugin of drachma: a fixture with a whole cluster, for the tests of any project.
 
 ::
 
@@ -23,16 +23,16 @@ _MARK: Final = "drachma"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the mark known."""
+    """Register the mark."""
     config.addinivalue_line("markers", f"{_MARK}(nodes, profile, drivers): what the cluster of drachma_cluster is like")
 
 
 @pytest.fixture
 def drachma_cluster(request: pytest.FixtureRequest) -> Iterator[SyncCluster]:
-    """A cluster of one node with GPUs, or as the mark ``drachma`` says; gone after the test."""
+    """Run a cluster of one node with GPUs, or as the mark ``drachma`` says, for one test."""
     # Every run of pytest loads this module, and few need a control plane.
     from drachma.testing.syncclusters import sync_cluster
 
     mark = request.node.get_closest_marker(_MARK)
-    with sync_cluster(**(mark.kwargs if mark is not None else {})) as made:
-        yield made
+    with sync_cluster(**(mark.kwargs if mark is not None else {})) as started_cluster:
+        yield started_cluster

@@ -1,4 +1,4 @@
-"""The same cluster for tests without ``async``: every call lets the cluster work until it has its answer."""
+"""Clusters for tests without ``async``: every call lets the cluster work until it has its answer."""
 
 from __future__ import annotations
 
@@ -15,89 +15,89 @@ _AnswerT = TypeVar("_AnswerT")
 
 
 class SyncCluster:
-    """A cluster under test. Between calls nothing happens in it. See :class:`drachma.testing.clusters.Cluster`."""
+    """Cluster under test, idle between calls. See :class:`drachma.testing.clusters.Cluster`."""
 
-    def __init__(self, runner: asyncio.Runner, of: Cluster) -> None:
+    def __init__(self, runner: asyncio.Runner, cluster: Cluster) -> None:
         self._runner: Final = runner
-        self._cluster: Final = of
+        self._cluster: Final = cluster
 
     def run(self, coroutine: Coroutine[Any, Any, _AnswerT]) -> _AnswerT:
-        """The answer of whatever is not here, on the cluster's event loop."""
+        """Run a coroutine on the cluster's event loop, and return its result."""
         return self._runner.run(coroutine)
 
     @property
     def asynchronous(self) -> Cluster:
-        """The cluster itself."""
+        """Cluster with asynchronous methods."""
         return self._cluster
 
     def apply(self, *manifests: str) -> None:
-        """Creates or updates what manifests say."""
+        """Create or update the objects of manifests."""
         self.run(self._cluster.apply(*manifests))
 
     def delete(self, kind: type[meta.Object], name: str, *, namespace: str = "default") -> None:
-        """Deletes an object, with the grace that it has."""
+        """Delete an object, with its grace period."""
         self.run(self._cluster.delete(kind, name, namespace=namespace))
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass, and everything happen that happens meanwhile."""
+        """Let time pass, with everything that the cluster does meanwhile."""
         self.run(self._cluster.advance(seconds))
 
     def pod(self, name: str, *, namespace: str = "default") -> SyncPodHandle:
-        """A pod, which need not be there yet."""
+        """Return a handle for a pod, which need not exist yet."""
         return SyncPodHandle(self, self._cluster.pod(name, namespace=namespace))
 
     def get_pod(self, name: str, *, namespace: str = "default") -> pods.Pod | None:
-        """A pod as it is now."""
+        """Return a pod in its current state, or None."""
         return self._cluster.get_pod(name, namespace=namespace)
 
     def devices_of(self, name: str, *, namespace: str = "default") -> list[str]:
-        """What the claims of a pod were given, as ``driver/pool/device``."""
+        """Return the devices of a pod's claims as ``driver/pool/device``."""
         return self._cluster.devices_of(name, namespace=namespace)
 
     def explain(self, name: str, *, namespace: str = "default") -> str:
-        """Why a pod is not where it should be."""
+        """Return why a pod has no node."""
         return self._cluster.explain(name, namespace=namespace)
 
 
 class SyncPodHandle:
-    """A pod that a test waits for."""
+    """Pod that a test waits for."""
 
-    def __init__(self, of: SyncCluster, handle: PodHandle) -> None:
-        self._cluster: Final = of
+    def __init__(self, cluster: SyncCluster, handle: PodHandle) -> None:
+        self._cluster: Final = cluster
         self._handle: Final = handle
 
     def running(self) -> RunningPod:
-        """Waits until all containers run."""
+        """Wait until all containers run."""
         return self._cluster.run(self._handle.running())
 
     def succeeded(self) -> RunningPod:
-        """Waits until it has ended well."""
+        """Wait until the pod has succeeded."""
         return self._cluster.run(self._handle.succeeded())
 
     def failed(self) -> RunningPod:
-        """Waits until it has ended badly."""
+        """Wait until the pod has failed."""
         return self._cluster.run(self._handle.failed())
 
     def waiting(self) -> str:
-        """Waits until the scheduler has said that it cannot be placed; what it said."""
+        """Wait until the scheduler has found no node for the pod, and return its message."""
         return self._cluster.run(self._handle.waiting())
 
     def gone(self) -> None:
-        """Waits until it is deleted."""
+        """Wait until the pod is deleted."""
         self._cluster.run(self._handle.gone())
 
 
 @contextlib.contextmanager
 def sync_cluster(**settings: Any) -> Iterator[SyncCluster]:
-    """A cluster with the settings of :func:`drachma.testing.clusters.cluster`."""
+    """Run a cluster with the settings of :func:`drachma.testing.clusters.cluster`."""
     with asyncio.Runner() as runner:
         started: asyncio.Future[Cluster] = runner.get_loop().create_future()
         over = asyncio.Event()
 
         async def keep() -> None:
-            # One task enters and leaves: task groups want that.
-            async with cluster(**settings) as made:
-                started.set_result(made)
+            # The same task must enter and leave the cluster's task groups.
+            async with cluster(**settings) as running_cluster:
+                started.set_result(running_cluster)
                 await over.wait()
 
         keeper = runner.get_loop().create_task(keep())
@@ -113,8 +113,8 @@ def sync_cluster(**settings: Any) -> Iterator[SyncCluster]:
             over.set()
             await keeper
 
-        of = runner.run(begin())
+        started_cluster = runner.run(begin())
         try:
-            yield SyncCluster(runner, of)
+            yield SyncCluster(runner, started_cluster)
         finally:
             runner.run(end())

@@ -1,4 +1,4 @@
-"""What upstream refuses after validation, because of what the cluster is like: slices for nodes that cannot take them.
+"""Admission of slices for nodes that declare the feature which their devices need, after validation.
 
 A device that stands for a node's own resources (KEP-5517) is only useful on a node that accounts for them. Upstream's
 NodeDeclaredFeatures admission lets such a slice in only if all its nodes exist and declare the feature.
@@ -15,11 +15,11 @@ from drachma.api.v1alpha2 import resourceslice as alpha
 from drachma.values import nodes, quotation
 
 FEATURE: Final = feature.Gate.NODE_ALLOCATABLE_RESOURCES
-"""What a node must have in ``status.declaredFeatures``."""
+"""Feature that a node must declare in ``status.declaredFeatures``."""
 
 
 class DeclaredNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as far as admission looks at it."""
+    """The part of a node that admission checks."""
 
     name: str
     labels: Mapping[str, str] = {}
@@ -32,7 +32,7 @@ def slice_refusal(
     *,
     gates: feature.Gates,
 ) -> str | None:
-    """Why a valid slice may not be written (a 403), or None; ``cluster`` has all nodes by name.
+    """Return why a valid slice is refused (a 403), or None; ``cluster`` has all nodes by name.
 
     Devices of the first alpha never stand for resources of nodes.
     """
@@ -52,23 +52,23 @@ def _device_refusal(
     owner = device if spec.per_device_node_selection else spec
     if owner.node_name:
         if owner.node_name not in cluster:
-            shown = quotation.quote(owner.node_name), quotation.quote(device.name)
-            return f"node {shown[0]} not found for device {shown[1]}"
-        chosen = [cluster[owner.node_name]]
+            display = quotation.quote(owner.node_name), quotation.quote(device.name)
+            return f"node {display[0]} not found for device {display[1]}"
+        selected_nodes = [cluster[owner.node_name]]
     elif owner.node_selector is not None:
         matcher = _compile(owner.node_selector)
-        chosen = [node for node in cluster.values() if matcher.matches(node.labels, node.name)]
+        selected_nodes = [node for node in cluster.values() if matcher.matches(node.labels, node.name)]
     elif owner.all_nodes:
-        chosen = list(cluster.values())
+        selected_nodes = list(cluster.values())
     else:
         shown_device = quotation.quote(device.name)
         return f"device {shown_device} in ResourceSlice has NodeAllocatableResources but does not map to any nodes"
-    lacking = next((node for node in chosen if FEATURE not in node.declared_features), None)
+    lacking = next((node for node in selected_nodes if FEATURE not in node.declared_features), None)
     return f"node {quotation.quote(lacking.name)} does not support {FEATURE} feature" if lacking else None
 
 
 def _compile(selector: nodeselector.NodeSelector) -> nodes.NodeSelectorMatcher:
-    """The matcher of a selector that validation has let pass."""
+    """Return the matcher of a valid selector."""
     return nodes.NodeSelectorMatcher.compile(
         nodes.Term(
             [nodes.Expression(part.key, part.operator, part.values) for part in term.match_expressions],

@@ -21,25 +21,25 @@ _LIST_RULES: Final = {"string_values": formats.attribute_text, "version_values":
 
 
 def check(attribute: resourceslice.DeviceAttribute, at: Path) -> Errors:
-    """One attribute: exactly one kind of value, and that well formed."""
-    written = _written(attribute)
+    """Yield the errors of an attribute, which has exactly one kind of value."""
+    members = _written(attribute)
     for name, (wire_name, rule) in _TEXT_RULES.items():
-        if name in written:
-            yield from rule(written[name], at.child(wire_name))
-    for name in (name for name in _LISTS if name in written):
+        if name in members:
+            yield from rule(members[name], at.child(wire_name))
+    for name in (name for name in _LISTS if name in members):
         below = at.child(_LISTS[name])
-        if not written[name]:
+        if not members[name]:
             yield fielderror.invalid(below, rendering.wire(()), "must not be empty if specified")
-        for position, value in enumerate(written[name] if name in _LIST_RULES else ()):
+        for position, value in enumerate(members[name] if name in _LIST_RULES else ()):
             yield from _LIST_RULES[name](value, below.item(position))
-    if len(written) != 1:
-        shown = rendering.internal(attribute) if written else ""
-        error = fielderror.invalid(at, shown, "exactly one value must be specified", origin="union")
+    if len(members) != 1:
+        display = rendering.internal(attribute) if members else ""
+        error = fielderror.invalid(at, display, "exactly one value must be specified", origin="union")
         yield from fielderror.covered([error])
 
 
 def count_values(attributes: Mapping[str, resourceslice.DeviceAttribute]) -> int:
-    """How many values a device's attributes have in all; each item of a list counts."""
+    """Return the number of values of a device's attributes; each item of a list counts."""
     return sum(
         sum(len(value) for name, value in _written(attribute).items() if name in _LISTS) or 1
         for attribute in attributes.values()
@@ -47,18 +47,18 @@ def count_values(attributes: Mapping[str, resourceslice.DeviceAttribute]) -> int
 
 
 def has_list(attributes: Mapping[str, resourceslice.DeviceAttribute]) -> bool:
-    """Whether any attribute is a list, even an empty one."""
+    """Return True if any attribute is a list, even an empty one."""
     return any(name in _LISTS for attribute in attributes.values() for name in _written(attribute))
 
 
 def _written(attribute: resourceslice.DeviceAttribute) -> dict[str, Any]:
-    """The members that are set; a member that was not written holds its very default."""
+    """Return the members that are set; an absent member holds its default object."""
     values = zip(_FIELDS, structs.astuple(attribute), _DEFAULTS, strict=True)
     return {name: value for name, value, default in values if value is not default}
 
 
 def check_partition_type(spec: resourceslice.ResourceSliceSpec, at: Path) -> Errors:
-    """``partitionTypeAttribute``: every device that consumes counters must have it, as a string."""
+    """Yield errors unless every device that consumes counters has the partition type attribute, as a string."""
     name = spec.partition_type_attribute
     if name is None:
         return

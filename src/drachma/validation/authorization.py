@@ -1,4 +1,4 @@
-"""Rules about who may ask for what: admin access by namespace, and parts of a claim's status by permission."""
+"""Rules about permissions: admin access by namespace, and parts of a claim's status by authorization."""
 
 from typing import Final, TypeVar
 
@@ -18,7 +18,7 @@ _StatusT = TypeVar("_StatusT", resourceclaim.ResourceClaimStatus, alpha.Resource
 
 
 def check_admin_access(claim: resourceclaim.DeviceClaim, context: Context) -> Errors:
-    """A claim or template that asks for admin access; upstream's path is that of a claim, without ``exactly``."""
+    """Yield an error if a claim or template may not have admin access; upstream's path lacks ``exactly``."""
     for position, request in enumerate(claim.requests):
         if request.exactly is not None and request.exactly.admin_access:
             at = SPEC.child("devices", "requests").item(position).child("adminAccess")
@@ -27,7 +27,7 @@ def check_admin_access(claim: resourceclaim.DeviceClaim, context: Context) -> Er
 
 
 def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim, context: Context) -> Errors:
-    """A new allocation with admin access, and whether this client may write what it changes."""
+    """Yield errors of a new allocation with admin access, and of changes that the client may not make."""
     if _granted(old.status) is None:
         position = _granted(claim.status)
         if position is not None:
@@ -56,7 +56,7 @@ def _granted(status: resourceclaim.ResourceClaimStatus) -> int | None:
 
 
 def check_binding(new: _StatusT, old: _StatusT, context: Context) -> Errors:
-    """Whether this client may change what is allocated, or to whom, in any version of a claim."""
+    """Yield an error if the client may not change the allocation or the reservations of a claim."""
     if context.authorizer is None or not context.gates.on(Gate.GRANULAR_STATUS_AUTHORIZATION):
         return
     if new.allocation == old.allocation and new.reserved_for == old.reserved_for:
@@ -77,7 +77,7 @@ def _device_status(
     verbs = [f"arbitrary-node:{authorizer.verb}"]
     if authorizer.node_name and authorizer.node_name == _node_of(claim.status.allocation):
         verbs.insert(0, f"associated-node:{authorizer.verb}")
-    for driver in sorted(_changed_drivers(claim.status, old)):
+    for driver in sorted(_drivers_with_changes(claim.status, old)):
         namespace = claim.metadata.namespace
         refusals = [
             authorizer.refusal(verb=verb, subresource="driver", namespace=namespace, name=driver) for verb in verbs
@@ -90,14 +90,14 @@ def _device_status(
             yield fielderror.forbidden(STATUS.child("devices"), detail)
 
 
-def _changed_drivers(new: resourceclaim.ResourceClaimStatus, old: resourceclaim.ResourceClaimStatus) -> set[str]:
+def _drivers_with_changes(new: resourceclaim.ResourceClaimStatus, old: resourceclaim.ResourceClaimStatus) -> set[str]:
     before = {identity.share_of(device): device for device in old.devices}
     after = {identity.share_of(device): device for device in new.devices}
     return {share.driver for share in before | after if before.get(share) != after.get(share)}
 
 
 def _node_of(allocation: resourceclaim.AllocationResult | None) -> str:
-    """The one node that an allocation is for, if its selector says so by name."""
+    """Return the node that an allocation is for, if its selector names one."""
     if allocation is None or allocation.node_selector is None:
         return ""
     match allocation.node_selector.node_selector_terms:

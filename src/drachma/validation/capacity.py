@@ -16,30 +16,30 @@ _Range = resourceslice.CapacityRequestPolicyRange
 
 
 def check_exclusive(capacity: resourceslice.DeviceCapacity, at: Path) -> Errors:
-    """A capacity of a device that only one claim can have: nobody requests a part of it."""
+    """Yield the errors of a capacity of a device that only one claim can have, so that no part of it is requested."""
     if capacity.request_policy is not None:
         yield fielderror.forbidden(at.child("requestPolicy"), "allowMultipleAllocations must be true")
 
 
 def check_shared(capacity: resourceslice.DeviceCapacity, at: Path, *, gates: feature.Gates) -> Errors:
-    """A new or changed capacity of a device that several claims share."""
+    """Yield the errors of a capacity of a device that several claims share."""
     policy = capacity.request_policy
     if policy is None:
         return
     path = at.child("requestPolicy")
     total = capacity.value if capacity.value is not None else _ZERO
-    chosen = "validValues" if policy.valid_values else "validRange" if policy.valid_range is not None else ""
+    policy_field = "validValues" if policy.valid_values else "validRange" if policy.valid_range is not None else ""
     if policy.valid_values and policy.valid_range is not None:
         detail = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
         yield fielderror.forbidden(path, detail)
-    elif chosen and policy.default is None:
-        yield fielderror.required(path.child("default"), f"required when {chosen} is defined")
+    elif policy_field and policy.default is None:
+        yield fielderror.required(path.child("default"), f"required when {policy_field} is defined")
     elif policy.valid_values and policy.default is not None:
         rules = _Options(policy.default, total=total, is_fractional=_fractional(gates))
-        yield from rules.check(policy.valid_values, path.child(chosen))
+        yield from rules.check(policy.valid_values, path.child(policy_field))
     elif policy.valid_range is not None and policy.default is not None:
         rules_of_range = _RangeRules(policy.valid_range, policy.default, total=total, is_fractional=_fractional(gates))
-        yield from rules_of_range.check(path.child(chosen))
+        yield from rules_of_range.check(path.child(policy_field))
 
 
 def _fractional(gates: feature.Gates) -> bool:
@@ -86,8 +86,8 @@ class _RangeRules:
         self._bounds = bounds
         self._default = default
         self._total = total
-        given = (default, bounds.min, bounds.max, bounds.step)
-        self._in_milli = is_fractional and any(_is_fraction(bound) for bound in given if bound is not None)
+        amounts = (default, bounds.min, bounds.max, bounds.step)
+        self._in_milli = is_fractional and any(_is_fraction(bound) for bound in amounts if bound is not None)
 
     def check(self, at: Path) -> Errors:
         least = self._bounds.min
@@ -130,7 +130,7 @@ class _RangeRules:
         if default > most:
             yield fielderror.invalid(at.child("default"), str(default), f"default is more than max: {most}")
 
-    def _named_bounds(self) -> Iterator[tuple[str, quantity.Quantity]]:
+    def _bounds_by_name(self) -> Iterator[tuple[str, quantity.Quantity]]:
         bounds = self._bounds
         for name, bound in (
             ("default", self._default),
@@ -142,12 +142,12 @@ class _RangeRules:
                 yield name, bound
 
     def _beyond_milli(self, at: Path) -> Errors:
-        for name, bound in self._named_bounds():
+        for name, bound in self._bounds_by_name():
             if bound != quantity.Quantity.from_milli(bound.milli_value()):
                 yield fielderror.invalid(at.child(name), str(bound), "value cannot be represented as a milli value")
 
     def _beyond_int64(self, at: Path) -> Errors:
-        for name, bound in self._named_bounds():
+        for name, bound in self._bounds_by_name():
             if bound.sign < 0:
                 yield fielderror.invalid(at.child(name), str(bound), "must be greater than or equal to 0")
             elif bound > _INT64_MAX:
@@ -170,7 +170,7 @@ def _is_fraction(bound: quantity.Quantity) -> bool:
 def _decimal(option: quantity.Quantity) -> str:
     """The amount in decimal digits, by which upstream tells options apart: ``1`` and ``1000m`` are two of them."""
     _, scale, *_ = notation.parse(option.text)
-    whole, fraction = divmod(abs(option.nanos), 10**9)
+    integer, fraction = divmod(abs(option.nanos), 10**9)
     sign = "-" if option.sign < 0 else ""
     digits = f"{fraction:09}"[: -scale if scale < 0 else 0]
-    return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
+    return f"{sign}{integer}.{digits}" if digits else f"{sign}{integer}"

@@ -1,4 +1,4 @@
-"""Rules for requests for certificates: what may be asked for, and who may say what has become of it."""
+"""Rules for CertificateSigningRequest."""
 
 import base64
 import binascii
@@ -32,7 +32,7 @@ _STATES: Final = ("False", "True", "Unknown")
 
 
 def check(spec: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Errors:
-    """The spec of a request; what an ``old`` one had from the beginning may stay."""
+    """Yield the errors of a spec; errors that the ``old`` one has already may stay."""
     request, at = spec.get("request", ""), SPEC.child("request")
     problem = _request_problem(request)
     if problem is not None:
@@ -51,7 +51,7 @@ def check(spec: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Erro
 
 
 def check_signer_name(name: str) -> Errors:
-    """The name of a signer: a domain and a path."""
+    """Yield the errors of the name of a signer: a domain and a path."""
     at = SPEC.child("signerName")
     if not name:
         yield fielderror.required(at)
@@ -67,42 +67,42 @@ def check_signer_name(name: str) -> Errors:
     for label in labels:
         details = names.dns1123_label(label)
         if details:
-            yield from fielderror.problems(at, domain, [_of_label(label, detail) for detail in details])
+            yield from fielderror.problems(at, domain, [_label_problem(label, detail) for detail in details])
             break
     if len(labels) < 2:
         yield fielderror.invalid(at, domain, "should be a domain with at least two segments separated by dots")
     for label in path.split("."):
         details = names.dns1123_subdomain(label)
         if details:
-            yield from fielderror.problems(at, path, [_of_label(label, detail) for detail in details])
+            yield from fielderror.problems(at, path, [_label_problem(label, detail) for detail in details])
             break
     if len(name) > _LONGEST_SIGNER:
         yield fielderror.too_long(at, _LONGEST_SIGNER)
 
 
 def check_status(status: Mapping[str, Any], old: Mapping[str, Any], *, subresource: str) -> Errors:
-    """What has become of a request. Who has approved or denied one cannot take that back, and nobody else says so."""
+    """Yield the errors of a changed status; approval and denial are final, and only the approver sets them."""
     conditions: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
-    stored: Sequence[Mapping[str, Any]] = old.get("conditions") or ()
-    yield from _check_conditions(conditions, stored)
+    old_conditions: Sequence[Mapping[str, Any]] = old.get("conditions") or ()
+    yield from _check_conditions(conditions, old_conditions)
     certificate = status.get("certificate") or ""
     if certificate != (old.get("certificate") or ""):
         problem = _certificate_problem(certificate)
         if problem is not None:
             yield fielderror.invalid(_CERTIFICATE, "<certificate data>", problem)
     for word in _FINAL:
-        if len(_of_type(conditions, word)) < len(_of_type(stored, word)):
+        if len(_select(conditions, word)) < len(_select(old_conditions, word)):
             detail = f"updates may not remove a condition of type {quotation.quote(word)}"
             yield fielderror.forbidden(_CONDITIONS, detail)
     if subresource != APPROVAL:
-        yield from _check_decisions(conditions, stored)
+        yield from _check_decisions(conditions, old_conditions)
     if certificate != (old.get("certificate") or ""):
         if subresource == APPROVAL:
             yield fielderror.forbidden(_CERTIFICATE, "updates may not set certificate content")
         elif old.get("certificate"):
             yield fielderror.forbidden(_CERTIFICATE, "updates may not modify existing certificate content")
     words = {each.get("type") for each in conditions}
-    if words.issuperset(_DECISIONS) and not {each.get("type") for each in stored}.issuperset(_DECISIONS):
+    if words.issuperset(_DECISIONS) and not {each.get("type") for each in old_conditions}.issuperset(_DECISIONS):
         members = [f'conditions[{{"type": "{word}"}}]' for word in _DECISIONS]
         detail = f"must specify at most one of: {', '.join(f'`{member}`' for member in members)}"
         yield fielderror.invalid(_CONDITIONS, f"{{{', '.join(members)}}}", detail)
@@ -128,27 +128,27 @@ def _check_conditions(conditions: Sequence[Mapping[str, Any]], old: Sequence[Map
         at, word = _CONDITIONS.item(position), condition.get("type", "")
         if not word and "" not in before:
             yield fielderror.required(at.child("type"))
-        state, allowed = condition.get("status", ""), ("True",) if word in _FINAL else _STATES
+        state, supported = condition.get("status", ""), ("True",) if word in _FINAL else _STATES
         if not state:
             yield fielderror.required(at.child("status"))
-        elif state not in allowed:
-            yield fielderror.not_supported(at.child("status"), rendering.named(state), allowed)
+        elif state not in supported:
+            yield fielderror.not_supported(at.child("status"), rendering.named(state), supported)
         if word in [each.get("type", "") for each in conditions[:position]] and len(set(before)) == len(before):
             yield fielderror.duplicate(at.child("type"), rendering.named(word))
 
 
 def _check_decisions(conditions: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]]) -> Errors:
-    """Who signs has no say in whether it is approved; what is there of that is put back beforehand."""
+    """Check that a signer adds no decision; existing decisions are restored before."""
     for word in _DECISIONS:
-        if len(_of_type(conditions, word)) > len(_of_type(old, word)):
+        if len(_select(conditions, word)) > len(_select(old, word)):
             yield fielderror.forbidden(_CONDITIONS, f"updates may not add a condition of type {quotation.quote(word)}")
 
 
-def _of_type(conditions: Sequence[Mapping[str, Any]], word: str) -> list[Mapping[str, Any]]:
+def _select(conditions: Sequence[Mapping[str, Any]], word: str) -> list[Mapping[str, Any]]:
     return [each for each in conditions if each.get("type") == word]
 
 
-def _of_label(label: str, detail: str) -> str:
+def _label_problem(label: str, detail: str) -> str:
     return f"validating label {quotation.quote(label)}: {detail}"
 
 

@@ -1,4 +1,4 @@
-"""Rules that hold for lists, sets and maps of anything: not too many, each item valid, none twice."""
+"""Rules for lists, sets and maps of structs: limits, items, and repetitions."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -20,14 +20,14 @@ def check_list(
     limit: int | None = None,
     size_covered: bool = False,
 ) -> Found:
-    """Errors of each item; of a list that is too long only that, so that a huge one costs nothing."""
+    """Return the errors of each item; a list that is too long has only that error, so that a huge one costs nothing."""
     if limit is not None and len(items) > limit:
         error = fielderror.too_many(at, len(items), limit, origin="maxItems")
         return fielderror.covered([error]) if size_covered else [error]
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for position, item in enumerate(items):
-        found += check(item, Path(position, at, is_inside=True))
-    return found
+        errors += check(item, Path(position, at, is_inside=True))
+    return errors
 
 
 def check_set(
@@ -41,28 +41,28 @@ def check_set(
     size_covered: bool = False,
     unique_covered: bool = False,
 ) -> Found:
-    """The same for a list whose keys must differ; ``show`` is how messages print a key."""
-    found = check_list(items, check, at=at, limit=limit, size_covered=size_covered)
+    """Return the errors of each item and of repeated keys; ``show`` makes the text of a key in messages."""
+    errors = check_list(items, check, at=at, limit=limit, size_covered=size_covered)
     if len(items) < 2 or (limit is not None and len(items) > limit):
-        return found
+        return errors
     repeated = [
         fielderror.duplicate(at.item(position), show(repeated_key))
         for position, repeated_key in repetitions([key(item) for item in items])
     ]
-    return [*found, *(fielderror.covered(repeated) if unique_covered else repeated)] if repeated else found
+    return [*errors, *(fielderror.covered(repeated) if unique_covered else repeated)] if repeated else errors
 
 
 def repetitions(keys: Sequence[Hashable]) -> Sequence[tuple[int, Hashable]]:
-    """Keys that came before in the list, with their positions; mostly there are none."""
+    """Return repeated keys with their positions."""
     if len(set(keys)) == len(keys):
         return ()
-    seen: set[Hashable] = set()
-    found: list[tuple[int, Hashable]] = []
+    previous: set[Hashable] = set()
+    errors: list[tuple[int, Hashable]] = []
     for position, key in enumerate(keys):
-        if key in seen:
-            found.append((position, key))
-        seen.add(key)
-    return found
+        if key in previous:
+            errors.append((position, key))
+        previous.add(key)
+    return errors
 
 
 def check_map(
@@ -74,7 +74,7 @@ def check_map(
     limit: int | None = None,
     shown_key: int,
 ) -> Errors:
-    """Errors of each key (reported at the map) and each value, in the order of keys.
+    """Yield the errors of each key (reported at the map) and each value, in the order of keys.
 
     Paths show keys longer than ``shown_key`` shortened in the middle.
     """
@@ -93,5 +93,5 @@ def _shorten(text: str, limit: int) -> str:
     raw = text.encode()
     if len(raw) <= limit:
         return text
-    rest = limit - len(_ELLIPSIS)
-    return (raw[: (rest + 1) // 2] + _ELLIPSIS.encode() + raw[len(raw) - rest // 2 :]).decode(errors="replace")
+    space = limit - len(_ELLIPSIS)
+    return (raw[: (space + 1) // 2] + _ELLIPSIS.encode() + raw[len(raw) - space // 2 :]).decode(errors="replace")

@@ -123,11 +123,11 @@ def _descriptor(spec: str) -> Schedule:
         return _calendar(_MACROS[spec])
     if not spec.startswith(_EVERY):
         raise errors.InvalidValueError(f"unrecognized descriptor: {spec}")
-    written = spec.removeprefix(_EVERY)
-    duration = instants.parse_duration(written)
+    duration_text = spec.removeprefix(_EVERY)
+    duration = instants.parse_duration(duration_text)
     if duration is None:
         raise errors.InvalidValueError(
-            f"failed to parse duration {spec}: time: invalid duration {rendering.named(written)}"
+            f"failed to parse duration {spec}: time: invalid duration {rendering.named(duration_text)}"
         )
     return Interval(max(duration.nanos // 10**9, 1))
 

@@ -1,8 +1,7 @@
 """CustomResourceDefinitions: names, versions, schemas, subresources, columns, conversion, with upstream's messages.
 
-Upstream looks at its internal form, in which what all versions have in common stands once, beside the versions: a
-schema that is the same in all of them is ``spec.validation``, and that is how its messages name it. :class:`Spec` reads
-a spec in this way.
+Upstream checks its internal form, which has fields that all versions share once, next to the versions: a schema that is
+the same in all of them is ``spec.validation`` there, and messages name it so. :class:`Spec` reads a spec in this way.
 """
 
 import base64
@@ -13,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
-from drachma.validation import fielderror, metadata, rendering
+from drachma.validation import fielderror, rendering, typerules
 from drachma.validation.admissionregistration import webhooks
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import METADATA, SPEC, STATUS, Path
@@ -24,7 +23,7 @@ from drachma.values import names
 Document = Mapping[str, Any]
 
 APPROVAL: Final = "api-approved.kubernetes.io"
-"""The annotation by which groups of the community are approved."""
+"""Annotation that approves groups of the community."""
 
 MAX_SELECTABLE_FIELDS: Final = 8
 
@@ -41,7 +40,7 @@ _COMMON: Final = {
     "additionalPrinterColumns": "additionalPrinterColumns",
     "selectableFields": "selectableFields",
 }
-"""What versions have, and what it is called where they have it in common."""
+"""Fields of versions, and their names in the spec if all versions share them."""
 
 _ROOT_FIELDS: Final = frozenset(
     {
@@ -70,7 +69,7 @@ _VERSION_FIELDS: Final = (
 
 
 class Spec:
-    """A spec with what its versions have in common set apart."""
+    """A spec with the fields that its versions share set apart."""
 
     def __init__(self, document: Document) -> None:
         self.document: Final = document
@@ -82,7 +81,7 @@ class Spec:
         return self.document.get("names") or {}
 
     def parts(self, field: str) -> Sequence[tuple[Path, Any, str]]:
-        """What versions have in a field: where it stands, itself, and of which version it is; empty for all."""
+        """Return the values of a field of versions: the path, the value, and the version, which is empty for all."""
         if not self.versions:
             return ()
         if field in self._common:
@@ -94,38 +93,38 @@ class Spec:
         return [part for part in each if part[1]]
 
     def shown(self) -> rendering.Rendered:
-        """The versions as upstream's internal types."""
+        """Return the versions in the form of upstream's internal types."""
         if "versions" not in self.document or self.document["versions"] is None:
             return rendering.NULL
-        return rendering.Rendered("[" + ",".join(map(self._shown_version, self.versions)) + "]")
+        return rendering.Rendered("[" + ",".join(map(self._show_version, self.versions)) + "]")
 
-    def _shown_version(self, version: Document) -> str:
-        shown = []
+    def _show_version(self, version: Document) -> str:
+        display = []
         for title, field in _VERSION_FIELDS:
             value = None if field in self._common else version.get(field)
             if value is None and field in ("served", "storage", "deprecated"):
                 value = False
-            shown.append(f'"{title}":{rendering.wire(value)}')
-        return "{" + ",".join(shown) + "}"
+            display.append(f'"{title}":{rendering.wire(value)}')
+        return "{" + ",".join(display) + "}"
 
     def has_status(self, version: str) -> bool:
-        """Whether the status is written apart, in a version or, without one, in any."""
-        chosen = [each for each in self.versions if not version or each.get("name") == version]
-        return any("status" in (each.get("subresources") or {}) for each in chosen)
+        """Return True if a version, or any version if none is named, has a status subresource."""
+        versions = [each for each in self.versions if not version or each.get("name") == version]
+        return any("status" in (each.get("subresources") or {}) for each in versions)
 
     @functools.cached_property
     def expressions(self) -> frozenset[str]:
-        """All CEL expressions in it."""
-        written = set()
+        """Return all CEL expressions of the spec."""
+        texts = set()
         for _, validation, _ in self.parts("schema"):
             document = validation.get("openAPIV3Schema")
             if document is not None:
                 for each in schemas.parse(document).everywhere():
-                    written |= {rule.rule for rule in each.rules} | {rule.message_expression for rule in each.rules}
-        return frozenset(written)
+                    texts |= {rule.rule for rule in each.rules} | {rule.message_expression for rule in each.rules}
+        return frozenset(texts)
 
     def schema_of(self, version: str) -> Any:
-        """The schema of a version as it is written."""
+        """Return the schema of a version as a document."""
         return next((each.get("schema") for each in self.versions if each.get("name") == version), None)
 
 
@@ -134,13 +133,13 @@ def _is_common(versions: Sequence[Document], field: str) -> bool:
 
 
 def check_name(name: str, spec: Document) -> Errors:
-    """The name of a definition is that of its resource."""
+    """Yield an error if the name of a definition is not that of its resource."""
     if name != f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}":
         yield fielderror.invalid(METADATA.child("name"), name, 'must be spec.names.plural+"."+spec.group')
 
 
 def check(definition: Document) -> list[FieldError]:
-    """What is wrong with a new definition, apart from its metadata."""
+    """Return the errors of a new definition except those of its metadata."""
     spec = Spec(definition["spec"])
     return [
         *_spec(spec, old=None),
@@ -152,17 +151,17 @@ def check(definition: Document) -> list[FieldError]:
 
 
 def check_update(definition: Document, old: Document) -> list[FieldError]:
-    """What is wrong with a definition that takes the place of another."""
+    """Return the errors of a definition that replaces another."""
     spec, before = Spec(definition["spec"]), Spec(old["spec"])
-    found = _spec(spec, old=before)
+    problems = _spec(spec, old=before)
     if _is_established(old):
-        found += _immutable(spec.document.get("scope"), before.document.get("scope"), SPEC.child("scope"))
-        found += _immutable(spec.names.get("kind"), before.names.get("kind"), SPEC.child("names", "kind"))
-        found += _bundle(spec, before)
-    found += _immutable(spec.document.get("group"), before.document.get("group"), SPEC.child("group"))
-    found += _immutable(spec.names.get("plural"), before.names.get("plural"), SPEC.child("names", "plural"))
+        problems += _immutable(spec.document.get("scope"), before.document.get("scope"), SPEC.child("scope"))
+        problems += _immutable(spec.names.get("kind"), before.names.get("kind"), SPEC.child("names", "kind"))
+        problems += _bundle(spec, before)
+    problems += _immutable(spec.document.get("group"), before.document.get("group"), SPEC.child("group"))
+    problems += _immutable(spec.names.get("plural"), before.names.get("plural"), SPEC.child("names", "plural"))
     return [
-        *found,
+        *problems,
         *_status(definition.get("status") or {}),
         *_stored_versions(definition),
         *_approval(definition, old),
@@ -171,7 +170,7 @@ def check_update(definition: Document, old: Document) -> list[FieldError]:
 
 
 def check_status(definition: Document) -> list[FieldError]:
-    """What is wrong with the status of a definition."""
+    """Return the errors of the status of a definition."""
     return list(_status(definition.get("status") or {}))
 
 
@@ -181,7 +180,7 @@ def _is_established(definition: Document) -> bool:
 
 
 def _immutable(value: Any, old: Any, at: Path) -> list[FieldError]:
-    return [] if value == old else [fielderror.invalid(at, value or "", metadata.IMMUTABLE)]
+    return [] if value == old else [fielderror.invalid(at, value or "", typerules.IMMUTABLE)]
 
 
 # The spec
@@ -189,33 +188,33 @@ def _immutable(value: Any, old: Any, at: Path) -> list[FieldError]:
 
 def _spec(spec: Spec, *, old: Spec | None) -> list[FieldError]:
     document = spec.document
-    found = [*_group(document.get("group", "")), *_choice(document.get("scope", ""), _SCOPES, SPEC.child("scope"))]
+    problems = [*_group(document.get("group", "")), *_choice(document.get("scope", ""), _SCOPES, SPEC.child("scope"))]
     for index, version in enumerate(spec.versions):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             place = SPEC.child("versions").item(index).child("schema").child("openAPIV3Schema")
-            found.append(fielderror.required(place))
+            problems.append(fielderror.required(place))
     if document.get("preserveUnknownFields") and _has_defaults(spec):
         detail = "must be false in order to use defaults in the schema"
-        found.append(fielderror.invalid(SPEC.child("preserveUnknownFields"), value=True, detail=detail))
-    found += _versions(spec, old=old)
+        problems.append(fielderror.invalid(SPEC.child("preserveUnknownFields"), value=True, detail=detail))
+    problems += _versions(spec, old=old)
     titles = [version.get("name", "") for version in spec.versions]
     if len(set(titles)) < len(titles):
-        found.append(fielderror.invalid(SPEC.child("versions"), spec.shown(), "must contain unique version names"))
+        problems.append(fielderror.invalid(SPEC.child("versions"), spec.shown(), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in spec.versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        found.append(fielderror.invalid(SPEC.child("versions"), spec.shown(), detail))
+        problems.append(fielderror.invalid(SPEC.child("versions"), spec.shown(), detail))
     if titles:
-        found += _label(titles[0], SPEC.child("version"))
+        problems += _label(titles[0], SPEC.child("version"))
     for field in ("plural", "singular", "kind", "listKind"):
         if not spec.names.get(field):
-            found.append(fielderror.required(SPEC.child("names", field)))
-    found += _names(spec.names, SPEC.child("names"))
-    found += _parts(spec, old=old, is_common=True)
+            problems.append(fielderror.required(SPEC.child("names", field)))
+    problems += _names(spec.names, SPEC.child("names"))
+    problems += _parts(spec, old=old, is_common=True)
     if (document.get("conversion") or {}).get("strategy", "None") != "None" and document.get("preserveUnknownFields"):
         place = SPEC.child("conversion").child("strategy")
-        shown = rendering.named(document["conversion"]["strategy"])
-        found.append(fielderror.invalid(place, shown, "must be None if spec.preserveUnknownFields is true"))
-    return [*found, *_conversion(document.get("conversion"), SPEC.child("conversion"))]
+        display = rendering.named(document["conversion"]["strategy"])
+        problems.append(fielderror.invalid(place, display, "must be None if spec.preserveUnknownFields is true"))
+    return [*problems, *_conversion(document.get("conversion"), SPEC.child("conversion"))]
 
 
 def _group(group: str) -> Errors:
@@ -242,21 +241,23 @@ def _label(text: str, at: Path, *, prefix: str = "") -> Errors:
         yield fielderror.invalid(at, text, prefix + ",".join(problems))
 
 
-def _names(written: Document, at: Path) -> Errors:
+def _names(names_document: Document, at: Path) -> Errors:
     for field in ("plural", "singular"):
-        if written.get(field):
-            yield from _label(written[field], at.child(field))
+        if names_document.get(field):
+            yield from _label(names_document[field], at.child(field))
     for field in ("kind", "listKind"):
-        value = written.get(field)
+        value = names_document.get(field)
         problems = names.dns1035_label(value.lower()) if value else ()
         if problems:
             detail = f"may have mixed case, but should otherwise match: {','.join(problems)}"
             yield fielderror.invalid(at.child(field), value, detail)
-    for index, name in enumerate(written.get("shortNames") or ()):
+    for index, name in enumerate(names_document.get("shortNames") or ()):
         yield from _label(name, at.child("shortNames").item(index))
-    if written.get("kind") and written["kind"] == written.get("listKind"):
-        yield fielderror.invalid(at.child("listKind"), written["listKind"], "kind and listKind may not be the same")
-    for index, name in enumerate(written.get("categories") or ()):
+    if names_document.get("kind") and names_document["kind"] == names_document.get("listKind"):
+        yield fielderror.invalid(
+            at.child("listKind"), names_document["listKind"], "kind and listKind may not be the same"
+        )
+    for index, name in enumerate(names_document.get("categories") or ()):
         yield from _label(name, at.child("categories").item(index))
 
 
@@ -264,15 +265,15 @@ def _names(written: Document, at: Path) -> Errors:
 
 
 def _versions(spec: Spec, *, old: Spec | None) -> list[FieldError]:
-    found: list[FieldError] = []
+    problems: list[FieldError] = []
     for index, version in enumerate(spec.versions):
         here = SPEC.child("versions").item(index)
-        found += _label(version.get("name", ""), here.child("name"))
+        problems += _label(version.get("name", ""), here.child("name"))
         warning = version.get("deprecationWarning")
         for problem in _warning(warning, is_deprecated=bool(version.get("deprecated"))):
-            found.append(fielderror.invalid(here.child("deprecationWarning"), warning, problem))
-        found += _parts(spec, old=old, is_common=False, only=version.get("name", ""))
-    return found
+            problems.append(fielderror.invalid(here.child("deprecationWarning"), warning, problem))
+        problems += _parts(spec, old=old, is_common=False, only=version.get("name", ""))
+    return problems
 
 
 def _warning(text: str | None, *, is_deprecated: bool) -> list[str]:
@@ -293,61 +294,63 @@ def _warning(text: str | None, *, is_deprecated: bool) -> list[str]:
 
 
 def _parts(spec: Spec, *, old: Spec | None, is_common: bool, only: str = "") -> list[FieldError]:
-    """What stands in versions, or what they have in common."""
+    """Return the errors of the fields of versions, or of those that they share."""
 
-    def chosen(field: str) -> Sequence[tuple[Path, Any, str]]:
+    def parts(field: str) -> Sequence[tuple[Path, Any, str]]:
         return [part for part in spec.parts(field) if (not part[2]) is is_common and part[2] == only]
 
-    found: list[FieldError] = []
-    for at, validation, version in chosen("schema"):
-        found += _validation(spec, validation, version, at, old=old)
-    for at, subresources, _ in chosen("subresources"):
-        found += _subresources(subresources, at)
-    for at, columns, _ in chosen("additionalPrinterColumns"):
+    problems: list[FieldError] = []
+    for at, validation, version in parts("schema"):
+        problems += _validation(spec, validation, version, at, old=old)
+    for at, subresources, _ in parts("subresources"):
+        problems += _subresources(subresources, at)
+    for at, columns, _ in parts("additionalPrinterColumns"):
         for index, column in enumerate(columns):
-            found += _column(column, at.item(index))
-    for at, selectable, version in chosen("selectableFields"):
-        found += _selectable(spec, selectable, version, at)
-    return found
+            problems += _column(column, at.item(index))
+    for at, selectable, version in parts("selectableFields"):
+        problems += _selectable(spec, selectable, version, at)
+    return problems
 
 
 def _has_defaults(spec: Spec) -> bool:
-    written = [validation.get("openAPIV3Schema") for _, validation, _ in spec.parts("schema")]
-    return any(each.default is not msgspec.UNSET for one in written if one for each in schemas.parse(one).everywhere())
+    documents = [validation.get("openAPIV3Schema") for _, validation, _ in spec.parts("schema")]
+    return any(
+        each.default is not msgspec.UNSET for one in documents if one for each in schemas.parse(one).everywhere()
+    )
 
 
 def _validation(spec: Spec, validation: Document, version: str, at: Path, *, old: Spec | None) -> list[FieldError]:
-    """The schema of a version, or of all of them."""
-    written = validation.get("openAPIV3Schema")
-    if written is None:
+    """Return the errors of the schema of a version, or of all of them."""
+    document = validation.get("openAPIV3Schema")
+    if document is None:
         return []
     here = at.child("openAPIV3Schema")
     try:
-        schema = schemas.parse(written)
+        schema = schemas.parse(document)
     except errors.InvalidValueError as error:
         return [fielderror.invalid(here, "", str(error))]
-    found: list[FieldError] = []
+    field_errors: list[FieldError] = []
     if spec.has_status(version):
-        found += _status_schema(written, here)
+        field_errors += _status_schema(document, here)
     if schema.nullable:
-        found.append(fielderror.forbidden(here.child("nullable"), "nullable cannot be true at the root"))
+        field_errors.append(fielderror.forbidden(here.child("nullable"), "nullable cannot be true at the root"))
     costs: schemarules.Costs | None = None
     problems = [] if _unsupported(schema) else structure.check(schema, here) or defaultvalues.check(schema, here)
     if not problems and not _unsupported(schema):
         costs = schemarules.Costs()
-    found += problems
+    field_errors += problems
     circumstances = schemarules.Circumstances(
         stored=old.expressions if old is not None else frozenset(),
         spares_costs=old is not None and _is_unchanged(spec, old, version),
         costs=costs,
         is_root=True,
     )
-    found += schemarules.check(schema, here, circumstances)
-    return [*found, *(costs.check(here) if costs is not None else ())]
+    field_errors += schemarules.check(schema, here, circumstances)
+    return [*field_errors, *(costs.check(here) if costs is not None else ())]
 
 
 def _unsupported(schema: schemas.Schema) -> bool:
-    """Whether a schema has fields that no structural schema has; what is wrong with them is said elsewhere."""
+    """Return True if a schema has fields that no structural schema has; their errors are reported elsewhere."""
     return any(
         each.id or each.meta_schema or each.ref or each.pattern_properties or each.dependencies or each.definitions
         or each.additional_items is not None or isinstance(each.items, list) or each.preserves_unknown_fields is False
@@ -356,34 +359,34 @@ def _unsupported(schema: schemas.Schema) -> bool:
 
 
 def _is_unchanged(spec: Spec, old: Spec, version: str) -> bool:
-    chosen = version or (spec.versions[0].get("name", "") if spec.versions else "")
-    return correlation.same(spec.schema_of(chosen), old.schema_of(chosen))
+    version_name = version or (spec.versions[0].get("name", "") if spec.versions else "")
+    return correlation.same(spec.schema_of(version_name), old.schema_of(version_name))
 
 
-def _status_schema(written: Document, at: Path) -> list[FieldError]:
-    """Where the status is written apart, its schema is looked at apart: nothing at the root may get lost."""
-    if written.get("type", "object") != "object":
+def _status_schema(document: Document, at: Path) -> list[FieldError]:
+    """Return the errors of a root schema with a status subresource, which may have only some fields."""
+    if document.get("type", "object") != "object":
         detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
-        return [fielderror.invalid(at.child("type"), written["type"], detail)]
-    if set(written) <= _ROOT_FIELDS:
+        return [fielderror.invalid(at.child("type"), document["type"], detail)]
+    if set(document) <= _ROOT_FIELDS:
         return []
     detail = f"only {_ROOT_NAMES} fields are allowed at the root of the schema if the status subresource is enabled"
-    return [fielderror.invalid(at, rendering.wire(written), detail)]
+    return [fielderror.invalid(at, rendering.wire(document), detail)]
 
 
 def _subresources(subresources: Document, at: Path) -> list[FieldError]:
     scale = subresources.get("scale")
     if scale is None:
         return []
-    found: list[FieldError] = []
+    problems: list[FieldError] = []
     for field, roots in (("specReplicasPath", (".spec.",)), ("statusReplicasPath", (".status.",))):
         place = at.child(f"scale.{field}")
         path = scale.get(field, "")
-        found += _json_path(path, place, roots=roots) if path else [fielderror.required(place)]
+        problems += _json_path(path, place, roots=roots) if path else [fielderror.required(place)]
     selector = scale.get("labelSelectorPath")
     if selector:
-        found += _json_path(selector, at.child("scale.labelSelectorPath"), roots=(".spec.", ".status."))
-    return found
+        problems += _json_path(selector, at.child("scale.labelSelectorPath"), roots=(".spec.", ".status."))
+    return problems
 
 
 def _json_path(path: str, at: Path, *, roots: Sequence[str] = ()) -> Errors:
@@ -398,11 +401,11 @@ def _column(column: Document, at: Path) -> Errors:
     if not column.get("name"):
         yield fielderror.required(at.child("name"))
     kind, form = column.get("type", ""), column.get("format", "")
-    wanted = f"must be one of {','.join(_COLUMN_TYPES)}"
+    detail = f"must be one of {','.join(_COLUMN_TYPES)}"
     if not kind:
-        yield fielderror.required(at.child("type"), wanted)
+        yield fielderror.required(at.child("type"), detail)
     elif kind not in _COLUMN_TYPES:
-        yield fielderror.invalid(at.child("type"), kind, wanted)
+        yield fielderror.invalid(at.child("type"), kind, detail)
     if form and form not in _COLUMN_FORMATS:
         yield fielderror.invalid(at.child("format"), form, f"must be one of {','.join(_COLUMN_FORMATS)}")
     path = column.get("jsonPath", "")
@@ -411,37 +414,37 @@ def _column(column: Document, at: Path) -> Errors:
 
 
 def _selectable(spec: Spec, fields: Sequence[Document], version: str, at: Path) -> list[FieldError]:
-    chosen = version or spec.versions[0].get("name", "")
-    written = (spec.schema_of(chosen) or {}).get("openAPIV3Schema")
-    if written is None:
+    version_name = version or spec.versions[0].get("name", "")
+    document = (spec.schema_of(version_name) or {}).get("openAPIV3Schema")
+    if document is None:
         detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
         return [fielderror.invalid(at, "", detail)]
-    schema = schemas.parse(written)
-    found: list[FieldError] = []
-    seen: set[str] = set()
+    schema = schemas.parse(document)
+    problems: list[FieldError] = []
+    previous: set[str] = set()
     for index, each in enumerate(fields):
         place, path = at.item(index).child("jsonPath"), each.get("jsonPath", "")
         if not path:
-            found.append(fielderror.required(place))
+            problems.append(fielderror.required(place))
             continue
         leads = fieldpaths.find(path, schema, allows_brackets=False)
         if isinstance(leads, str):
-            found.append(fielderror.invalid(place, path, f"is an invalid path: {leads}"))
+            problems.append(fielderror.invalid(place, path, f"is an invalid path: {leads}"))
             continue
         if leads.root == "metadata":
-            found.append(fielderror.invalid(place, path, "must not point to fields in metadata"))
+            problems.append(fielderror.invalid(place, path, "must not point to fields in metadata"))
         if leads.schema is None or leads.schema.type not in _SELECTABLE_TYPES:
             detail = (
                 "must point to a field of type string, boolean or integer. "
                 "Enum string fields and strings with formats are allowed."
             )
-            found.append(fielderror.invalid(place, path, detail))
-        if str(leads.path) in seen:
-            found.append(fielderror.duplicate(place, path))
-        seen.add(str(leads.path))
-    if len(seen) > MAX_SELECTABLE_FIELDS:
-        found.append(fielderror.too_many(at, len(seen), MAX_SELECTABLE_FIELDS))
-    return found
+            problems.append(fielderror.invalid(place, path, detail))
+        if str(leads.path) in previous:
+            problems.append(fielderror.duplicate(place, path))
+        previous.add(str(leads.path))
+    if len(previous) > MAX_SELECTABLE_FIELDS:
+        problems.append(fielderror.too_many(at, len(previous), MAX_SELECTABLE_FIELDS))
+    return problems
 
 
 # Conversion
@@ -451,25 +454,25 @@ def _conversion(conversion: Document | None, at: Path) -> list[FieldError]:
     if conversion is None:
         return []
     strategy = conversion.get("strategy", "")
-    found = list(_choice(strategy, _STRATEGIES, at.child("strategy")))
+    problems = list(_choice(strategy, _STRATEGIES, at.child("strategy")))
     webhook = conversion.get("webhook") or {}
     client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions")
     here, reviews = at.child("webhookClientConfig"), at.child("conversionReviewVersions")
     if strategy != "Webhook":
         detail = "should not be set when strategy is not set to Webhook"
-        found += [
+        problems += [
             fielderror.forbidden(place, detail) for place, value in ((here, client), (reviews, versions)) if value
         ]
-        return found
+        return problems
     if client is None:
-        found.append(fielderror.required(here, "required when strategy is set to Webhook"))
+        problems.append(fielderror.required(here, "required when strategy is set to Webhook"))
     else:
-        found += webhooks.check_client(client, here)
-    return [*found, *_review_versions(versions or (), reviews)]
+        problems += webhooks.check_client(client, here)
+    return [*problems, *_review_versions(versions or (), reviews)]
 
 
 def _bundle(spec: Spec, old: Spec) -> list[FieldError]:
-    """The certificates of a webhook in use; those that were no good before may stay so."""
+    """Return the errors of the certificates of a webhook; malformed stored ones may stay."""
     bundle, before = _certificates(spec), _certificates(old)
     if not bundle or _is_pem(bundle) or (before and not _is_pem(before)):
         return []
@@ -509,18 +512,18 @@ def _status(status: Document) -> Errors:
 
 
 def _stored_versions(definition: Document) -> Errors:
-    stored = (definition.get("status") or {}).get("storedVersions")
-    if not stored:
-        shown = rendering.NULL if stored is None else stored
-        yield fielderror.invalid(_STORED, shown, "must have at least one stored version")
+    stored_versions = (definition.get("status") or {}).get("storedVersions")
+    if not stored_versions:
+        display = rendering.NULL if stored_versions is None else stored_versions
+        yield fielderror.invalid(_STORED, display, "must have at least one stored version")
         return
-    rest = {version: index for index, version in enumerate(stored)}
+    unused = {version: index for index, version in enumerate(stored_versions)}
     for version in definition["spec"].get("versions") or ():
         name = version.get("name", "")
-        if version.get("storage") and name not in rest:
-            yield fielderror.invalid(_STORED, list(stored), f"must have the storage version {name}")
-        rest.pop(name, None)
-    for version, index in rest.items():
+        if version.get("storage") and name not in unused:
+            yield fielderror.invalid(_STORED, list(stored_versions), f"must have the storage version {name}")
+        unused.pop(name, None)
+    for version, index in unused.items():
         detail = (
             f"missing from spec.versions; {version} was previously a storage version, and must remain in "
             f"spec.versions until a storage migration ensures no data remains persisted in {version} and removes "
@@ -530,19 +533,19 @@ def _stored_versions(definition: Document) -> Errors:
 
 
 def is_protected(group: str) -> bool:
-    """Whether a group is the Kubernetes community's, which approves its APIs."""
+    """Return True for groups of the Kubernetes community, which approves their APIs."""
     return any(group == name or group.endswith(f".{name}") for name in ("k8s.io", "kubernetes.io"))
 
 
 def approval(annotation: str) -> tuple[str, str]:
-    """What an annotation says about the approval of an API, in one word and in upstream's words."""
+    """Return the approval of an API by its annotation, as a reason and upstream's message."""
     if not annotation:
         detail = f'protected groups must have approval annotation "{APPROVAL}"'
         return "Missing", f"{detail}, see https://github.com/kubernetes/enhancements/pull/1111"
     if annotation.startswith("unapproved"):
         return "Bypassed", f'not approved: "{annotation}"'
-    scheme, separator, rest = annotation.partition("://")
-    if separator and scheme.isalpha() and rest.partition("/")[0]:
+    scheme, separator, location = annotation.partition("://")
+    if separator and scheme.isalpha() and location.partition("/")[0]:
         return "Approved", f"approved in {annotation}"
     detail = (
         f'protected groups must have approval annotation "{APPROVAL}" with either a URL or a reason starting with '

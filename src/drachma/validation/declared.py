@@ -1,273 +1,357 @@
-"""Rules declared on types: a small language for them, and how they are applied to an object.
+"""Rules that upstream declares on its API types, and how they are applied to structs.
 
-Upstream generates a second validation from markers on its API types. It differs from hand-written rules in three ways
-that clients can see: it checks the version that the client wrote, it leaves alone what an update did not change, and
-it words its messages differently. Here such rules are data: a :class:`TypeRules` has the fields of a struct, and each
-:class:`Field` has *stops* (if one objects, or finds nothing to check, the field is done) and *rules*. The shapes of
-the API kinds are in :mod:`drachma.validation.declaredrules`.
+Upstream generates a second validation from markers on its types. Clients see three differences to its hand-written
+rules: declared rules check the version that the client wrote, leave alone what an update did not change, and have
+messages of their own. :data:`RULES` has them by kind in the notation of :mod:`drachma.validation.typerules`, with
+these constraints for structs:
+
+============================  ======================================================================================
+``[T key name limit 8]``      a list: at most 8 items, no two with the same key (``itself``: the item), each one a T.
+                              With a key, items that an update left alone are passed over. ``-`` has no rules for
+                              items; ``last`` reports repetitions after the items.
+``{T}``                       a map of values of a type, in the order of keys
+``const:T``, ``once:T``       a value that updates leave as it is, or may only set and clear
+============================  ======================================================================================
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import abc
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from drachma.validation import collection, fielderror, rendering
-from drachma.validation.fielderror import FieldError, Found
-from drachma.validation.path import Path
+from drachma.api import gates as feature
+from drachma.api import resourceclaim, resourceslice, v1alpha3, v1beta1
+from drachma.validation import collection, constraints, fielderror, limits, rendering, typerules
+from drachma.validation.fielderror import Errors, FieldError, Found
+from drachma.validation.path import ROOT, Path
 from drachma.values import names
 
-
-class Values(msgspec.Struct, frozen=True):
-    """A value, what it was before, and whether this is an update; without an old value there is ``None``."""
-
-    new: Any
-    old: Any = None
-    is_update: bool = False
-
-    @property
-    def is_unchanged(self) -> bool:
-        """Whether an update left the value alone."""
-        return self.is_update and self.old is not None and bool(self.new == self.old)
+_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
 
 
-Rule = Callable[[Values, Path], Found]
-Stop = Callable[[Values, Path], "list[FieldError] | None"]
-"""None to go on, or the errors (perhaps none) to end with."""
+class Version(msgspec.Struct, frozen=True):
+    """Facts about a write: whether the client wrote v1, and the feature gates."""
+
+    is_v1: bool = True
+    gates: feature.Gates = feature.ALL
 
 
-class Field:
-    """A field by its Python name and its name on the wire; an embedded struct has no name of its own.
+class Walk(typerules.Walk):
+    """A rule that looks below its value, and passes over what an update did not change."""
 
-    Most fields are optional and not written. The rules of a type pass over those, before anything is made for them.
-    """
+    __slots__ = ()
 
-    __slots__ = ("_rules", "_stops", "_stops_if_written", "attribute", "passes_empty", "passes_none", "wire_name")
+    def change(self, value: Any, old: Any, at: Path, facts: Any) -> list[FieldError]:
+        """Return the errors of a value that replaces an old one; without an old one, those of the value."""
+        return self(value, at, facts) if old is None else self.compare(value, old, at, facts)
 
-    def __init__(
-        self, attribute: str, wire_name: str, stops: tuple[Stop, ...] = (), rules: tuple[Rule, ...] = ()
-    ) -> None:
-        self.attribute: Final = attribute
-        self.wire_name: Final = wire_name
-        self.passes_empty: Final = optional in stops
-        self.passes_none: Final = optional_pointer in stops
-        self._stops = tuple(stop for stop in stops if stop not in (optional, optional_pointer))
-        self._stops_if_written = tuple(stop for stop in self._stops if stop is not required)
-        self._rules = rules
-
-    def check(self, values: Values, at: Path) -> Found:
-        """What stops or rules object to in a field that is written, or must be."""
-        found: list[FieldError] = []
-        is_done = False
-        for stop in self._stops_if_written if values.new else self._stops:
-            answer = stop(values, at)
-            if answer is not None:
-                found += answer
-                is_done = True
-        if not is_done:
-            for rule in self._rules:
-                found += rule(values, at)
-        return found
+    @abc.abstractmethod
+    def compare(self, value: Any, old: Any, at: Path, facts: Any) -> list[FieldError]:
+        """Return the errors of a value that differs from the old one."""
 
 
-class TypeRules:
-    """The rules of a struct: those of the whole, then those of its fields."""
+class StructType(typerules.Type, Walk):
+    """The rules of a type whose values are structs."""
 
-    __slots__ = ("_fields", "_nothing", "_rules", "_values_of")
+    __slots__ = ("_compare",)
 
-    def __init__(self, fields: tuple[Field, ...] = (), rules: tuple[Rule, ...] = ()) -> None:
-        self._fields = fields
-        self._rules = rules
-        self._values_of = _values_of([field.attribute for field in fields])
-        self._nothing = (None,) * len(fields)
+    def __init__(self, steps: Sequence[typerules.Step] = ()) -> None:
+        super().__init__(steps)
+        self._compare: Any = None
 
-    def __call__(self, values: Values, at: Path) -> Found:
-        found: list[FieldError] = []
-        for rule in self._rules:
-            found += rule(values, at)
-        before, is_update = values.old, values.is_update
-        new_values = self._values_of(values.new)
-        old_values = self._values_of(before) if before is not None else self._nothing
-        for field, new, old in zip(self._fields, new_values, old_values, strict=True):
-            if not new and (field.passes_empty or (field.passes_none and new is None)):
+    def __call__(self, value: Any, at: Path = ROOT, facts: Any = None) -> list[FieldError]:
+        if self._check is None:
+            self._check = typerules.compile_steps(self.steps, _read)
+        errors: list[FieldError] = self._check(value, at, facts)
+        return errors
+
+    def compare(self, value: Any, old: Any, at: Path, facts: Any) -> list[FieldError]:
+        if self._compare is None:
+            self._compare = typerules.compile_steps(self.steps, _read, compares=True)
+        errors: list[FieldError] = self._compare(value, at, facts, old)
+        return errors
+
+
+def _read(owner: str, name: str) -> str:
+    """Return the expression that reads a field of a struct."""
+    return f"{owner}.{_CAPITALS.sub(lambda capitals: '_' + capitals[0].lower(), name)}"
+
+
+class _List(Walk):
+    """A list of values."""
+
+    def __init__(self, rule: Any, *, key: Sequence[str], limit: int | None, checks_repetitions_last: bool) -> None:
+        self._rule = rule
+        self._keys = tuple(key)
+        self._limit = limit
+        self._checks_repetitions_last = checks_repetitions_last
+
+    def __call__(self, value: Sequence[Any], at: Path, facts: Any = None) -> list[FieldError]:
+        return self.compare(value, (), at, facts)
+
+    def compare(self, value: Sequence[Any], old: Sequence[Any], at: Path, facts: Any) -> list[FieldError]:
+        if self._limit is not None and len(value) > self._limit:
+            return [fielderror.too_many(at, len(value), self._limit, origin="maxItems")]
+        repeated = self._repetitions(value, at) if self._keys and len(value) > 1 else []
+        errors = [] if self._rule is None else self._check_items(value, old, at, facts)
+        return errors + repeated if self._checks_repetitions_last else repeated + errors
+
+    def _key(self, item: Any) -> Hashable:
+        return item if self._keys == ("itself",) else tuple(getattr(item, name) for name in self._keys)
+
+    def _repetitions(self, value: Sequence[Any], at: Path) -> list[FieldError]:
+        positions = collection.repetitions([self._key(item) for item in value])
+        items = [(position, value[position]) for position, _ in positions]
+        return [
+            fielderror.duplicate(at.item(position), item if isinstance(item, str) else rendering.wire(item))
+            for position, item in items
+        ]
+
+    def _check_items(self, value: Sequence[Any], old: Sequence[Any], at: Path, facts: Any) -> list[FieldError]:
+        errors: list[FieldError] = []
+        # The first of several old items with one key counts.
+        before = {self._key(item): item for item in reversed(old)} if self._keys else {}
+        is_walk = isinstance(self._rule, Walk)
+        for position, item in enumerate(value):
+            old_item = before.get(self._key(item)) if before else None
+            if old_item is not None and item == old_item:
                 continue
-            if not (is_update and before is not None and new == old):
-                found += field.check(Values(new, old, is_update), Path(field.wire_name, at))
-        return found
+            place = Path(position, at, is_inside=True)
+            errors += self._rule.change(item, old_item, place, facts) if is_walk else self._rule(item, place)
+        return errors
 
 
-def _values_of(attributes: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """What takes all these values from a struct at once, which costs less than one after the other."""
-    if len(attributes) > 1:
-        return operator.attrgetter(*attributes)
-    return lambda owner: tuple(getattr(owner, attribute) for attribute in attributes)
+class _Values(Walk):
+    """A map of values of a type, in the order of keys."""
+
+    def __init__(self, rule: Walk) -> None:
+        self._rule = rule
+
+    def __call__(self, value: Mapping[str, Any], at: Path, facts: Any = None) -> list[FieldError]:
+        return self.compare(value, {}, at, facts)
+
+    def compare(self, value: Mapping[str, Any], old: Mapping[str, Any], at: Path, facts: Any) -> list[FieldError]:
+        errors: list[FieldError] = []
+        for key in sorted(value):
+            if key not in old or value[key] != old[key]:
+                errors += self._rule.change(value[key], old.get(key), at.key(key), facts)
+        return errors
 
 
-def optional(values: Values, _at: Path) -> list[FieldError] | None:
-    """Nothing to check where nothing is written."""
-    return None if values.new else []
+class _Names(Walk):
+    """A map whose keys have a form; keys that were there before are passed over. Errors are reported at the map."""
+
+    def __init__(self, rule: constraints.Constraint) -> None:
+        self._rule = rule
+
+    def __call__(self, value: Mapping[str, Any], at: Path, facts: Any = None) -> list[FieldError]:
+        return self.compare(value, {}, at, facts)
+
+    def compare(self, value: Mapping[str, Any], old: Mapping[str, Any], at: Path, facts: Any) -> list[FieldError]:
+        return [error for key in sorted(value) if key not in old for error in self._rule(key, at)]
 
 
-def optional_pointer(values: Values, _at: Path) -> list[FieldError] | None:
-    """The same where an empty text is something written."""
-    return [] if values.new is None else None
+class _Constant(Walk):
+    """A value that updates leave as it is, or may only set and clear."""
+
+    def __init__(self, rule: Walk, *, can_be_set: bool) -> None:
+        self._rule = rule
+        self._detail, self._origin = IMMUTABLE_ONCE_SET if can_be_set else IMMUTABLE
+
+    def __call__(self, value: Any, at: Path, facts: Any = None) -> list[FieldError]:
+        return self._rule(value, at, facts)
+
+    def compare(self, value: Any, old: Any, at: Path, facts: Any) -> list[FieldError]:
+        return [fielderror.invalid(at, None, self._detail, origin=self._origin)]
 
 
-def required(values: Values, at: Path) -> list[FieldError] | None:
-    """Something must be written."""
-    return None if values.new else [fielderror.required(at)]
+IMMUTABLE: Final = (typerules.IMMUTABLE, "immutable")
+IMMUTABLE_ONCE_SET: Final = ("field cannot be modified once set", "update")
 
 
-def immutable(values: Values, at: Path) -> list[FieldError] | None:
-    """No update may change it."""
-    return [fielderror.invalid(at, None, "field is immutable", origin="immutable")] if values.is_update else None
+class _Union(Walk):
+    """Exactly one of several fields, by their attributes and wire names; an update may keep a bad choice."""
+
+    def __init__(self, **members: str) -> None:
+        self._members = members
+        self._choice = ", ".join(f"`{name}`" for name in members.values())
+
+    def _set_members(self, value: Any) -> list[str]:
+        values = ((name, getattr(value, attribute)) for attribute, name in self._members.items())
+        return [name for name, item in values if item is not None and (bool(item) or not isinstance(item, tuple))]
+
+    def __call__(self, value: Any, at: Path, facts: Any = None) -> list[FieldError]:
+        members = self._set_members(value)
+        if len(members) == 1:
+            return []
+        if not members:
+            return [fielderror.invalid(at, "", f"must specify one of: {self._choice}", origin="union")]
+        display = "{" + ", ".join(members) + "}"
+        return [fielderror.invalid(at, display, f"must specify exactly one of: {self._choice}", origin="union")]
+
+    def compare(self, value: Any, old: Any, at: Path, facts: Any) -> list[FieldError]:
+        return [] if self._set_members(value) == self._set_members(old) else self(value, at, facts)
 
 
-def no_modify(values: Values, at: Path) -> list[FieldError] | None:
-    """It may be set and cleared, and not changed in between."""
-    if not values.is_update or values.old is None or values.new is None:
-        return None
-    return [fielderror.invalid(at, None, "field cannot be modified once set", origin="update")]
+def read_constraint(token: str, find: Callable[[str], Any]) -> Any:
+    """Return the constraint of a token that only types of structs have, or None."""
+    if token.startswith("["):
+        item, *options = token[1:-1].split()
+        is_last = "last" in options
+        pairs = [option for option in options if option != "last"]
+        named_options = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        return _List(
+            None if item == "-" else find(item),
+            key=named_options["key"].split(",") if "key" in named_options else (),
+            limit=int(named_options["limit"]) if "limit" in named_options else None,
+            checks_repetitions_last=is_last,
+        )
+    if token.startswith("{"):
+        return _Values(find(token[1:-1]))
+    if token.startswith(("const:", "once:")):
+        act, _, name = token.partition(":")
+        return _Constant(find(name), can_be_set=act == "once")
+    return None
 
 
-def max_items(limit: int) -> Stop:
-    """No more items than that."""
-
-    def stop(values: Values, at: Path) -> list[FieldError] | None:
-        count = len(values.new)
-        return [fielderror.too_many(at, count, limit, origin="maxItems")] if count > limit else None
-
-    return stop
+# Forms of texts, with the origins by which errors of hand-written rules are told to be the same
 
 
-def max_length(limit: int, *, unit: str, origin: str) -> Rule:
-    """A text no longer than that, counted in ``character`` or ``byte``."""
-
-    def rule(values: Values, at: Path) -> Found:
-        length = len(values.new) if unit == "character" else names.byte_length(values.new)
-        return [fielderror.too_long(at, limit, unit=unit, origin=origin)] if length > limit else ()
-
-    return rule
-
-
-def text_format(problems: Callable[[str], Sequence[str]], *, origin: str) -> Rule:
-    """A text of some form."""
+def _text(problems: Callable[[str], Sequence[str]], *, origin: str) -> constraints.Constraint:
     full_origin = f"format={origin}"
 
-    def rule(values: Values, at: Path) -> Found:
-        details = problems(values.new)
-        return fielderror.problems(at, values.new, details, origin=full_origin) if details else ()
+    def constraint(value: str, at: Path) -> Found:
+        details = problems(value)
+        return fielderror.problems(at, value, details, origin=full_origin) if details else ()
 
-    return rule
-
-
-def one_of(*supported: str) -> Rule:
-    """A value of an enumeration."""
-    in_order = sorted(supported)
-
-    def rule(values: Values, at: Path) -> Found:
-        if values.new in in_order:
-            return ()
-        return [fielderror.not_supported(at, rendering.named(values.new), in_order)]
-
-    return rule
+    return constraint
 
 
-def key_of(*attributes: str) -> Callable[[Any], Hashable]:
-    """What makes two items of a list the same one."""
-    return lambda item: tuple(getattr(item, attribute) for attribute in attributes)
+def _max_bytes(limit: int) -> constraints.Constraint:
+    def constraint(value: str, at: Path) -> Found:
+        return [fielderror.too_long(at, limit, origin="maxBytes")] if names.byte_length(value) > limit else ()
+
+    return constraint
 
 
-def itself(item: Hashable) -> Hashable:
-    """The key of an item that is its own key."""
-    return item
+def _long_name_problems(text: str) -> Sequence[str]:
+    return names.dns1123_subdomain(text, unit="bytes")
 
 
-def unique(key: Callable[[Any], Hashable]) -> Rule:
-    """No two items with the same key; the repeated item is shown whole."""
-
-    def rule(values: Values, at: Path) -> Found:
-        if len(values.new) < 2:
-            return ()
-        found = []
-        for position, _ in collection.repetitions([key(item) for item in values.new]):
-            item = values.new[position]
-            shown = item if isinstance(item, str) else rendering.wire(item)
-            found.append(fielderror.duplicate(at.item(position), shown))
-        return found
-
-    return rule
-
-
-def each(rule: Rule, *, key: Callable[[Any], Hashable] | None = None) -> Rule:
-    """A rule for each item of a list; with a key, items that an update left alone are passed over."""
-
-    def rule_for_all(values: Values, at: Path) -> Found:
-        found: list[FieldError] = []
-        is_update = values.is_update
-        # Of several old items with one key, the first counts.
-        before = {key(item): item for item in reversed(values.old or ())} if key is not None else {}
-        for position, item in enumerate(values.new):
-            old = before.get(key(item)) if key is not None and before else None
-            if not (is_update and old is not None and item == old):
-                found += rule(Values(item, old, is_update), Path(position, at, is_inside=True))
-        return found
-
-    return rule_for_all
+_short_name: Final = _text(lambda text: names.dns1123_label(text, unit="bytes"), origin="k8s-short-name")
+_long_name: Final = _text(_long_name_problems, origin="k8s-long-name")
+_caseless_name: Final = _text(names.dns1123_subdomain_caseless, origin="k8s-long-name-caseless")
+_label_key: Final = _text(names.label_key, origin="k8s-label-key")
+_uuid: Final = _text(names.uuid, origin="k8s-uuid")
+_extended_resource: Final = _text(names.extended_resource_name, origin="k8s-extended-resource-name")
+_node_operation: Final = constraints.one_of("*", "NodePrepareResources", "NodeUnprepareResources")
+_interface_name_length: Final = _max_bytes(limits.INTERFACE_NAME_BYTES)
+_hardware_address_length: Final = _max_bytes(limits.HARDWARE_ADDRESS_BYTES)
+_counter_names: Final = _Names(_short_name)
+_one_attribute_value: Final = _Union(
+    int_value="int",
+    bool_value="bool",
+    string_value="string",
+    version_value="version",
+    int_values="ints",
+    bool_values="bools",
+    string_values="strings",
+    version_values="versions",
+)
+_one_mapping: Final = _Union(capacity_key="capacityKey", device_multiplier="deviceMultiplier")
 
 
-def each_value(rule: Rule) -> Rule:
-    """A rule for each value of a map, in the order of keys."""
-
-    def rule_for_all(values: Values, at: Path) -> Found:
-        found: list[FieldError] = []
-        before = values.old or {}
-        for key in sorted(values.new):
-            below = Values(values.new[key], before.get(key), values.is_update)
-            if not below.is_unchanged:
-                found += rule(below, at.key(key))
-        return found
-
-    return rule_for_all
+def _driver_length(name: str, at: Path) -> Found:
+    if len(name) <= limits.DRIVER_NAME:
+        return ()
+    return [fielderror.too_long(at, limits.DRIVER_NAME, unit="character", origin="maxLength")]
 
 
-def each_key(rule: Rule) -> Rule:
-    """A rule for each key of a map that an update adds; reported at the map."""
-
-    def rule_for_all(values: Values, at: Path) -> Found:
-        found: list[FieldError] = []
-        before = values.old or {}
-        for key in sorted(values.new):
-            if not values.is_update or key not in before:
-                found += rule(Values(key), at)
-        return found
-
-    return rule_for_all
+def _opaque_driver(name: str, at: Path, version: Version) -> list[FieldError]:
+    """Check the driver of a configuration; the order of its errors differs between versions."""
+    form, length = _caseless_name(name, at), _driver_length(name, at)
+    return [*form, *length] if version.is_v1 else [*length, *form]
 
 
-def union(members: Iterable[tuple[str, str]]) -> Rule:
-    """Exactly one of several fields, given as (Python name, wire name); unchanged choices stay as they are."""
-    fields: Final = tuple(members)
-    everything = ", ".join(f"`{wire_name}`" for _, wire_name in fields)
+def _pool_name(name: str, at: Path) -> Found:
+    """Check DNS subdomains with slashes between them."""
+    origin = "format=k8s-resource-pool-name"
+    errors: list[FieldError] = []
+    if names.is_longer(name, limits.POOL_NAME):
+        errors.append(fielderror.too_long(at, limits.POOL_NAME, origin=origin))
+    for position, segment in enumerate(name.split("/")):
+        display, problems = (segment, _long_name_problems(segment)) if segment else (name, ("must not be empty",))
+        if problems:
+            details = [f"segment {position}: {problem}" for problem in problems]
+            errors += fielderror.problems(at, display, details, origin=origin)
+    return errors
 
-    def is_set(owner: Any, attribute: str) -> bool:
-        value = getattr(owner, attribute)
-        return value is not None and (bool(value) or not isinstance(value, tuple))
 
-    def rule(values: Values, at: Path) -> Found:
-        chosen = [wire_name for attribute, wire_name in fields if is_set(values.new, attribute)]
-        if len(chosen) == 1:
-            return ()
-        if values.is_update and values.old is not None:
-            before = [wire_name for attribute, wire_name in fields if is_set(values.old, attribute)]
-            if chosen == before:
-                return ()
-        if not chosen:
-            return [fielderror.invalid(at, "", f"must specify one of: {everything}", origin="union")]
-        shown = "{" + ", ".join(chosen) + "}"
-        return [fielderror.invalid(at, shown, f"must specify exactly one of: {everything}", origin="union")]
+def _fully_qualified_name(text: str, at: Path) -> Found:
+    """Check ``domain/identifier``; more than one slash passes unchecked, as upstream lets it."""
+    origin = "format=k8s-resource-fully-qualified-name"
+    errors: list[FieldError] = []
+    match text.split("/"):
+        case [identifier]:
+            errors += _identifier(identifier, at, origin=origin)
+        case [domain, identifier]:
+            if not domain:
+                errors.append(fielderror.invalid(at, "", "prefix must not be empty", origin=origin))
+            elif names.is_longer(domain, limits.ATTRIBUTE_DOMAIN):
+                errors.append(fielderror.too_long(at, limits.ATTRIBUTE_DOMAIN, origin=origin))
+            details = [f"prefix: {problem}" for problem in (_long_name_problems(domain) if domain else ())]
+            errors += fielderror.problems(at, domain, details, origin=origin)
+            if identifier:
+                errors += _identifier(identifier, at, origin=origin)
+            else:
+                errors.append(fielderror.invalid(at, "", "name must not be empty", origin=origin))
+    if "/" not in text:
+        detail = "a fully qualified name must be a domain and a name separated by a slash"
+        errors.append(fielderror.invalid(at, text, detail, origin=origin))
+    return errors
 
-    return rule
+
+def _identifier(text: str, at: Path, *, origin: str) -> Errors:
+    if names.is_longer(text, limits.ATTRIBUTE_ID):
+        yield fielderror.too_long(at, limits.ATTRIBUTE_ID, origin=origin)
+    for problem in names.c_identifier(text):
+        yield fielderror.invalid(at, text, problem, origin=origin)
+
+
+def _partition_type(name: str, at: Path, version: Version) -> Found:
+    if not version.gates.on(feature.Gate.PARTITIONABLE_DEVICES_TYPE):
+        return [fielderror.forbidden(at, "")]
+    return _fully_qualified_name(name, at)
+
+
+# Types whose shape differs between versions
+
+
+class _ByShape(Walk):
+    """The rules of a type by the struct that a version has for it."""
+
+    def __init__(self, **types: tuple[type[msgspec.Struct], ...]) -> None:
+        self._names = {shape: name for name, shapes in types.items() for shape in shapes}
+
+    def __call__(self, value: Any, at: Path, facts: Any = None) -> list[FieldError]:
+        return RULES[self._names[type(value)]](value, at, facts)
+
+    def compare(self, value: Any, old: Any, at: Path, facts: Any) -> list[FieldError]:
+        return RULES[self._names[type(value)]].compare(value, old, at, facts)
+
+
+_check_request: Final = _ByShape(NestedRequest=(resourceclaim.DeviceRequest,), FlatRequest=(v1beta1.DeviceRequest,))
+_check_device: Final = _ByShape(Device=(resourceslice.Device,), BasicDevice=(v1beta1.Device, v1alpha3.Device))
+RULES: Final[Mapping[str, StructType]] = typerules.read_as(
+    StructType, typerules.load_text("declared"), globals(), read_constraint
+)
+
+
+def check(kind: str, value: Any, old: Any, version: Version) -> list[FieldError]:
+    """Return the errors of an object, or of an update of one, by the rules on the types of its kind."""
+    rules = RULES.get(kind)
+    return [] if rules is None else rules.change(value, old, ROOT, version)

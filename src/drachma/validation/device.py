@@ -1,24 +1,98 @@
-"""Rules for one device of a slice."""
+"""Rules for one device of a slice, with its counters, binding conditions and skipped operations."""
 
 from typing import Final
 
 from drachma.api import gates as feature
-from drachma.api import resourceslice
+from drachma.api import resourceslice, struct
 from drachma.validation import (
     attributes,
-    binding,
     capacity,
     collection,
-    counters,
     fielderror,
     formats,
     limits,
     nodeallocatable,
     nodeselector,
+    rendering,
     taints,
 )
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
+from drachma.values import names
+
+
+def check_skipped_operations(skipped: tuple[str, ...], at: Path) -> Found:
+    """Return an error if prepare is skipped and unprepare is not."""
+    if "NodePrepareResources" not in skipped or {"NodeUnprepareResources", "*"}.intersection(skipped):
+        return ()
+    detail = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"
+    return [fielderror.invalid(at, rendering.wire(skipped), detail)]
+
+
+def check_binding(conditions: tuple[str, ...], failures: tuple[str, ...], at: Path) -> Found:
+    """``bindingConditions`` and ``bindingFailureConditions`` below ``at``."""
+    return list(_check_binding_conditions(conditions, failures, at)) if conditions or failures else ()
+
+
+def _check_binding_conditions(conditions: tuple[str, ...], failures: tuple[str, ...], at: Path) -> Errors:
+    conditions_at, failures_at = at.child("bindingConditions"), at.child("bindingFailureConditions")
+    for types, path in ((conditions, conditions_at), (failures, failures_at)):
+        limit = limits.BINDING_CONDITIONS
+        yield from collection.check_list(types, formats.label_key, at=path, limit=limit, size_covered=True)
+    yield from _duplicates(conditions, conditions_at)
+    for position, failure in enumerate(failures):
+        if failure in failures[:position]:
+            yield fielderror.duplicate(failures_at.item(position), failure)
+        if failure in conditions:
+            detail = "bindingFailureConditions must not overlap with bindingConditions"
+            yield fielderror.invalid(failures_at.item(position), failure, detail)
+    if failures and not conditions:
+        detail = "bindingConditions are required to use bindingFailureConditions"
+        yield fielderror.invalid(conditions_at, _shown(conditions), detail)
+    if conditions and not failures:
+        detail = "bindingFailureConditions are required to use bindingConditions"
+        yield fielderror.invalid(failures_at, _shown(failures), detail)
+
+
+def _duplicates(names: tuple[str, ...], at: Path) -> Errors:
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            yield fielderror.duplicate(at.item(position), name)
+
+
+def _shown(names: tuple[str, ...]) -> rendering.Rendered:
+    return rendering.NULL if struct.is_absent(names) else rendering.wire(names)
+
+
+def check_counter_set(counter_set: resourceslice.CounterSet, at: Path) -> Errors:
+    """Yield the errors of a named set of counters."""
+    yield from _check_counter_name(counter_set.name, at.child("name"))
+    yield from _counters(counter_set, at.child("counters"))
+
+
+def check_consumption(consumption: resourceslice.DeviceCounterConsumption, at: Path) -> Errors:
+    """Yield the errors of a device's consumption from one set."""
+    yield from _check_counter_name(consumption.counter_set, at.child("counterSet"))
+    yield from _counters(consumption, at.child("counters"))
+
+
+def _check_counter_name(name: str, at: Path) -> Errors:
+    yield from fielderror.covered(formats.short_name(name, at) if name else [fielderror.required(at)])
+
+
+def _counters(owner: resourceslice.CounterSet | resourceslice.DeviceCounterConsumption, at: Path) -> Errors:
+    if not owner.counters:
+        yield from fielderror.covered([fielderror.required(at)])
+        return
+    yield from collection.check_map(
+        owner.counters,
+        lambda key, path: fielderror.covered(formats.short_name(key, path)),
+        lambda _counter, _path: iter(()),
+        at=at,
+        limit=limits.COUNTERS,
+        shown_key=names.LABEL_LENGTH,
+    )
+
 
 _ONE_SELECTION: Final = (
     "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required "
@@ -53,7 +127,7 @@ def check(
         yield from collection.check_list(device.taints, taints.check_taint, at=at.child("taints"), limit=limits.TAINTS)
     yield from collection.check_set(
         device.consumes_counters,
-        counters.check_consumption,
+        check_consumption,
         at=at.child("consumesCounters"),
         key=lambda consumption: consumption.counter_set,
         limit=limits.COUNTER_CONSUMPTIONS,
@@ -68,7 +142,7 @@ def check(
             "if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
         )
         yield fielderror.invalid(at, None, detail)
-    yield from binding.check(device.binding_conditions, device.binding_failure_conditions, at)
+    yield from check_binding(device.binding_conditions, device.binding_failure_conditions, at)
     yield from nodeallocatable.check_device(device, at)
 
 
@@ -95,21 +169,21 @@ def _capacities(device: resourceslice.Device, at: Path, *, gates: feature.Gates)
 
 
 def _node_selection(device: resourceslice.Device, at: Path) -> Errors:
-    chosen = []
+    members = []
     if device.node_name:
-        chosen.append("`nodeName`")
+        members.append("`nodeName`")
         yield from formats.node_name(device.node_name, at.child("nodeName"))
     elif device.node_name is not None:
         yield fielderror.invalid(at.child("nodeName"), "", "must not be empty")
     if device.node_selector is not None:
-        chosen.append("`nodeSelector`")
+        members.append("`nodeSelector`")
         yield from nodeselector.check(device.node_selector, at.child("nodeSelector"))
     if device.all_nodes:
-        chosen.append("`allNodes`")
+        members.append("`allNodes`")
     elif device.all_nodes is not None:
         detail = "must be either unset or set to true"
         yield fielderror.invalid(at.child("allNodes"), value=False, detail=detail)
-    if not chosen:
+    if not members:
         yield fielderror.required(at, _ONE_SELECTION)
-    elif len(chosen) > 1:
-        yield fielderror.invalid(at, f"{{{', '.join(chosen)}}}", _ONE_SELECTION)
+    elif len(members) > 1:
+        yield fielderror.invalid(at, f"{{{', '.join(members)}}}", _ONE_SELECTION)

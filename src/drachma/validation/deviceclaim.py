@@ -1,4 +1,4 @@
-"""Rules for what a claim or template asks for: requests, constraints, configuration."""
+"""Rules for the requests, constraints and configuration of claims and templates."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -7,10 +7,26 @@ import msgspec
 
 from drachma.api import devices, resourceclaim
 from drachma.api import gates as feature
-from drachma.validation import collection, expression, fielderror, formats, limits, opaque, rendering, taints
+from drachma.validation import collection, expression, fielderror, formats, limits, rendering, taints
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
+
+
+def check_opaque(
+    config: devices.OpaqueDeviceConfiguration | None, at: Path, *, context: Context, is_stored: bool = False
+) -> Errors:
+    """A configuration must be there, name a driver, and be a JSON object that is not too long."""
+    if config is None:
+        yield fielderror.required(at.child("opaque"))
+        return
+    below = at.child("opaque")
+    yield from fielderror.covered(formats.driver_name(config.driver, below.child("driver")))
+    parameters = below.child("parameters")
+    yield from formats.json_object(
+        config.parameters, parameters, context=context, limit=limits.OPAQUE_BYTES, is_stored=is_stored
+    )
+
 
 ALLOCATION_MODES: Final = ("All", "ExactCount")
 
@@ -28,26 +44,26 @@ class RequestNames(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, claim: resourceclaim.DeviceClaim) -> "RequestNames":
-        """The names in a claim."""
+        """Return the names of the requests of a claim."""
         return cls({request.name: frozenset(sub.name for sub in request.first_available) for request in claim.requests})
 
     def check(self, name: str, at: Path) -> Found:
-        """A reference to one of them."""
+        """Return the errors of a reference to a request."""
         if name in self.subrequests and "/" not in name:
             return formats.short_name(name, at)
         segments = name.split("/")
         if len(segments) > 2:
             return [fielderror.invalid(at, name, _UNKNOWN_REQUEST)]
-        found: list[FieldError] = []
+        errors: list[FieldError] = []
         for segment in segments:
-            found += formats.short_name(segment, at)
+            errors += formats.short_name(segment, at)
         request, *sub = segments
         if request not in self.subrequests or not self.subrequests[request].issuperset(sub):
-            found.append(fielderror.invalid(at, name, _UNKNOWN_REQUEST))
-        return found
+            errors.append(fielderror.invalid(at, name, _UNKNOWN_REQUEST))
+        return errors
 
     def check_all(self, references: tuple[str, ...], at: Path) -> Found:
-        """References to several of them, each at most once."""
+        """Return the errors of references to requests, each at most once."""
         return collection.check_set(
             references,
             self.check,
@@ -60,30 +76,30 @@ class RequestNames(msgspec.Struct, frozen=True):
 
 
 class _ConstrainedAttributes(msgspec.Struct, frozen=True):
-    """Which attributes constraints mention, for which requests; the empty name stands for all requests."""
+    """Attributes that constraints name, by request; the empty name stands for all requests."""
 
     by_request: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(cls, constraints: Iterable[resourceclaim.DeviceConstraint]) -> "_ConstrainedAttributes":
-        found: dict[str, set[str]] = {}
+        errors: dict[str, set[str]] = {}
         for constraint in constraints:
-            chosen = constraint.match_attribute, constraint.distinct_attribute
-            attribute = next((name for name in chosen if name is not None), None)
+            attributes = constraint.match_attribute, constraint.distinct_attribute
+            attribute = next((name for name in attributes if name is not None), None)
             if attribute is not None:
                 for request in constraint.requests or ("",):
-                    found.setdefault(request, set()).add(attribute)
-        return cls({request: frozenset(attributes) for request, attributes in found.items()})
+                    errors.setdefault(request, set()).add(attribute)
+        return cls({request: frozenset(attributes) for request, attributes in errors.items()})
 
     def has(self, attribute: str, request: str) -> bool:
-        """Whether a constraint on the request, on its parent or on all requests mentions the attribute."""
+        """Return True if a constraint on the request, on its parent or on all requests names the attribute."""
         parent = request.partition("/")[0]
         return any(attribute in self.by_request.get(name, ()) for name in ("", request, parent))
 
 
 def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Errors:
-    """A new claim's or template's wishes."""
-    known = RequestNames.of(claim)
+    """Yield the errors of the requests of a new claim or template."""
+    requests = RequestNames.of(claim)
     rules = _RequestRules(context.gates, _ConstrainedAttributes.of(claim.constraints))
     yield from collection.check_set(
         claim.requests,
@@ -96,14 +112,14 @@ def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Error
     )
     yield from collection.check_list(
         claim.constraints,
-        lambda constraint, path: _constraint(constraint, path, known=known, gates=context.gates),
+        lambda constraint, path: _constraint(constraint, path, requests=requests, gates=context.gates),
         at=at.child("constraints"),
         limit=limits.CONSTRAINTS,
         size_covered=True,
     )
     yield from collection.check_list(
         claim.config,
-        lambda config, path: _config(config, path, known=known, context=context),
+        lambda config, path: _config(config, path, requests=requests, context=context),
         at=at.child("config"),
         limit=limits.CONFIGS,
         size_covered=True,
@@ -168,15 +184,15 @@ class _RequestRules:
             yield fielderror.invalid(at.child("name"), rendering.named(attribute.name), detail)
         if attribute.expression:
             path = at.child("expression")
-            found, cost = expression.check_derived(attribute.expression, path, gates=self._gates)
+            errors, cost = expression.check_derived(attribute.expression, path, gates=self._gates)
             self.derived_cost += cost
-            yield from found
+            yield from errors
 
 
 def check_selectors(
     selectors: tuple[devices.DeviceSelector, ...], at: Path, *, gates: feature.Gates, is_stored: bool = False
 ) -> Found:
-    """Selectors of a request or class; stored ones compiled when they were new and are not compiled again."""
+    """Return the errors of selectors; stored ones compiled when they were new and are not compiled again."""
 
     def check_selector(selector: devices.DeviceSelector, path: Path) -> Errors:
         if selector.cel is None:
@@ -203,16 +219,16 @@ def _allocation_mode(request: _Request, at: Path) -> Errors:
 
 
 def _constraint(
-    constraint: resourceclaim.DeviceConstraint, at: Path, *, known: RequestNames, gates: feature.Gates
+    constraint: resourceclaim.DeviceConstraint, at: Path, *, requests: RequestNames, gates: feature.Gates
 ) -> Errors:
-    yield from known.check_all(constraint.requests, at.child("requests"))
+    yield from requests.check_all(constraint.requests, at.child("requests"))
     origin = "format=k8s-resource-fully-qualified-name"
     if constraint.match_attribute is not None:
-        found = formats.fully_qualified_name(constraint.match_attribute, at.child("matchAttribute"))
-        yield from fielderror.covered(found, origin=origin)
+        errors = formats.fully_qualified_name(constraint.match_attribute, at.child("matchAttribute"))
+        yield from fielderror.covered(errors, origin=origin)
     elif constraint.distinct_attribute is not None:
-        found = formats.fully_qualified_name(constraint.distinct_attribute, at.child("distinctAttribute"))
-        yield from fielderror.covered(found, origin=origin)
+        errors = formats.fully_qualified_name(constraint.distinct_attribute, at.child("distinctAttribute"))
+        yield from fielderror.covered(errors, origin=origin)
     elif gates.on(feature.Gate.CONSUMABLE_CAPACITY):
         # Upstream's words, although nothing is set.
         detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
@@ -222,7 +238,7 @@ def _constraint(
 
 
 def _config(
-    config: resourceclaim.DeviceClaimConfiguration, at: Path, *, known: RequestNames, context: Context
+    config: resourceclaim.DeviceClaimConfiguration, at: Path, *, requests: RequestNames, context: Context
 ) -> Errors:
-    yield from known.check_all(config.requests, at.child("requests"))
-    yield from opaque.check(config.opaque, at, context=context)
+    yield from requests.check_all(config.requests, at.child("requests"))
+    yield from check_opaque(config.opaque, at, context=context)

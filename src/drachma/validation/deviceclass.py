@@ -3,23 +3,23 @@
 from typing import Final
 
 from drachma.api import deviceclass
-from drachma.validation import collection, deviceclaim, fielderror, limits, metadata, opaque
+from drachma.validation import collection, deviceclaim, fielderror, limits, metadata
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC
 from drachma.values import names
 
 NAME_ORIGIN: Final = "format=k8s-long-name"
-"""Where the rule for names is declared."""
+"""Origin of the declared rule for names."""
 
 
 def check(class_: deviceclass.DeviceClass, context: Context) -> Errors:
-    """What a new class offers."""
+    """Yield the errors of a new class."""
     yield from _spec(class_.spec, old=None, context=context)
 
 
 def check_update(class_: deviceclass.DeviceClass, old: deviceclass.DeviceClass, context: Context) -> Errors:
-    """A changed class. Selectors and configuration that did not change at all are grandfathered."""
+    """Yield the errors of a changed class; unchanged selectors and configuration may have errors."""
     yield from metadata.check_name(class_.metadata, metadata.declared_dns_subdomain, name_origin=NAME_ORIGIN)
     yield from metadata.check_finalizer_names(class_.metadata)
     yield from _spec(class_.spec, old=old.spec, context=context)
@@ -32,7 +32,7 @@ def _spec(spec: deviceclass.DeviceClassSpec, *, old: deviceclass.DeviceClassSpec
     is_stored = old is not None and old.config == spec.config
     yield from collection.check_list(
         spec.config,
-        lambda config, path: opaque.check(config.opaque, path, context=context, is_stored=is_stored),
+        lambda config, path: deviceclaim.check_opaque(config.opaque, path, context=context, is_stored=is_stored),
         at=SPEC.child("config"),
         limit=limits.CONFIGS,
         size_covered=True,

@@ -1,4 +1,4 @@
-"""Fields of features that are switched off: dropped from what clients send, unless the stored object uses them.
+"""Fields of disabled features, which are dropped from what clients send unless the stored object uses them.
 
 A feature in use stays usable in an object, so that an update by someone who only changes something else loses nothing.
 """
@@ -21,7 +21,7 @@ _Test = Callable[[Any], bool]
 def drop_from_class(
     spec: deviceclass.DeviceClassSpec, *, old: deviceclass.DeviceClassSpec | None, gates: Gates
 ) -> deviceclass.DeviceClassSpec:
-    """A class without the extended resource name, where that is off."""
+    """Return a class without the extended resource name if that feature is disabled."""
     is_used = old is not None and old.extended_resource_name is not None
     if gates.on(Gate.EXTENDED_RESOURCE) or is_used:
         return spec
@@ -31,21 +31,21 @@ def drop_from_class(
 def drop_from_claim(
     spec: resourceclaim.ResourceClaimSpec, *, old: resourceclaim.ResourceClaimSpec | None, gates: Gates
 ) -> resourceclaim.ResourceClaimSpec:
-    """A claim's or template's wishes without what is off."""
+    """Return the spec of a claim or template without fields of disabled features."""
     if _is_all_on(gates):
         return spec
     claim = spec.devices
     before = old.devices if old is not None else resourceclaim.DeviceClaim()
     if not gates.on(Gate.PRIORITIZED_LIST) and not any(request.first_available for request in before.requests):
         without = (structs.replace(request, first_available=ABSENT_TUPLE) for request in claim.requests)
-        claim = _with(claim, requests=_as_given(claim.requests, without))
+        claim = _with(claim, requests=_if_written(claim.requests, without))
     if not gates.on(Gate.DEVICE_TAINTS) and not _any_way(before, lambda way: bool(way.tolerations)):
         claim = _each_way(claim, lambda way: structs.replace(way, tolerations=ABSENT_TUPLE))
     if not gates.on(Gate.ADMIN_ACCESS) and not uses_admin_access(before):
         claim = _each_exact(claim, lambda exactly: structs.replace(exactly, admin_access=None))
     if not gates.on(Gate.CONSUMABLE_CAPACITY) and not uses_consumable_capacity(before):
         constraints = (structs.replace(constraint, distinct_attribute=None) for constraint in claim.constraints)
-        claim = _with(claim, constraints=_as_given(claim.constraints, constraints))
+        claim = _with(claim, constraints=_if_written(claim.constraints, constraints))
         claim = _each_way(claim, lambda way: structs.replace(way, capacity=None))
     if not gates.on(Gate.DERIVED_ATTRIBUTES) and not _any_way(before, lambda way: bool(way.derived_attributes)):
         claim = _each_way(claim, lambda way: structs.replace(way, derived_attributes=ABSENT_TUPLE))
@@ -55,7 +55,7 @@ def drop_from_claim(
 def drop_from_claim_status(
     status: resourceclaim.ResourceClaimStatus, *, old: resourceclaim.ResourceClaim, gates: Gates
 ) -> resourceclaim.ResourceClaimStatus:
-    """A claim's status without what is off."""
+    """Return the status of a claim without fields of disabled features."""
     if _is_all_on(gates):
         return status
     before = old.status.allocation.devices.results if old.status.allocation is not None else ()
@@ -72,7 +72,7 @@ def drop_from_claim_status(
     if not gates.on(Gate.CONSUMABLE_CAPACITY) and not shares:
         status = _each_result(status, share_id=None, consumed_capacity=ABSENT_MAP)
         unshared = (structs.replace(device, share_id=None) for device in status.devices)
-        status = _with(status, devices=_as_given(status.devices, unshared))
+        status = _with(status, devices=_if_written(status.devices, unshared))
     binds = any(_is_set(result.binding_conditions) or _is_set(result.binding_failure_conditions) for result in before)
     if not gates.on(Gate.DEVICE_BINDING_CONDITIONS) and not binds:
         status = _each_result(status, binding_conditions=ABSENT_TUPLE, binding_failure_conditions=ABSENT_TUPLE)
@@ -85,7 +85,7 @@ def drop_from_claim_status(
 def drop_from_slice(
     spec: resourceslice.ResourceSliceSpec, *, old: resourceslice.ResourceSliceSpec | None, gates: Gates
 ) -> resourceslice.ResourceSliceSpec:
-    """A slice without what is off."""
+    """Return a slice without fields of disabled features."""
     if _is_all_on(gates):
         return spec
     before = old if old is not None else resourceslice.ResourceSliceSpec()
@@ -105,13 +105,13 @@ def drop_from_slice(
         )
     if not gates.on(Gate.CONSUMABLE_CAPACITY) and unused(_uses_shares):
         spec = _each_device(spec, allow_multiple_allocations=None)
-        spec = _change_devices(spec, _without_request_policies)
+        spec = _change_devices(spec, _drop_request_policies)
     if not gates.on(Gate.DEVICE_COMPATIBILITY_GROUPS) and unused(_uses_groups):
-        spec = _change_devices(spec, _without_groups)
+        spec = _change_devices(spec, _drop_groups)
     if not gates.on(Gate.NODE_ALLOCATABLE_RESOURCES) and unused(uses_node_allocatable):
         spec = _each_device(spec, node_allocatable_resources=ABSENT_MAP, node_allocatable_resource_mappings=ABSENT_MAP)
     if not gates.on(Gate.LIST_TYPE_ATTRIBUTES) and unused(_uses_lists):
-        spec = _change_devices(spec, _without_lists)
+        spec = _change_devices(spec, _drop_lists)
     if not gates.on(Gate.PARTITIONABLE_DEVICES_TYPE) and before.partition_type_attribute is None:
         spec = _with(spec, partition_type_attribute=None)
     if not gates.on(Gate.OPTIONAL_NODE_OPERATIONS) and not before.skip_node_operations:
@@ -120,18 +120,18 @@ def drop_from_slice(
 
 
 def uses_admin_access(claim: resourceclaim.DeviceClaim) -> bool:
-    """Whether a request says anything about admin access."""
+    """Return True if a request sets admin access."""
     return any(request.exactly is not None and request.exactly.admin_access is not None for request in claim.requests)
 
 
 def uses_consumable_capacity(claim: resourceclaim.DeviceClaim) -> bool:
-    """Whether a request asks for a part of a device, or a constraint for distinct values."""
+    """Return True if a request asks for a part of a device, or a constraint for distinct values."""
     distinct = any(constraint.distinct_attribute is not None for constraint in claim.constraints)
     return distinct or _any_way(claim, lambda way: way.capacity is not None)
 
 
 def uses_node_allocatable(device: resourceslice.Device) -> bool:
-    """Whether a device stands for resources of its node."""
+    """Return True if a device represents resources of its node."""
     return bool(device.node_allocatable_resources or device.node_allocatable_resource_mappings)
 
 
@@ -139,7 +139,7 @@ _LISTS = ("int_values", "bool_values", "string_values", "version_values")
 
 
 def _is_all_on(gates: Gates) -> bool:
-    """Whether nothing that drachma implements is off, as mostly."""
+    """Return True if all features that drachma implements are enabled, which is the common case."""
     return gates.enabled >= feature.ALL.enabled
 
 
@@ -171,24 +171,26 @@ def _uses_lists(device: resourceslice.Device) -> bool:
     return any(_is_set(getattr(attribute, name)) for attribute in device.attributes.values() for name in _LISTS)
 
 
-def _without_request_policies(device: resourceslice.Device) -> resourceslice.Device:
-    kept = {name: structs.replace(capacity, request_policy=None) for name, capacity in device.capacity.items()}
-    return structs.replace(device, capacity=kept) if kept else device
+def _drop_request_policies(device: resourceslice.Device) -> resourceslice.Device:
+    capacities = {name: structs.replace(capacity, request_policy=None) for name, capacity in device.capacity.items()}
+    return structs.replace(device, capacity=capacities) if capacities else device
 
 
-def _without_groups(device: resourceslice.Device) -> resourceslice.Device:
-    kept = (structs.replace(consumption, compatibility_groups=ABSENT_TUPLE) for consumption in device.consumes_counters)
-    return structs.replace(device, consumes_counters=_as_given(device.consumes_counters, kept))
+def _drop_groups(device: resourceslice.Device) -> resourceslice.Device:
+    consumptions = (
+        structs.replace(consumption, compatibility_groups=ABSENT_TUPLE) for consumption in device.consumes_counters
+    )
+    return structs.replace(device, consumes_counters=_if_written(device.consumes_counters, consumptions))
 
 
-def _without_lists(device: resourceslice.Device) -> resourceslice.Device:
+def _drop_lists(device: resourceslice.Device) -> resourceslice.Device:
     nothing = dict.fromkeys(_LISTS, ABSENT_TUPLE)
-    kept = {name: structs.replace(attribute, **nothing) for name, attribute in device.attributes.items()}
-    return structs.replace(device, attributes=kept) if kept else device
+    attributes = {name: structs.replace(attribute, **nothing) for name, attribute in device.attributes.items()}
+    return structs.replace(device, attributes=attributes) if attributes else device
 
 
 def _any_way(claim: resourceclaim.DeviceClaim, test: _Test) -> bool:
-    """Whether the test holds for any way to satisfy any request."""
+    """Return True if a test holds for any alternative of any request."""
     return any(
         test(way)
         for request in claim.requests
@@ -200,11 +202,11 @@ def _each_way(claim: resourceclaim.DeviceClaim, change: Callable[[Any], Any]) ->
     claim = _each_exact(claim, change)
     requests = (
         structs.replace(
-            request, first_available=_as_given(request.first_available, map(change, request.first_available))
+            request, first_available=_if_written(request.first_available, map(change, request.first_available))
         )
         for request in claim.requests
     )
-    return _with(claim, requests=_as_given(claim.requests, requests))
+    return _with(claim, requests=_if_written(claim.requests, requests))
 
 
 def _each_exact(claim: resourceclaim.DeviceClaim, change: Callable[[Any], Any]) -> resourceclaim.DeviceClaim:
@@ -212,7 +214,7 @@ def _each_exact(claim: resourceclaim.DeviceClaim, change: Callable[[Any], Any]) 
         structs.replace(request, exactly=change(request.exactly)) if request.exactly is not None else request
         for request in claim.requests
     )
-    return _with(claim, requests=_as_given(claim.requests, requests))
+    return _with(claim, requests=_if_written(claim.requests, requests))
 
 
 def _each_result(status: resourceclaim.ResourceClaimStatus, **fields: Any) -> resourceclaim.ResourceClaimStatus:
@@ -220,7 +222,7 @@ def _each_result(status: resourceclaim.ResourceClaimStatus, **fields: Any) -> re
         return status
     allocated = status.allocation.devices
     results = (structs.replace(result, **fields) for result in allocated.results)
-    changed = _with(allocated, results=_as_given(allocated.results, results))
+    changed = _with(allocated, results=_if_written(allocated.results, results))
     return _with(status, allocation=_with(status.allocation, devices=changed))
 
 
@@ -231,12 +233,12 @@ def _each_device(spec: resourceslice.ResourceSliceSpec, **fields: Any) -> resour
 def _change_devices(
     spec: resourceslice.ResourceSliceSpec, change: Callable[[resourceslice.Device], resourceslice.Device]
 ) -> resourceslice.ResourceSliceSpec:
-    return _with(spec, devices=_as_given(spec.devices, map(change, spec.devices)))
+    return _with(spec, devices=_if_written(spec.devices, map(change, spec.devices)))
 
 
-def _as_given(given: tuple[_Item, ...], changed: Any) -> tuple[_Item, ...]:
-    """The changed items; a list that was not written stays so."""
-    return tuple(changed) if given else given
+def _if_written(items: tuple[_Item, ...], changed: Any) -> tuple[_Item, ...]:
+    """Return the changed items; an absent list stays absent."""
+    return tuple(changed) if items else items
 
 
 def _with(owner: _Struct, **fields: Any) -> _Struct:

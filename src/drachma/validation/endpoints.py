@@ -1,34 +1,45 @@
-"""Rules for endpoints."""
+"""Rules for Endpoints and EndpointSlice."""
 
-from collections.abc import Mapping, Sequence
+import ipaddress
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, rendering
-from drachma.validation.fielderror import Errors
+from drachma.validation import constraints, fielderror, formats, typerules
+from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Path
-from drachma.validation.podspec import choices
 from drachma.values import names
 
-_SUBSETS: Final = Path("subsets")
-_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+Document = Mapping[str, Any]
+
+_MOST_ENDPOINTS: Final = 1000
+_MOST_PORTS: Final = 20000
+_MOST_ADDRESSES: Final = 100
 
 
-def check(subsets: Sequence[Mapping[str, Any]]) -> Errors:
-    """The addresses of a service and their ports."""
-    for position, subset in enumerate(subsets):
-        at = _SUBSETS.item(position)
-        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-            yield fielderror.required(at, "must specify `addresses` or `notReadyAddresses`")
-        for field in ("addresses", "notReadyAddresses"):
-            for index, address in enumerate(subset.get(field) or ()):
-                yield from _address(address, at.child(field).item(index))
-        ports = subset.get("ports") or ()
-        for index, port in enumerate(ports):
-            yield from _port(port, at.child("ports").item(index), is_named=len(ports) > 1)
+# Endpoints
 
 
-def check_reachable(text: str, at: Path) -> Errors:
-    """An address that others than the machine itself can reach."""
+def _check_has_addresses(subset: Document, at: Path) -> Errors:
+    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+        yield fielderror.required(at, "must specify `addresses` or `notReadyAddresses`")
+
+
+def _check_ports(subset: Document, at: Path) -> Errors:
+    ports = subset.get("ports") or ()
+    for position, port in enumerate(ports):
+        place = at.child("ports").item(position)
+        if len(ports) > 1 and not port.get("name"):
+            yield fielderror.required(place.child("name"))
+        yield from _TYPES["EndpointPort"](port, place)
+
+
+def _check_changed_subsets(content: Document, old: Document, at: Path) -> list[FieldError]:
+    return _TYPES["Endpoints"](content, at) if content.get("subsets") != old.get("subsets") else []
+
+
+def reachable_address(text: str, at: Path) -> Errors:
+    """Check that other machines can reach an address."""
     address = formats.lenient_address(text)
     if address is None:
         yield fielderror.invalid(at, text, "must be a valid IP address")
@@ -50,28 +61,71 @@ def _is_link_local_multicast(packed: bytes) -> bool:
     return packed[0] == 0xFF and packed[1] & 0x0F == 0x02
 
 
-def _address(address: Mapping[str, Any], at: Path) -> Errors:
-    text = address.get("ip", "")
-    yield from choices.address(text, at.child("ip"))
-    if address.get("hostname"):
-        yield from formats.short_name(address["hostname"], at.child("hostname"))
-    node = address.get("nodeName")
-    if node is not None:
-        yield from fielderror.problems(at.child("nodeName"), node, names.dns1123_subdomain(node))
-    yield from check_reachable(text, at.child("ip"))
+# EndpointSlice. The facts of its endpoints are the type of addresses.
 
 
-def _port(port: Mapping[str, Any], at: Path, *, is_named: bool) -> Errors:
-    name = port.get("name", "")
-    if is_named and not name:
-        yield fielderror.required(at.child("name"))
-    elif name:
-        yield from formats.short_name(name, at.child("name"))
-    yield from choices.port(port.get("port", 0), at.child("port"))
-    protocol = port.get("protocol", "")
-    if not protocol:
-        yield fielderror.required(at.child("protocol"))
-    elif protocol not in _PROTOCOLS:
-        yield fielderror.not_supported(at.child("protocol"), rendering.named(protocol), _PROTOCOLS)
-    if port.get("appProtocol") is not None:
-        yield from choices.qualified_name(port["appProtocol"], at.child("appProtocol"))
+def _check_endpoints(content: Document, at: Path) -> Errors:
+    endpoints, place = content.get("endpoints") or (), at.child("endpoints")
+    yield from _ENDPOINTS(endpoints, place, content.get("addressType", ""))
+
+
+def _some_addresses(addresses: Sequence[str], at: Path, kind: str) -> Errors:
+    if len(addresses) > _MOST_ADDRESSES:
+        yield fielderror.too_many(at, len(addresses), _MOST_ADDRESSES)
+    for position, address in enumerate(addresses):
+        yield from _slice_address(address, at.item(position), kind)
+
+
+def _slice_address(address: str, at: Path, kind: str) -> Errors:
+    if kind == "FQDN":
+        yield from constraints.dns_subdomain(address, at)
+        return
+    try:
+        version = ipaddress.ip_address(address).version
+    except ValueError:
+        yield fielderror.invalid(at, address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+        return
+    if kind in ("IPv4", "IPv6") and kind != f"IPv{version}":
+        yield fielderror.invalid(at, address, f"must be an {kind} address")
+
+
+def _hints(problems: Callable[[str], Sequence[str]]) -> typerules.Rule:
+    """Return the rule of a list of hints, in which no name is repeated."""
+
+    def rule(hints: Sequence[Document], at: Path) -> Errors:
+        previous: set[str] = set()
+        for position, hint in enumerate(hints):
+            name, place = hint.get("name", ""), at.item(position).child("name")
+            if name in previous:
+                yield fielderror.duplicate(place, name)
+            else:
+                yield from fielderror.problems(place, name, problems(name))
+            previous.add(name)
+
+    return rule
+
+
+def _slice_ports(ports: Sequence[Document], at: Path) -> Errors:
+    if len(ports) > _MOST_PORTS:
+        yield fielderror.too_many(at, len(ports), _MOST_PORTS)
+        return
+    previous: set[str] = set()
+    for position, port in enumerate(ports):
+        place, name = at.item(position), port.get("name") or ""
+        if name:
+            yield from constraints.dns_label(name, place.child("name"))
+        if name in previous:
+            yield fielderror.duplicate(place.child("name"), name)
+        previous.add(name)
+        yield from _TYPES["SlicePort"](port, place)
+
+
+_zone_names: Final = _hints(names.label_value)
+_node_names: Final = _hints(names.dns1123_subdomain)
+_TYPES: Final = typerules.load("endpoints", globals())
+_ENDPOINTS: Final = typerules.Each(_TYPES["Endpoint"], limit=_MOST_ENDPOINTS)
+ENDPOINTS: Final = KindRules(create=_TYPES["Endpoints"], update=Change(_check_changed_subsets))
+ENDPOINT_SLICE: Final = KindRules(
+    always=_TYPES["EndpointSlice"],
+    update=Change(typerules.immutable("addressType", show=typerules.show_enum, empty_is_absent=True)),
+)

@@ -1,126 +1,134 @@
-"""Rules for events, in the form of the core group; those with a time of their own say more about who reports them.
+"""Rules for Event, in the stored form of the core group.
 
-The newer group has more of them (:func:`check_new`, :func:`check_update`), also under the names of the core group.
+Events with an ``eventTime`` have more rules. So have events of the newer group, which are checked in the stored form.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, metadata, rendering
+from drachma.validation import constraints, fielderror, rendering, typerules
 from drachma.validation.fielderror import Errors
+from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Path
-from drachma.validation.podspec import choices
 from drachma.values import names
 
-_ABOUT: Final = Path("involvedObject").child("namespace")
+Document = Mapping[str, Any]
+
 _SHORT: Final = 128
 _NOTE: Final = 1024
-_KINDS: Final = ("Normal", "Warning")
-_UNSET: Final = "needs to be unset"
 _FEWEST: Final = 2
-"""Fewer make no series."""
+"""Number of events that make a series."""
 
-_FIXED: Final = tuple(
-    (field, "reportingController" if field == "reportingComponent" else field)
+_FIXED: Final = {
+    field: "reportingController" if field == "reportingComponent" else field
     for field in (
-        "involvedObject",
-        "reason",
-        "message",
-        "source",
-        "firstTimestamp",
-        "lastTimestamp",
-        "count",
-        "type",
-        "eventTime",
-        "action",
-        "related",
-        "reportingComponent",
-        "reportingInstance",
+        "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type",
+        "eventTime", "action", "related", "reportingComponent", "reportingInstance",
     )
-)
-"""What cannot be changed, and what messages call it."""
+}  # fmt: skip
+"""Fields that updates leave as they are, and their names in messages."""
 
 _TEXTS: Final = ("reason", "message", "type", "action", "reportingComponent", "reportingInstance")
 _REFERENCE: Final = (
-    ("Kind", "kind"),
-    ("Namespace", "namespace"),
-    ("Name", "name"),
-    ("UID", "uid"),
-    ("APIVersion", "apiVersion"),
-    ("ResourceVersion", "resourceVersion"),
-    ("FieldPath", "fieldPath"),
+    ("Kind", "kind", ""),
+    ("Namespace", "namespace", ""),
+    ("Name", "name", ""),
+    ("UID", "uid", ""),
+    ("APIVersion", "apiVersion", ""),
+    ("ResourceVersion", "resourceVersion", ""),
+    ("FieldPath", "fieldPath", ""),
 )
-_PARTS: Final = {
-    "involvedObject": _REFERENCE,
-    "related": _REFERENCE,
-    "source": (("Component", "component"), ("Host", "host")),
-}
-"""How upstream's internal types call the parts of fields."""
+_SOURCE: Final = (("Component", "component", ""), ("Host", "host", ""))
 
 
-def check(event: Mapping[str, Any], *, namespace: str, reporter: str = "reportingComponent") -> Errors:
-    """An event in a namespace; ``reporter`` is what the client's group calls who reports it."""
-    about = (event.get("involvedObject") or {}).get("namespace", "")
+def _check_namespace(event: Document, at: Path, metadata: Document) -> Errors:
+    object_namespace, namespace = (
+        (event.get("involvedObject") or {}).get("namespace", ""),
+        metadata.get("namespace", ""),
+    )
+    is_timed = event.get("eventTime") is not None
     # Events about objects of cluster scope are kept in the default namespace.
-    homes = ("default",) if event.get("eventTime") is None else ("default", "kube-system")
-    is_at_home = namespace in homes if not about else namespace == about or event.get("eventTime") is not None
-    if not is_at_home:
-        yield fielderror.invalid(_ABOUT, about, "does not match event.namespace")
+    homes = ("default", "kube-system") if is_timed else ("default",)
+    if not (namespace == object_namespace or is_timed if object_namespace else namespace in homes):
+        yield fielderror.invalid(
+            at.child("involvedObject", "namespace"), object_namespace, "does not match event.namespace"
+        )
+
+
+def _check_report(event: Document, at: Path, *, reporter: str = "reportingComponent") -> Errors:
+    """Check the reporter and texts of an event with a time; groups have different names for the reporter."""
     if event.get("eventTime") is None:
         return
     name = event.get("reportingComponent", "")
     if not name:
-        yield fielderror.required(Path(reporter))
-    yield from choices.qualified_name(name, Path(reporter))
-    for field, most in (("reportingInstance", _SHORT), ("action", _SHORT), ("reason", _SHORT), ("message", _NOTE)):
-        text = event.get(field, "")
-        if not text and field != "message":
-            yield fielderror.required(Path(field))
-        if names.byte_length(text) > most:
-            yield fielderror.invalid(Path(field), "", f"can have at most {most} characters")
+        yield fielderror.required(at.child(reporter))
+    yield from constraints.qualified_name(name, at.child(reporter))
+    yield from _TYPES["Report"](event, at)
 
 
-def check_new(event: Mapping[str, Any]) -> Errors:
-    """What else a new event of the newer group must say, and what it must not."""
-    yield from _series(event)
-    if event.get("eventTime") is None:
-        yield fielderror.required(Path("eventTime"))
-    kind = event.get("type", "")
-    if kind not in _KINDS:
-        yield fielderror.invalid(Path("type"), "", f"has invalid value: {kind}")
-    for field in ("firstTimestamp", "lastTimestamp", "count"):
-        if event.get(field):
-            yield fielderror.invalid(Path(field), "", _UNSET)
-    if any((event.get("source") or {}).values()):
-        yield fielderror.invalid(Path("source"), "", _UNSET)
+def _check_newer_report(event: Document, at: Path) -> Errors:
+    return _check_report(event, at, reporter="reportingController")
 
 
-def check_update(event: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
-    """A change through the newer group: only the series goes on."""
-    if event.get("series") != old.get("series"):
-        yield from _series(event)
-    for field, shown in _FIXED:
+def _required_text(text: str, at: Path) -> Errors:
+    if not text:
+        yield fielderror.required(at)
+
+
+def _short_text(text: str, at: Path) -> Errors:
+    return _limit_text(_SHORT, text, at)
+
+
+def _note(text: str, at: Path) -> Errors:
+    return _limit_text(_NOTE, text, at)
+
+
+def _limit_text(limit: int, text: str, at: Path) -> Errors:
+    if names.byte_length(text) > limit:
+        yield fielderror.invalid(at, "", f"can have at most {limit} characters")
+
+
+def _event_type(kind: str, at: Path) -> Errors:
+    if kind not in ("Normal", "Warning"):
+        yield fielderror.invalid(at, "", f"has invalid value: {kind}")
+
+
+def _unset(value: Any, at: Path) -> Errors:
+    yield fielderror.invalid(at, "", "needs to be unset")
+
+
+def _unset_source(source: Document, at: Path) -> Errors:
+    return _unset(source, at) if any(source.values()) else iter(())
+
+
+def _series_count(count: int, at: Path) -> Errors:
+    if count < _FEWEST:
+        yield fielderror.invalid(at, "", f"should be at least {_FEWEST}")
+
+
+def _check_update(event: Document, old: Document, at: Path) -> Errors:
+    """Check an update through the newer group, which may only change the series."""
+    if event.get("series") is not None and event["series"] != old.get("series"):
+        yield from _TYPES["EventSeries"](event["series"], at.child("series"))
+    for field, title in _FIXED.items():
         if (event.get(field) or None) != (old.get(field) or None):
-            yield fielderror.invalid(Path(shown), _shown(field, event), metadata.IMMUTABLE)
+            yield fielderror.invalid(at.child(title), _show(field, event.get(field)), typerules.IMMUTABLE)
 
 
-def _series(event: Mapping[str, Any]) -> Errors:
-    series = event.get("series")
-    if series is None:
-        return
-    if series.get("count", 0) < _FEWEST:
-        yield fielderror.invalid(Path("series.count"), "", f"should be at least {_FEWEST}")
-    if series.get("lastObservedTime") is None:
-        yield fielderror.required(Path("series.lastObservedTime"))
+def _show(field: str, value: Any) -> object:
+    if field == "source":
+        return rendering.internal_fields(value or {}, *_SOURCE)
+    if field == "involvedObject":
+        return rendering.internal_fields(value or {}, *_REFERENCE)
+    if field == "related":
+        return rendering.internal_fields(value, *_REFERENCE)
+    if field in _TEXTS:
+        return value or ""
+    return value or 0 if field == "count" else rendering.wire(value)
 
 
-def _shown(field: str, event: Mapping[str, Any]) -> object:
-    value = event.get(field)
-    names = _PARTS.get(field)
-    if names is None:
-        zero = 0 if field == "count" else ""
-        return (value or zero) if field in ("count", *_TEXTS) else rendering.wire(value)
-    if value is None and field == "related":
-        return rendering.NULL
-    parts = (f'"{go}":{rendering.wire((value or {}).get(wire, ""))}' for go, wire in names)
-    return rendering.Rendered("{" + ",".join(parts) + "}")
+_TYPES: Final = typerules.load("event", globals())
+EVENT: Final = KindRules(always=_TYPES["Event"])
+NEWER_EVENT: Final = KindRules(
+    always=_TYPES["NewerEvent"], create=_TYPES["NewNewerEvent"], update=Change(_check_update)
+)

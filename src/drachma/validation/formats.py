@@ -45,10 +45,10 @@ def driver_name(text: str, at: Path) -> Found:
     if not text:
         return [fielderror.required(at)]
     details = names.driver_name(text)
-    found = fielderror.problems(at, text, details, origin="format=k8s-long-name-caseless") if details else ()
+    errors = fielderror.problems(at, text, details, origin="format=k8s-long-name-caseless") if details else ()
     if names.is_longer(text, limits.DRIVER_NAME):
-        return [fielderror.too_long(at, limits.DRIVER_NAME, origin="maxLength"), *found]
-    return found
+        return [fielderror.too_long(at, limits.DRIVER_NAME, origin="maxLength"), *errors]
+    return errors
 
 
 def pool_name(text: str, at: Path) -> Found:
@@ -57,12 +57,12 @@ def pool_name(text: str, at: Path) -> Found:
         return [fielderror.required(at)]
     origin = "format=k8s-resource-pool-name"
     is_too_long = names.is_longer(text, limits.POOL_NAME)
-    found = [fielderror.too_long(at, limits.POOL_NAME, origin=origin)] if is_too_long else []
+    errors = [fielderror.too_long(at, limits.POOL_NAME, origin=origin)] if is_too_long else []
     for part in text.split("/"):
         details = names.dns1123_subdomain(part)
         if details:
-            found += fielderror.problems(at, part, details, origin=origin)
-    return found
+            errors += fielderror.problems(at, part, details, origin=origin)
+    return errors
 
 
 def class_name(text: str, at: Path) -> Found:
@@ -147,7 +147,7 @@ def interface_address(text: str, at: Path) -> Errors:
 
 
 def json_object(value: Any, at: Path, *, context: Context, limit: int, is_stored: bool = False) -> Errors:
-    """A JSON object that nobody but a driver looks into; what is stored may be longer."""
+    """Yield the errors of a JSON object for a driver; a stored one may be too long."""
     if value is None:
         yield fielderror.required(at)
     elif not is_stored and context.opaque_length(value, at) > limit:

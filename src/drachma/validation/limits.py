@@ -1,4 +1,4 @@
-"""How much of everything an object may have; upstream's constants."""
+"""Upstream's limits of sizes and numbers in objects."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ DERIVED_ATTRIBUTES: Final = 32
 
 RESULTS: Final = 32
 ALLOCATION_CONFIGS: Final = 2 * CONFIGS
-"""From class and claim."""
+"""Configurations of the class and of the claim."""
 RESERVED_FOR: Final = 256
 CONDITIONS: Final = 8
 CONDITION_REASON_BYTES: Final = 1024
@@ -42,7 +42,6 @@ SLICE_DEVICES_WITH_ADVANCED_FEATURES: Final = 64
 COUNTER_SETS: Final = 8
 COUNTERS: Final = 32
 COUNTER_CONSUMPTIONS: Final = 2
-COMPATIBILITY_GROUPS: Final = 2
 ATTRIBUTES_AND_CAPACITIES: Final = 32
 ATTRIBUTE_VALUES: Final = 48
 TAINTS: Final = 16

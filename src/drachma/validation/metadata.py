@@ -1,7 +1,7 @@
 """Rules for ``metadata`` of every kind: names, labels, annotations, owners, finalizers, and what updates may change.
 
-Upstream checks metadata up to four times in a write: for its kind, for every kind, and for both once more what an
-update does. All that comes of it is that the kind's own rule for names is not the only one.
+Upstream checks metadata up to four times in a write: for its kind and for every kind, and for both again in an update.
+The only effect is that the kind's own rule for names is not the only one.
 """
 
 import operator
@@ -10,20 +10,17 @@ from typing import Final, Protocol
 
 from drachma.api import meta, struct
 from drachma.claims import wellknown
-from drachma.validation import fielderror, formats, limits, rendering
+from drachma.validation import constraints, fielderror, formats, limits, rendering, typerules
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import METADATA, Path
 from drachma.values import names
 
 
 class NameRule(Protocol):
-    """What is wrong with a name, or with the beginning of a generated one; nothing if it is good."""
+    """Function that returns the problems of a name, or of the prefix of a generated one."""
 
     def __call__(self, name: str, *, is_prefix: bool) -> Sequence[str]: ...
 
-
-IMMUTABLE: Final = "field is immutable"
-MUST_NOT_BE_NEGATIVE: Final = "must be greater than or equal to 0"
 
 _STANDARD_FINALIZERS: Final = frozenset(
     {wellknown.NAMESPACE_FINALIZER, wellknown.ORPHAN_FINALIZER, wellknown.FOREGROUND_FINALIZER}
@@ -40,7 +37,7 @@ _OWNERS: Final = METADATA.child("ownerReferences")
 _FINALIZERS: Final = METADATA.child("finalizers")
 _MANAGED_FIELDS: Final = METADATA.child("managedFields")
 _CONTROLLERS_REPORTED: Final = 10
-"""How many owners too many are told about; each message has all owners in it."""
+"""Limit of reported controllers among owners; each message has all owners in it."""
 
 _COMMON_VERSIONS: Final = frozenset({"v1", "apps/v1", "batch/v1"})
 _UNCHANGEABLE: Final = (
@@ -59,62 +56,62 @@ _COMMON_SUBRESOURCES: Final = frozenset({"", "status"})
 
 
 def check(metadata: meta.ObjectMeta, *, namespaced: bool, name_rule: NameRule, name_origin: str = "") -> Found:
-    """Metadata of an object by itself, once its name is generated.
+    """Return the errors of the metadata of an object whose name is generated.
 
-    With ``name_origin`` the name is also checked by a declared rule, and a generateName is not looked at.
+    With ``name_origin`` a declared rule also checks the name, and generateName is not checked.
     """
-    found = [
+    errors = [
         *check_name(metadata, name_rule, name_origin=name_origin),
         *_namespace(metadata.namespace, namespaced=namespaced),
     ]
     if metadata.generation < 0:
-        found.append(fielderror.invalid(_GENERATION, metadata.generation, MUST_NOT_BE_NEGATIVE))
+        errors.append(fielderror.invalid(_GENERATION, metadata.generation, constraints.NOT_NEGATIVE))
     if metadata.labels:
-        found += labels(metadata.labels, _LABELS)
+        errors += labels(metadata.labels, _LABELS)
     if metadata.annotations:
-        found += annotations(metadata.annotations, _ANNOTATIONS)
+        errors += annotations(metadata.annotations, _ANNOTATIONS)
     if metadata.owner_references:
-        found += _owners(metadata.owner_references)
+        errors += _owners(metadata.owner_references)
     if metadata.finalizers:
-        found += _finalizers(metadata.finalizers)
+        errors += _finalizers(metadata.finalizers)
     if metadata.managed_fields:
-        found += _managed_fields(metadata.managed_fields)
-    return found
+        errors += _managed_fields(metadata.managed_fields)
+    return errors
 
 
 def check_update(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
-    """What an update does to metadata, beside what :func:`check` finds in the outcome."""
-    found: list[FieldError] = []
+    """Return the errors of an update of metadata, in addition to those of :func:`check`."""
+    errors: list[FieldError] = []
     if old.deletion_timestamp is not None:
-        found += _new_finalizers(metadata, old)
+        errors += _new_finalizers(metadata, old)
     if not metadata.resource_version:
-        found.append(fielderror.invalid(METADATA.child("resourceVersion"), "", "must be specified for an update"))
+        errors.append(fielderror.invalid(METADATA.child("resourceVersion"), "", "must be specified for an update"))
     if metadata.generation < old.generation:
-        found.append(fielderror.invalid(_GENERATION, metadata.generation, "must not be decremented"))
+        errors.append(fielderror.invalid(_GENERATION, metadata.generation, "must not be decremented"))
     if _unchangeable_of(metadata) != _unchangeable_of(old):
-        found += _changed(metadata, old)
-    return found
+        errors += _changed(metadata, old)
+    return errors
 
 
 def check_name(metadata: meta.ObjectMeta, name_rule: NameRule, *, name_origin: str = "") -> Found:
-    """The name alone, which every kind has its own rule for."""
-    found: list[FieldError] = []
+    """Return the errors of the name and generateName, by the rule of a kind."""
+    errors: list[FieldError] = []
     if metadata.generate_name and not name_origin:
         details = name_rule(metadata.generate_name, is_prefix=True)
         if details:
-            found += fielderror.problems(_GENERATE_NAME, metadata.generate_name, details)
+            errors += fielderror.problems(_GENERATE_NAME, metadata.generate_name, details)
     if not metadata.name:
-        found.append(fielderror.required(_NAME, "name or generateName is required"))
-        return found
+        errors.append(fielderror.required(_NAME, "name or generateName is required"))
+        return errors
     details = name_rule(metadata.name, is_prefix=False)
     if details:
         of_name = fielderror.problems(_NAME, metadata.name, details, origin=name_origin)
-        found += fielderror.covered(of_name) if name_origin else of_name
-    return found
+        errors += fielderror.covered(of_name) if name_origin else of_name
+    return errors
 
 
 def check_finalizer_names(metadata: meta.ObjectMeta) -> Found:
-    """Finalizers without a domain must be Kubernetes' own; built-in kinds check this beside :func:`check`."""
+    """Return the errors of finalizers without a domain that Kubernetes does not define, for built-in kinds."""
     if not metadata.finalizers:
         return ()
     detail = "name is neither a standard finalizer name nor is it fully qualified"
@@ -126,8 +123,8 @@ def check_finalizer_names(metadata: meta.ObjectMeta) -> Found:
 
 
 def check_template(metadata: meta.ObjectMeta, at: Path) -> Found:
-    """Metadata of a template: labels and annotations, and nothing else."""
-    found = [
+    """Return the errors of the metadata of a template, which has only labels and annotations."""
+    errors = [
         *annotations(metadata.annotations, at.child("annotations")),
         *labels(metadata.labels, at.child("labels")),
     ]
@@ -135,35 +132,35 @@ def check_template(metadata: meta.ObjectMeta, at: Path) -> Found:
         value = getattr(metadata, name)
         is_set = bool(value) if isinstance(value, str) or name == "generation" else not struct.is_absent(value)
         if name not in ("labels", "annotations") and is_set:
-            first, *rest = name.split("_")
-            wire_name = first + "".join(part.capitalize() for part in rest)
-            found.append(fielderror.forbidden(at.child(_GO_FIELDS.get(wire_name, wire_name)), "cannot be set"))
-    return found
+            first, *following = name.split("_")
+            wire_name = first + "".join(part.capitalize() for part in following)
+            errors.append(fielderror.forbidden(at.child(_GO_FIELDS.get(wire_name, wire_name)), "cannot be set"))
+    return errors
 
 
-def labels(given: Mapping[str, str], at: Path) -> Found:
-    """All labels; errors are reported at the map."""
-    found: list[FieldError] = []
-    for key in sorted(given):
-        found += formats.label_key(key, at)
-        details = names.label_value(given[key])
+def labels(pairs: Mapping[str, str], at: Path) -> Found:
+    """Return the errors of labels, which are reported at the map."""
+    errors: list[FieldError] = []
+    for key in sorted(pairs):
+        errors += formats.label_key(key, at)
+        details = names.label_value(pairs[key])
         if details:
-            found += fielderror.problems(at, given[key], details, origin="format=k8s-label-value")
-    return found
+            errors += fielderror.problems(at, pairs[key], details, origin="format=k8s-label-value")
+    return errors
 
 
-def annotations(given: Mapping[str, str], at: Path) -> Found:
-    """All annotations: keys like labels but in any case, any values, so much in total."""
-    found: list[FieldError] = []
+def annotations(pairs: Mapping[str, str], at: Path) -> Found:
+    """Return the errors of annotations: keys are like those of labels, but in any case."""
+    errors: list[FieldError] = []
     length = 0
-    for key in sorted(given):
+    for key in sorted(pairs):
         details = names.label_key(key.lower())
         if details:
-            found += fielderror.problems(at, key, details, origin="format=k8s-label-key")
-        length += len(key) + len(given[key])
-    if length * names.CHARACTER_BYTES > limits.ANNOTATIONS_BYTES and _size(given) > limits.ANNOTATIONS_BYTES:
-        found.append(fielderror.too_long(at, limits.ANNOTATIONS_BYTES))
-    return found
+            errors += fielderror.problems(at, key, details, origin="format=k8s-label-key")
+        length += len(key) + len(pairs[key])
+    if length * names.CHARACTER_BYTES > limits.ANNOTATIONS_BYTES and _size(pairs) > limits.ANNOTATIONS_BYTES:
+        errors.append(fielderror.too_long(at, limits.ANNOTATIONS_BYTES))
+    return errors
 
 
 def _size(texts: Mapping[str, str]) -> int:
@@ -171,74 +168,76 @@ def _size(texts: Mapping[str, str]) -> int:
 
 
 def unchanged(new: object, old: object, at: Path) -> Found:
-    """A field that no update may change."""
-    return [fielderror.invalid(at, new, IMMUTABLE)] if new != old else ()
+    """Return an error if an update changes a field."""
+    return [fielderror.invalid(at, new, typerules.IMMUTABLE)] if new != old else ()
 
 
 def path_segment(name: str, *, is_prefix: bool) -> Sequence[str]:
-    """The least that a name must be: usable in a URL. Checked for every kind beside the kind's own rule."""
+    """Return the problems of a name in a URL, which are checked for every kind."""
     problems = names.path_segment_name(name)
     return () if is_prefix and name in (".", "..") else problems
 
 
 def dns_subdomain(name: str, *, is_prefix: bool) -> Sequence[str]:
-    """The rule of most kinds."""
+    """Return the problems of a DNS subdomain, the rule of most kinds."""
     return names.dns1123_subdomain(names.mask_trailing_dash(name) if is_prefix else name)
 
 
 def declared_dns_subdomain(name: str, *, is_prefix: bool) -> Sequence[str]:
-    """The same in the words of a declared rule, which never sees a prefix."""
+    """Return the problems of a DNS subdomain with the messages of a declared rule, which never sees a prefix."""
     return () if is_prefix else names.dns1123_subdomain(name, unit="bytes")
 
 
 _GO_FIELDS: Final = {"uid": "uID"}
-"""Where upstream derives a path from a Go name and only its first letter becomes small."""
+"""Names that upstream derives from Go names by lowering the first letter."""
 
 
-def _namespace(given: str, *, namespaced: bool) -> Found:
+def _namespace(namespace: str, *, namespaced: bool) -> Found:
     if not namespaced:
-        return [fielderror.forbidden(_NAMESPACE, "not allowed on this type")] if given else ()
-    if not given:
+        return [fielderror.forbidden(_NAMESPACE, "not allowed on this type")] if namespace else ()
+    if not namespace:
         return [fielderror.required(_NAMESPACE)]
-    details = names.dns1123_label(given)
-    return fielderror.problems(_NAMESPACE, given, details) if details else ()
+    details = names.dns1123_label(namespace)
+    return fielderror.problems(_NAMESPACE, namespace, details) if details else ()
 
 
 def _changed(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Errors:
     for name, at in _UNCHANGEABLE:
         new = getattr(metadata, name)
         if new != getattr(old, name):
-            yield fielderror.invalid(at, rendering.named(new) if name == "uid" else new, IMMUTABLE)
+            yield fielderror.invalid(at, rendering.named(new) if name == "uid" else new, typerules.IMMUTABLE)
 
 
 def _new_finalizers(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
     added = sorted(set(metadata.finalizers) - set(old.finalizers))
     if not added:
         return ()
-    shown = ", ".join(rendering.named(name) for name in added)
-    detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
+    display = ", ".join(rendering.named(name) for name in added)
+    detail = (
+        f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{display}}}"
+    )
     return [fielderror.forbidden(_FINALIZERS, detail)]
 
 
 def _owners(references: Sequence[meta.OwnerReference]) -> Found:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     at = _OWNERS
     controller = ""
     for position, reference in enumerate(references):
         is_whole = reference.kind and reference.name and reference.uid
         if not is_whole or reference.api_version not in _COMMON_VERSIONS or reference.kind == "Event":
-            found += _owner(reference, at.item(position))
+            errors += _owner(reference, at.item(position))
         if not reference.controller:
             continue
         current = f"{reference.kind}/{reference.name}"
-        if controller and len(found) < _CONTROLLERS_REPORTED:
+        if controller and len(errors) < _CONTROLLERS_REPORTED:
             detail = (
                 "Only one reference can have Controller set to true. "
                 f'Found "true" in references for {controller} and {current}'
             )
-            found.append(fielderror.invalid(at, rendering.wire(tuple(references)), detail))
+            errors.append(fielderror.invalid(at, rendering.wire(tuple(references)), detail))
         controller = controller or current
-    return found
+    return errors
 
 
 def _owner(reference: meta.OwnerReference, at: Path) -> Errors:
@@ -257,15 +256,15 @@ def _owner(reference: meta.OwnerReference, at: Path) -> Errors:
 
 
 def _finalizers(finalizers: Sequence[str]) -> Found:
-    found = [fielderror.invalid(_FINALIZERS, name, detail) for name in finalizers for detail in names.label_key(name)]
+    errors = [fielderror.invalid(_FINALIZERS, name, detail) for name in finalizers for detail in names.label_key(name)]
     if wellknown.ORPHAN_FINALIZER in finalizers and wellknown.FOREGROUND_FINALIZER in finalizers:
         detail = f"finalizer {wellknown.ORPHAN_FINALIZER} and {wellknown.FOREGROUND_FINALIZER} cannot be both set"
-        found.append(fielderror.invalid(_FINALIZERS, rendering.wire(tuple(finalizers)), detail))
-    return found
+        errors.append(fielderror.invalid(_FINALIZERS, rendering.wire(tuple(finalizers)), detail))
+    return errors
 
 
 def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Found:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for position, entry in enumerate(entries):
         is_plain = (
             entry.operation in _OPERATIONS
@@ -278,28 +277,28 @@ def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Found:
             continue
         at = _MANAGED_FIELDS.item(position)
         if not entry.operation:
-            found.append(fielderror.required(at.child("operation"), "must not be empty"))
+            errors.append(fielderror.required(at.child("operation"), "must not be empty"))
         elif entry.operation not in _OPERATIONS:
-            shown = rendering.named(entry.operation)
-            found.append(fielderror.not_supported(at.child("operation"), shown, _OPERATIONS))
+            display = rendering.named(entry.operation)
+            errors.append(fielderror.not_supported(at.child("operation"), display, _OPERATIONS))
         if entry.fields_type not in ("", "FieldsV1"):
-            found.append(fielderror.invalid(at.child("fieldsType"), entry.fields_type, "must be `FieldsV1`"))
-        found += field_manager(entry.manager, at.child("manager"))
+            errors.append(fielderror.invalid(at.child("fieldsType"), entry.fields_type, "must be `FieldsV1`"))
+        errors += field_manager(entry.manager, at.child("manager"))
         if names.is_longer(entry.subresource, limits.SUBRESOURCE_BYTES):
-            found.append(fielderror.too_long(at.child("subresource"), limits.SUBRESOURCE_BYTES))
-    return found
+            errors.append(fielderror.too_long(at.child("subresource"), limits.SUBRESOURCE_BYTES))
+    return errors
 
 
 def field_manager(name: str, at: Path) -> Found:
-    """The name of whoever changes an object: short and printable."""
-    found: list[FieldError] = []
+    """Return the errors of the name of a field manager, which is short and printable."""
+    errors: list[FieldError] = []
     if names.is_longer(name, limits.FIELD_MANAGER_BYTES):
-        found.append(fielderror.too_long(at, limits.FIELD_MANAGER_BYTES))
+        errors.append(fielderror.too_long(at, limits.FIELD_MANAGER_BYTES))
     if name.isprintable():
-        return found
+        return errors
     for position, character in enumerate(name):
         if not character.isprintable():
             offset = names.byte_length(name[:position])
-            shown = f"U+{ord(character):04X}"
-            found.append(fielderror.invalid(at, name, f"invalid character {shown} (at position {offset})"))
-    return found
+            display = f"U+{ord(character):04X}"
+            errors.append(fielderror.invalid(at, name, f"invalid character {display} (at position {offset})"))
+    return errors

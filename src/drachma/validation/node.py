@@ -1,38 +1,43 @@
-"""Rules for nodes: taints, amounts, addresses, and what kubelet or a cloud may set once."""
+"""Rules for Node and RuntimeClass."""
 
 import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, rendering
+from drachma.validation import constraints, fielderror, rendering, typerules
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import METADATA, SPEC, STATUS
-from drachma.validation.podspec import resources, tolerations
+from drachma.validation.kindrules import Change, KindRules
+from drachma.validation.path import METADATA, SPEC, STATUS, Path
+from drachma.validation.podspec import resources
 from drachma.values import names
 
+Document = Mapping[str, Any]
+
 _TAINTS: Final = METADATA.child("taints")
-"""Where upstream says that taints are, although they are in the spec."""
+"""Path of taints in upstream's messages, although they are in the spec."""
+
 _CIDRS: Final = SPEC.child("podCIDRs")
 _CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_SHOWN_TAINT: Final = (
+    ("Key", "key", ""),
+    ("Value", "value", ""),
+    ("Effect", "effect", ""),
+    ("TimeAdded", "timeAdded", None),
+)
 
 
-def check(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Errors:
-    """A new node."""
+def _check_new(node: Document, at: Path) -> Errors:
+    spec = node.get("spec") or {}
     yield from check_taints(spec.get("taints") or ())
-    yield from check_amounts(status)
-    yield from _cidrs(spec.get("podCIDRs") or ())
+    yield from _check_amounts(node.get("status") or {})
+    yield from _check_networks(spec.get("podCIDRs") or ())
 
 
-def check_update(spec: Mapping[str, Any], status: Mapping[str, Any], *, old: Mapping[str, Any]) -> Errors:
-    """A changed node or status of one; ``old`` is the spec that is stored."""
-    yield from check_amounts(status)
-    seen = set()
-    for position, address in enumerate(status.get("addresses") or ()):
-        identity = (address.get("type", ""), address.get("address", ""))
-        if identity in seen:
-            shown = rendering.Rendered('{{"Type":{},"Address":{}}}'.format(*map(rendering.named, identity)))
-            yield fielderror.duplicate(STATUS.child("addresses").item(position), shown)
-        seen.add(identity)
+def _check_update(node: Document, old_node: Document, at: Path) -> Errors:
+    """Check a changed node or status."""
+    spec, old, status = node.get("spec") or {}, old_node.get("spec") or {}, node.get("status") or {}
+    yield from _check_amounts(status)
+    yield from _check_addresses(status.get("addresses") or ())
     if old.get("podCIDRs") and spec.get("podCIDRs") != old["podCIDRs"]:
         yield fielderror.forbidden(_CIDRS, 'node updates may not change podCIDR except from "" to valid')
     if old.get("providerID") and spec.get("providerID", "") != old["providerID"]:
@@ -43,50 +48,70 @@ def check_update(spec: Mapping[str, Any], status: Mapping[str, Any], *, old: Map
         yield fielderror.forbidden(SPEC.child("externalID"), "may not be updated")
 
 
-def check_taints(taints: Sequence[Mapping[str, Any]]) -> Errors:
-    """What keeps pods away from a node."""
-    seen = set()
+def check_taints(taints: Sequence[Document]) -> Errors:
+    """Yield the errors of the taints of a node."""
+    previous = set()
     for position, taint in enumerate(taints):
-        at, key, effect = _TAINTS.item(position), taint.get("key", ""), taint.get("effect", "")
-        yield from formats.label_key(key, at.child("key"))
-        problems = names.label_value(taint.get("value", ""))
-        if problems:
-            yield fielderror.invalid(at.child("value"), taint.get("value", ""), ";".join(problems))
-        if effect:
-            yield from tolerations.check_effect(effect, at.child("effect"))
-        else:
-            yield fielderror.required(at.child("effect"))
-        if (key, effect) in seen:
-            duplicate = fielderror.duplicate(at, _taint(taint))
-            yield fielderror.with_detail(duplicate, "taints must be unique by key and effect pair")
-        seen.add((key, effect))
+        at, identity = _TAINTS.item(position), (taint.get("key", ""), taint.get("effect", ""))
+        yield from _TYPES["Taint"](taint, at)
+        if identity in previous:
+            error = fielderror.duplicate(at, rendering.internal_fields(taint, *_SHOWN_TAINT))
+            yield fielderror.replace_detail(error, "taints must be unique by key and effect pair")
+        previous.add(identity)
 
 
-def check_amounts(status: Mapping[str, Any]) -> Errors:
-    """How much a node has, and has for pods; the names of resources are not looked at."""
+def _taint_value(value: str, at: Path) -> Errors:
+    problems = names.label_value(value)
+    if problems:
+        yield fielderror.invalid(at, value, ";".join(problems))
+
+
+def _check_amounts(status: Document) -> Errors:
+    """Check the amounts of a node; any name of a resource is allowed."""
     for field in ("capacity", "allocatable"):
         for name, text in sorted((status.get(field) or {}).items()):
             yield from resources.amount(name, text, STATUS.child(field, name))
 
 
-def _taint(taint: Mapping[str, Any]) -> rendering.Rendered:
-    fields = ("Key", "key", ""), ("Value", "value", ""), ("Effect", "effect", ""), ("TimeAdded", "timeAdded", None)
-    parts = (f'"{go}":{rendering.wire(taint.get(wire, empty))}' for go, wire, empty in fields)
-    return rendering.Rendered("{" + ",".join(parts) + "}")
+def _check_addresses(addresses: Sequence[Document]) -> Errors:
+    previous = set()
+    for position, address in enumerate(addresses):
+        display = rendering.internal_fields(address, ("Type", "type", ""), ("Address", "address", ""))
+        if display in previous:
+            yield fielderror.duplicate(STATUS.child("addresses").item(position), display)
+        previous.add(display)
 
 
-def _cidrs(cidrs: Sequence[str]) -> Errors:
-    parsed = [_network(cidr) for cidr in cidrs]
-    for position, (text, network) in enumerate(zip(cidrs, parsed, strict=True)):
-        if network is None:
-            yield fielderror.invalid(_CIDRS.item(position), text, _CIDR)
-    if len(cidrs) > 1 and (len(cidrs) > 2 or len({each.version for each in parsed if each is not None}) < 2):
+def _check_networks(cidrs: Sequence[str]) -> Errors:
+    versions = [_version(cidr) for cidr in cidrs]
+    for position, (cidr, version) in enumerate(zip(cidrs, versions, strict=True)):
+        if version is None:
+            yield fielderror.invalid(_CIDRS.item(position), cidr, _CIDR)
+    if len(cidrs) > 1 and (len(cidrs) > 2 or len(set(versions) - {None}) < 2):
         detail = "may specify no more than one CIDR for each IP family"
         yield fielderror.invalid(_CIDRS, rendering.wire(list(cidrs)), detail)
 
 
-def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+def _version(cidr: str) -> int | None:
+    """Return the IP version of a network, or None if the text is not one."""
     try:
-        return ipaddress.ip_network(text, strict=False) if "/" in text else None
+        return ipaddress.ip_network(cidr, strict=False).version if "/" in cidr else None
     except ValueError:
         return None
+
+
+# RuntimeClass
+
+_short_name: Final = constraints.text(lambda name: names.dns1123_label(name, unit="bytes"))
+
+
+def _check_overhead(overhead: Document, at: Path) -> Errors:
+    yield from resources.check_overhead(overhead.get("podFixed") or {}, at)
+
+
+_TYPES: Final = typerules.load("node", globals())
+NODE: Final = KindRules(create=_TYPES["Node"], update=Change(_check_update), status=Change(_check_update))
+RUNTIME_CLASS: Final = KindRules(
+    always=_TYPES["RuntimeClass"],
+    update=Change(typerules.immutable("handler", show=typerules.show_text, empty_is_absent=True)),
+)

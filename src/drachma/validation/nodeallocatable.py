@@ -16,7 +16,7 @@ _Capacities = Mapping[str, resourceslice.DeviceCapacity]
 
 
 def check_device(device: resourceslice.Device, at: Path) -> Errors:
-    """What a device means for a node's resources, in both spellings."""
+    """Yield the errors of the node-allocatable resources of a device, in both spellings."""
     below = at.child("nodeAllocatableResources")
     for name in sorted(device.node_allocatable_resources):
         yield from _resource(name, device.node_allocatable_resources[name], device.capacity, at=below.key(name))
@@ -27,7 +27,7 @@ def check_device(device: resourceslice.Device, at: Path) -> Errors:
 
 
 def check_status(status: nodeallocatable.NodeAllocatableResourceClaimStatus, at: Path) -> Errors:
-    """What a pod's status says about one of its claims."""
+    """Yield the errors of the status of a claim in a pod."""
     for position, mapped in enumerate(status.mapping):
         path = at.child("mapping").item(position)
         yield from _name(mapped.name, path.child("name"))

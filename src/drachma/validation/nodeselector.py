@@ -20,12 +20,12 @@ def check(selector: nodeselector.NodeSelector, at: Path) -> Found:
 
 
 def _term(term: nodeselector.NodeSelectorTerm, at: Path) -> Found:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if term.match_expressions:
-        found += collection.check_list(term.match_expressions, _label_requirement, at=at.child("matchExpressions"))
+        errors += collection.check_list(term.match_expressions, _label_requirement, at=at.child("matchExpressions"))
     if term.match_fields:
-        found += collection.check_list(term.match_fields, _field_requirement, at=at.child("matchFields"))
-    return found
+        errors += collection.check_list(term.match_fields, _field_requirement, at=at.child("matchFields"))
+    return errors
 
 
 def _label_requirement(requirement: nodeselector.NodeSelectorRequirement, at: Path) -> Errors:

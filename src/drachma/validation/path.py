@@ -1,6 +1,6 @@
 """Field paths, spelled as Kubernetes spells them: ``spec.devices[0].attributes[example.com/model]``.
 
-Rules walk through good objects nearly always, so that a path only notes its steps and is spelled for a message.
+Nearly all objects are valid, so a path only records its steps, and is spelled for messages.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ import msgspec
 
 
 class Path(msgspec.Struct, frozen=True, gc=False):
-    """Where in an object a value is; ``str()`` spells it. A position or key in ``step`` stands in brackets."""
+    """Path of a value in an object; ``str()`` spells it. A position or key in ``step`` is spelled in brackets."""
 
     step: str | int = ""
     above: Path | None = None
     is_inside: bool = False
 
     def child(self, name: str, *names: str) -> Path:
-        """A field below this one."""
+        """Return the path of a field below this one."""
         return Path(".".join((name, *names)) if names else name, self)
 
     def item(self, position: int) -> Path:
-        """An item of this list."""
+        """Return the path of an item of this list."""
         return Path(position, self, is_inside=True)
 
     def key(self, key: str) -> Path:
-        """A value of this map."""
+        """Return the path of a value of this map."""
         return Path(key, self, is_inside=True)
 
     def __str__(self) -> str:

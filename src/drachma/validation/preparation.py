@@ -1,4 +1,4 @@
-"""What the server changes in an object before it checks it: status reset, generation, metadata kept, fields dropped."""
+"""Preparation of objects before they are checked: status, generation, stored metadata, fields of disabled features."""
 
 from collections.abc import Iterable
 from typing import Final, TypeVar
@@ -17,104 +17,104 @@ _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 _ABSENT_TAINT_RULE: Final = devicetaintrule.DeviceTaintRule()
 
 
-def for_create(given: _ObjectT, context: Context) -> _ObjectT:
-    """A new object as it would be stored, if it is valid: no status, first generation, nothing that is off."""
+def prepare_create(value: _ObjectT, context: Context) -> _ObjectT:
+    """Return a new object as it would be stored: without status and disabled fields, with its first generation."""
     gates = context.gates
-    metadata = fresh(given.metadata)
+    metadata = fresh(value.metadata)
     prepared: meta.Object
-    match given:
+    match value:
         case resourceclaim.ResourceClaim():
-            claim_spec = disabledfields.drop_from_claim(given.spec, old=None, gates=gates)
-            prepared = structs.replace(given, metadata=metadata, spec=claim_spec, status=resourceclaim.ABSENT_STATUS)
+            claim_spec = disabledfields.drop_from_claim(value.spec, old=None, gates=gates)
+            prepared = structs.replace(value, metadata=metadata, spec=claim_spec, status=resourceclaim.ABSENT_STATUS)
         case deviceclass.DeviceClass():
-            spec = disabledfields.drop_from_class(given.spec, old=None, gates=gates)
-            prepared = structs.replace(given, metadata=_generation(metadata, 1), spec=spec)
+            spec = disabledfields.drop_from_class(value.spec, old=None, gates=gates)
+            prepared = structs.replace(value, metadata=_generation(metadata, 1), spec=spec)
         case resourceclaimtemplate.ResourceClaimTemplate():
-            template_spec = _template_spec(given.spec, old=None, context=context)
-            prepared = structs.replace(given, metadata=metadata, spec=template_spec)
+            template_spec = _template_spec(value.spec, old=None, context=context)
+            prepared = structs.replace(value, metadata=metadata, spec=template_spec)
         case resourceslice.ResourceSlice():
-            slice_spec = disabledfields.drop_from_slice(given.spec, old=None, gates=gates)
-            prepared = structs.replace(given, metadata=_generation(metadata, 1), spec=slice_spec)
+            slice_spec = disabledfields.drop_from_slice(value.spec, old=None, gates=gates)
+            prepared = structs.replace(value, metadata=_generation(metadata, 1), spec=slice_spec)
         case devicetaintrule.DeviceTaintRule():
             metadata = _generation(metadata, 1)
-            prepared = structs.replace(given, metadata=metadata, status=_ABSENT_TAINT_RULE.status)
+            prepared = structs.replace(value, metadata=metadata, status=_ABSENT_TAINT_RULE.status)
         case _:
-            prepared = alpha_rules.with_status_of(structs.replace(given, metadata=metadata), None)
+            prepared = alpha_rules.restore_status(structs.replace(value, metadata=metadata), None)
     return prepared
 
 
-def for_update(given: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
-    """A changed object; its status stays, and its generation counts changes of the spec."""
-    if (metadata := _generation(given.metadata, old.metadata.generation)) is not given.metadata:
-        given = structs.replace(given, metadata=metadata)
-    prepared: meta.Object = given
-    match given, old:
+def prepare_update(value: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
+    """Return a changed object with its stored status; its generation counts changes of the spec."""
+    if (metadata := _generation(value.metadata, old.metadata.generation)) is not value.metadata:
+        value = structs.replace(value, metadata=metadata)
+    prepared: meta.Object = value
+    match value, old:
         case deviceclass.DeviceClass(), deviceclass.DeviceClass():
-            spec = disabledfields.drop_from_class(given.spec, old=old.spec, gates=context.gates)
-            prepared = _counted(structs.replace(given, spec=spec), old, is_changed=spec != old.spec)
+            spec = disabledfields.drop_from_class(value.spec, old=old.spec, gates=context.gates)
+            prepared = _count_change(structs.replace(value, spec=spec), old, is_changed=spec != old.spec)
         case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
-            claim_spec = disabledfields.drop_from_claim(given.spec, old=old.spec, gates=context.gates)
-            prepared = structs.replace(given, spec=claim_spec, status=old.status)
+            claim_spec = disabledfields.drop_from_claim(value.spec, old=old.spec, gates=context.gates)
+            prepared = structs.replace(value, spec=claim_spec, status=old.status)
         case resourceclaimtemplate.ResourceClaimTemplate(), resourceclaimtemplate.ResourceClaimTemplate():
-            prepared = structs.replace(given, spec=_template_spec(given.spec, old=old.spec, context=context))
+            prepared = structs.replace(value, spec=_template_spec(value.spec, old=old.spec, context=context))
         case resourceslice.ResourceSlice(), resourceslice.ResourceSlice():
             # The generation counts what was asked for, before anything is dropped.
-            counted = _counted(given, old, is_changed=given.spec != old.spec)
-            slice_spec = disabledfields.drop_from_slice(given.spec, old=old.spec, gates=context.gates)
-            prepared = structs.replace(counted, spec=slice_spec)
+            numbered = _count_change(value, old, is_changed=value.spec != old.spec)
+            slice_spec = disabledfields.drop_from_slice(value.spec, old=old.spec, gates=context.gates)
+            prepared = structs.replace(numbered, spec=slice_spec)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
-            rule_spec = _taint_time(given.spec, old.spec, context)
-            changed = structs.replace(given, spec=rule_spec, status=old.status)
-            prepared = _counted(changed, old, is_changed=rule_spec != old.spec)
+            rule_spec = _taint_time(value.spec, old.spec, context)
+            changed = structs.replace(value, spec=rule_spec, status=old.status)
+            prepared = _count_change(changed, old, is_changed=rule_spec != old.spec)
         case _:
-            prepared = alpha_rules.with_status_of(given, old)
-    return _kept_metadata(prepared, old)  # type: ignore[return-value]
+            prepared = alpha_rules.restore_status(value, old)
+    return _restore_metadata(prepared, old)  # type: ignore[return-value]
 
 
-def for_status_update(given: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
-    """An object with a changed status; the rest stays."""
-    prepared: meta.Object = given
-    match given, old:
+def prepare_status_update(value: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
+    """Return an object with a changed status and its stored spec and metadata."""
+    prepared: meta.Object = value
+    match value, old:
         case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
-            status = disabledfields.drop_from_claim_status(given.status, old=old, gates=context.gates)
-            status = _without_stale_devices(status, old.status, context)
-            prepared = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec, status=status)
+            status = disabledfields.drop_from_claim_status(value.status, old=old, gates=context.gates)
+            status = _drop_stale_devices(status, old.status, context)
+            prepared = structs.replace(value, metadata=_status_metadata(value, old), spec=old.spec, status=status)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
-            prepared = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec)
+            prepared = structs.replace(value, metadata=_status_metadata(value, old), spec=old.spec)
         case _:
-            prepared = alpha_rules.with_spec_of(structs.replace(given, metadata=_metadata_of(given, old)), old)
-    return _kept_metadata(prepared, old)  # type: ignore[return-value]
+            prepared = alpha_rules.restore_spec(structs.replace(value, metadata=_status_metadata(value, old)), old)
+    return _restore_metadata(prepared, old)  # type: ignore[return-value]
 
 
 def _template_spec(
-    given: resourceclaimtemplate.ResourceClaimTemplateSpec,
+    value: resourceclaimtemplate.ResourceClaimTemplateSpec,
     *,
     old: resourceclaimtemplate.ResourceClaimTemplateSpec | None,
     context: Context,
 ) -> resourceclaimtemplate.ResourceClaimTemplateSpec:
-    spec = disabledfields.drop_from_claim(given.spec, old=old.spec if old is not None else None, gates=context.gates)
-    return structs.replace(given, spec=spec)
+    spec = disabledfields.drop_from_claim(value.spec, old=old.spec if old is not None else None, gates=context.gates)
+    return structs.replace(value, spec=spec)
 
 
 def _taint_time(
     new: devicetaintrule.DeviceTaintRuleSpec, old: devicetaintrule.DeviceTaintRuleSpec, context: Context
 ) -> devicetaintrule.DeviceTaintRuleSpec:
-    """A new effect counts from now, unless the client says since when; tolerations are for a time."""
+    """Return a spec whose taint starts now if its effect is new, because tolerations may be limited in time."""
     if new.taint.effect == old.taint.effect or new.taint.time_added != old.taint.time_added:
         return new
     now = context.now.replace(microsecond=0)
     return structs.replace(new, taint=structs.replace(new.taint, time_added=now))
 
 
-def _without_stale_devices(
+def _drop_stale_devices(
     new: resourceclaim.ResourceClaimStatus, old: resourceclaim.ResourceClaimStatus, context: Context
 ) -> resourceclaim.ResourceClaimStatus:
-    """What drivers said about devices goes when the devices go, so that clients need not know about it."""
+    """Return a status without reports on devices that are no longer allocated, so that clients need not remove them."""
     if new.devices is ABSENT_TUPLE or not (context.gates.on(Gate.RESOURCE_CLAIM_DEVICE_STATUS) or old.devices):
         return new
-    gone = set(_allocated(old)) - set(_allocated(new))
-    kept = tuple(device for device in new.devices if identity.share_of(device) not in gone)
-    return structs.replace(new, devices=kept or ABSENT_TUPLE)
+    removed = set(_allocated(old)) - set(_allocated(new))
+    reports = tuple(device for device in new.devices if identity.share_of(device) not in removed)
+    return structs.replace(new, devices=reports or ABSENT_TUPLE)
 
 
 def _allocated(status: resourceclaim.ResourceClaimStatus) -> Iterable[identity.SharedDeviceID]:
@@ -123,7 +123,7 @@ def _allocated(status: resourceclaim.ResourceClaimStatus) -> Iterable[identity.S
 
 
 def fresh(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
-    """Metadata of a new object: nobody can create one that is being deleted."""
+    """Return the metadata of a new object, which is not being deleted."""
     deletion = metadata.deletion_timestamp, metadata.deletion_grace_period_seconds
     if metadata.self_link is ABSENT_TEXT and deletion == (None, None):
         return metadata
@@ -131,19 +131,19 @@ def fresh(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
 
 
 def _generation(metadata: meta.ObjectMeta, generation: int) -> meta.ObjectMeta:
-    wanted = generation or ABSENT_INT
-    return metadata if metadata.generation is wanted else structs.replace(metadata, generation=wanted)
+    number = generation or ABSENT_INT
+    return metadata if metadata.generation is number else structs.replace(metadata, generation=number)
 
 
-def _counted(given: _ObjectT, old: meta.Object, *, is_changed: bool) -> _ObjectT:
+def _count_change(value: _ObjectT, old: meta.Object, *, is_changed: bool) -> _ObjectT:
     if not is_changed:
-        return given
-    return structs.replace(given, metadata=_generation(given.metadata, old.metadata.generation + 1))
+        return value
+    return structs.replace(value, metadata=_generation(value.metadata, old.metadata.generation + 1))
 
 
-def _kept_metadata(given: meta.Object, old: meta.Object) -> meta.Object:
-    """What no update can change: it is not refused, but put back."""
-    new, before = given.metadata, old.metadata
+def _restore_metadata(value: meta.Object, old: meta.Object) -> meta.Object:
+    """Return an object with the metadata that no update changes: it is restored, and the update is not refused."""
+    new, before = value.metadata, old.metadata
     grace = new.deletion_grace_period_seconds
     is_kept = (
         new.uid
@@ -152,7 +152,7 @@ def _kept_metadata(given: meta.Object, old: meta.Object) -> meta.Object:
         and grace == before.deletion_grace_period_seconds
     )
     if is_kept:
-        return given
+        return value
     metadata = structs.replace(
         new,
         uid=new.uid or before.uid,
@@ -160,14 +160,14 @@ def _kept_metadata(given: meta.Object, old: meta.Object) -> meta.Object:
         deletion_timestamp=before.deletion_timestamp or new.deletion_timestamp,
         deletion_grace_period_seconds=before.deletion_grace_period_seconds if grace is None else grace,
     )
-    return structs.replace(given, metadata=metadata)
+    return structs.replace(value, metadata=metadata)
 
 
-def _metadata_of(given: meta.Object, old: meta.Object) -> meta.ObjectMeta:
-    """Metadata in a write of the status: only what tells the object and its version is the client's."""
+def _status_metadata(value: meta.Object, old: meta.Object) -> meta.ObjectMeta:
+    """Return the metadata of a write of the status: clients only choose the object and its version."""
     before = old.metadata
     return structs.replace(
-        given.metadata,
+        value.metadata,
         deletion_timestamp=before.deletion_timestamp,
         generation=before.generation,
         self_link=before.self_link,

@@ -78,6 +78,14 @@ def internal(value: object) -> Rendered:
     return Rendered(_internal(value))
 
 
+def internal_fields(document: Mapping[str, Any] | None, *fields: tuple[str, str, Any]) -> Rendered:
+    """Return a document in the form of an internal type: each field by Go's name, its wire name and its zero value."""
+    if document is None:
+        return NULL
+    parts = (f'"{go_name}":{_wire(document.get(name, zero))}' for go_name, name, zero in fields)
+    return Rendered("{" + ",".join(parts) + "}")
+
+
 def _text(text: str) -> str:
     return msgspec.json.encode(str(text)).decode().translate(_ESCAPES)
 
@@ -88,13 +96,13 @@ def _wire(value: object, always: Fields = _ALWAYS) -> str:
         kind = type(value)
         wire_names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
         defaults = dict(zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True))
-        shown = []
+        display = []
         for name in _ORDER.get(kind, kind.__struct_fields__):
             item = getattr(value, name)
             is_empty = item is None if defaults[name] is None else not item
             if not is_empty or name in always.get(kind, ()):
-                shown.append(f'"{wire_names[name]}":{_item(value, name, form)}')
-        return "{" + ",".join(shown) + "}"
+                display.append(f'"{wire_names[name]}":{_item(value, name, form)}')
+        return "{" + ",".join(display) + "}"
     return _plain(value, form)
 
 
@@ -106,8 +114,8 @@ def _internal(value: object) -> str:
         head = _wire(value.metadata)[1:-1]
         return "{" + (f"{head}," if head else "") + f'"Spec":{_internal(value.spec)}' + "}"
     if isinstance(value, Struct):
-        shown = (f'"{_go_name(name)}":{_item(value, name, _internal)}' for name in type(value).__struct_fields__)
-        return "{" + ",".join(shown) + "}"
+        display = (f'"{_go_name(name)}":{_item(value, name, _internal)}' for name in type(value).__struct_fields__)
+        return "{" + ",".join(display) + "}"
     return _plain(value, _internal)
 
 
@@ -117,14 +125,16 @@ def _item(owner: Struct, name: str, form: Any) -> str:
         return "null"
     if value is None and isinstance(owner, resourceslice.Counter | resourceslice.DeviceCapacity) and name == "value":
         return '"0"'
-    shown: str = form(value)
-    return shown
+    display: str = form(value)
+    return display
 
 
 def _plain(value: object, form: Any) -> str:
     match value:
         case None:
             return "null"
+        case Rendered():
+            return value
         case bool():
             return "true" if value else "false"
         case str():

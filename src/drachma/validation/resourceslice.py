@@ -7,13 +7,11 @@ from drachma.api import resourceslice, struct
 from drachma.validation import (
     attributes,
     collection,
-    counters,
     device,
     fielderror,
     formats,
     limits,
     metadata,
-    nodeoperations,
     nodeselector,
     rendering,
 )
@@ -26,12 +24,12 @@ _UNSET_OR_TRUE: Final = "must be either unset or set to true"
 
 
 def check(slice_: resourceslice.ResourceSlice, context: Context) -> Errors:
-    """What a new slice publishes."""
+    """Yield the errors of a new slice."""
     yield from _spec(slice_.spec, old=None, gates=context.gates)
 
 
 def check_update(slice_: resourceslice.ResourceSlice, old: resourceslice.ResourceSlice, context: Context) -> Errors:
-    """A changed slice; pool, driver and node stay."""
+    """Yield the errors of a changed slice; pool, driver and node cannot change."""
     yield from metadata.check_finalizer_names(slice_.metadata)
     yield from _spec(slice_.spec, old=old.spec, gates=context.gates)
 
@@ -51,7 +49,7 @@ def _spec(
     yield from _devices(spec, old=old, gates=gates)
     yield from collection.check_set(
         spec.shared_counters,
-        counters.check_set,
+        device.check_counter_set,
         at=SPEC.child("sharedCounters"),
         key=lambda counter_set: counter_set.name,
         limit=limits.COUNTER_SETS,
@@ -59,7 +57,7 @@ def _spec(
         unique_covered=True,
     )
     yield from attributes.check_partition_type(spec, SPEC)
-    yield from nodeoperations.check(spec.skip_node_operations, SPEC.child("skipNodeOperations"))
+    yield from device.check_skipped_operations(spec.skip_node_operations, SPEC.child("skipNodeOperations"))
 
 
 def _pool(pool: resourceslice.ResourcePool, at: Path) -> Errors:
@@ -73,40 +71,40 @@ def _pool(pool: resourceslice.ResourcePool, at: Path) -> Errors:
 
 
 def _node_selection(spec: resourceslice.ResourceSliceSpec) -> Errors:
-    chosen = []
+    members = []
     if spec.node_name:
-        chosen.append("`nodeName`")
+        members.append("`nodeName`")
         yield from formats.node_name(spec.node_name, SPEC.child("nodeName"))
     elif spec.node_name is not None:
         detail = "must be either unset or set to a non-empty string"
         yield fielderror.invalid(SPEC.child("nodeName"), "", detail)
     if spec.node_selector is not None:
-        chosen.append("`nodeSelector`")
+        members.append("`nodeSelector`")
         at = SPEC.child("nodeSelector")
         yield from nodeselector.check(spec.node_selector, at)
         terms = spec.node_selector.node_selector_terms
         if len(terms) != 1:
             # One term each keeps selectors of several slices easy to combine.
-            shown = rendering.NULL if struct.is_absent(terms) else rendering.internal(terms)
-            yield fielderror.invalid(at.child("nodeSelectorTerms"), shown, "must have exactly one node selector term")
+            display = rendering.NULL if struct.is_absent(terms) else rendering.internal(terms)
+            yield fielderror.invalid(at.child("nodeSelectorTerms"), display, "must have exactly one node selector term")
     for name, value in (("allNodes", spec.all_nodes), ("perDeviceNodeSelection", spec.per_device_node_selection)):
         if value:
-            chosen.append(f"`{name}`")
+            members.append(f"`{name}`")
         elif value is not None:
             yield fielderror.invalid(SPEC.child(name), value=False, detail=_UNSET_OR_TRUE)
-    if not chosen:
+    if not members:
         yield fielderror.required(SPEC, _ONE_SELECTION)
-    elif len(chosen) > 1:
-        shown_names = f"{{{', '.join(chosen)}}}"
+    elif len(members) > 1:
+        shown_names = f"{{{', '.join(members)}}}"
         yield fielderror.invalid(SPEC, shown_names, f"{_ONE_SELECTION}, but multiple fields are set")
 
 
 def _devices(
     spec: resourceslice.ResourceSliceSpec, *, old: resourceslice.ResourceSliceSpec | None, gates: feature.Gates
 ) -> Errors:
-    known: dict[str, resourceslice.Device] = {}
+    old_devices: dict[str, resourceslice.Device] = {}
     for entry in old.devices if old is not None else ():
-        known.setdefault(entry.name, entry)
+        old_devices.setdefault(entry.name, entry)
     is_advanced = any(
         entry.taints or entry.consumes_counters or attributes.has_list(entry.attributes) for entry in spec.devices
     )
@@ -115,7 +113,7 @@ def _devices(
         lambda entry, path: device.check(
             entry,
             path,
-            old=known.get(entry.name),
+            old=old_devices.get(entry.name),
             selects_nodes=bool(spec.per_device_node_selection),
             gates=gates,
         ),

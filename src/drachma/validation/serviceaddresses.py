@@ -1,15 +1,14 @@
-"""Rules for the addresses of services: which there are, of which families, and that they stay."""
+"""Rules for the addresses of services and their families."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering
+from drachma.validation import constraints, fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC
-from drachma.validation.podspec import choices
 
 HEADLESS: Final = "None"
-"""The address of a service that has none."""
+"""Address of a headless service."""
 
 _ADDRESSES: Final = SPEC.child("clusterIPs")
 _FAMILIES: Final = SPEC.child("ipFamilies")
@@ -24,12 +23,12 @@ def is_headless(spec: Mapping[str, Any]) -> bool:
 
 
 def family(address: str) -> str:
-    """The family of an address that is one."""
+    """Return the family of a valid address."""
     return "IPv6" if ":" in address else "IPv4"
 
 
 def check(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
-    """The addresses of a service; those that an ``old`` one has may stay."""
+    """Yield the errors of the addresses of a service; those of the ``old`` one may stay."""
     if spec.get("type") == "ExternalName":
         return
     first: str = spec.get("clusterIP", "")
@@ -58,13 +57,13 @@ def check(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
 
 
 def unreadable(spec: Mapping[str, Any]) -> Errors:
-    """What keeps addresses of a new service from being given out at all, which is tried before all else."""
+    """Yield the errors of addresses of a new service that prevent their allocation, which comes before all rules."""
     if spec.get("type") != "ExternalName" and spec.get("clusterIP"):
         yield from _wrong(spec.get("clusterIPs") or (), ())
 
 
 def check_update(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
-    """A service keeps its first address and family, unless it comes from or goes to another domain name."""
+    """Yield errors if an update changes the first address or family, unless the type is or was ExternalName."""
     if "ExternalName" in (spec.get("type"), old.get("type")):
         return
     if not (is_headless(spec) and is_headless(old)):
@@ -79,7 +78,7 @@ def _wrong(addresses: Sequence[str], before: Sequence[str]) -> Errors:
             if len(addresses) > 1:
                 yield fielderror.invalid(_ADDRESSES, _shown(addresses), "'None' must be the first and only value")
         elif address not in before:
-            yield from choices.address(address, _ADDRESSES.item(position))
+            yield from constraints.address(address, _ADDRESSES.item(position))
 
 
 def _check_families(spec: Mapping[str, Any], addresses: Sequence[str], families: Sequence[str]) -> Errors:
@@ -98,8 +97,8 @@ def _kept(field: str, spec: Mapping[str, Any], old: Mapping[str, Any], *, title:
     now, before = spec.get(field) or (), old.get(field) or ()
     at = SPEC.child(field)
     if len(now) == len(before):
-        for position, (each, other) in enumerate(zip(now, before, strict=True)):
-            if each != other:
+        for position, (each, stored_address) in enumerate(zip(now, before, strict=True)):
+            if each != stored_address:
                 place = at.item(position if field == "clusterIPs" else 0)
                 yield fielderror.invalid(place, _shown(now), "may not change once set")
         return

@@ -1,11 +1,52 @@
-"""Rules for device taints and for the tolerations of requests and results."""
+"""Rules for device taints, for tolerations of requests and results, and for DeviceTaintRule."""
 
 from typing import Final
 
-from drachma.api import devices
-from drachma.validation import collection, fielderror, formats, rendering
+from drachma.api import devices, devicetaintrule
+from drachma.validation import collection, conditions, fielderror, formats, limits, metadata, rendering
+from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, Found
-from drachma.validation.path import Path
+from drachma.validation.path import SPEC, STATUS, Path
+
+
+def check_rule(rule: devicetaintrule.DeviceTaintRule, context: Context) -> Errors:
+    """Yield the errors of a new rule."""
+    yield from _spec(rule.spec, old_taint=None)
+
+
+def check_rule_update(
+    rule: devicetaintrule.DeviceTaintRule, old: devicetaintrule.DeviceTaintRule, context: Context
+) -> Errors:
+    """Yield the errors of a changed rule."""
+    yield from metadata.check_finalizer_names(rule.metadata)
+    yield from _spec(rule.spec, old_taint=old.spec.taint)
+
+
+def check_rule_status(
+    rule: devicetaintrule.DeviceTaintRule, old: devicetaintrule.DeviceTaintRule, context: Context
+) -> Errors:
+    """Yield the errors of a changed status."""
+    yield from metadata.check_finalizer_names(rule.metadata)
+    at = STATUS.child("conditions")
+    yield from conditions.check(rule.status.conditions, at)
+    if len(rule.status.conditions) > limits.CONDITIONS:
+        yield fielderror.too_many(at, len(rule.status.conditions), limits.CONDITIONS)
+
+
+def _spec(spec: devicetaintrule.DeviceTaintRuleSpec, *, old_taint: devices.DeviceTaint | None) -> Errors:
+    if spec.device_selector is not None:
+        yield from _selector(spec.device_selector, SPEC.child("deviceSelector"))
+    yield from check_taint(spec.taint, SPEC.child("taint"), old=old_taint)
+
+
+def _selector(selector: devicetaintrule.DeviceTaintSelector, at: Path) -> Errors:
+    if selector.driver is not None:
+        yield from formats.driver_name(selector.driver, at.child("driver"))
+    if selector.pool is not None:
+        yield from formats.pool_name(selector.pool, at.child("pool"))
+    if selector.device is not None:
+        yield from formats.short_name(selector.device, at.child("device"))
+
 
 EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 OPERATORS: Final = ("Equal", "Exists")

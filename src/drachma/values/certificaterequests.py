@@ -22,7 +22,7 @@ class UnreadableRequestError(ValueError):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks, under which names the certificate is to stand, and the request itself."""
+    """A parsed certificate request: its subject, its names, and the request itself."""
 
     common_name: str
     organizations: tuple[str, ...]
@@ -33,7 +33,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     source: x509.CertificateSigningRequest
 
     def signature_problem(self) -> str | None:
-        """What is wrong with the signature that shows that the author has the key; None if it is good."""
+        """Return the problem of the signature that proves possession of the key, or None."""
         source = self.source
         key, digest = source.public_key(), source.signature_hash_algorithm
         try:

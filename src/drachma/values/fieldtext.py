@@ -17,14 +17,14 @@ def child(path: str, name: str) -> str:
 
 def invalid(path: str, value: str | Sequence[str] | None, detail: str) -> str:
     """A value that breaks a rule; a missing list is shown as ``null``."""
-    shown = quotation.quote(value) if isinstance(value, str) else _json(value)
-    return f"{path}: Invalid value: {shown}: {detail}"
+    value_text = quotation.quote(value) if isinstance(value, str) else _json(value)
+    return f"{path}: Invalid value: {value_text}: {detail}"
 
 
 def unsupported(path: str, value: str, supported: Iterable[str]) -> str:
     """A value that is none of a few."""
-    allowed = ", ".join(quotation.quote(each) for each in supported)
-    return f"{path}: Unsupported value: {_json(value)}: supported values: {allowed}"
+    choices = ", ".join(quotation.quote(each) for each in supported)
+    return f"{path}: Unsupported value: {_json(value)}: supported values: {choices}"
 
 
 def together(messages: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """Fork maps: mappings that can be forked in about a microsecond, however much is in them.
 
-Whoever keeps the state of a whole cluster and wants to ask "what if" holds it in these: :meth:`ForkMap.fork` gives a
-second map with the same content, and from then on neither sees what becomes of the other. A fork holds only what
+They hold the state of a cluster for what-if questions: :meth:`ForkMap.fork` returns a second map with the same content,
+and later changes of one are not visible in the other. A fork holds only what
 differs from the map that it was forked from: what was written to it, and what was there before the other was written
 to. A map that is not a fork, and has none at the moment, is as quick as a dictionary.
 
@@ -36,11 +36,11 @@ class ForkMap(dict[KeyT, ValueT]):
         """A map with the same content, to be changed apart."""
         if len(self._forks) > _MANY:
             self._forks = [reference for reference in self._forks if reference() is not None]
-        other = _Fork(self)
-        self._forks.append(weakref.ref(other))
+        child_map = _Fork(self)
+        self._forks.append(weakref.ref(child_map))
         if type(self) is ForkMap:
             self.__class__ = _Forked
-        return other
+        return child_map
 
     def mutable(self, key: KeyT) -> ValueT:
         """The value of a key, to be changed in place; KeyError if there is none."""
@@ -137,9 +137,9 @@ class _Fork(ForkMap[KeyT, ValueT]):
         return value
 
     def _lasting(self, key: KeyT) -> Any:
-        held = dict.get(self, key, self)
-        if held is not self:
-            return held
+        own_value = dict.get(self, key, self)
+        if own_value is not self:
+            return own_value
         # The parent has it, and may change it in place without knowing of forks of this map.
         value = self._parent.get(key, _ABSENT)
         return value if value is _ABSENT or self._copy is None else self._copy(value)

@@ -11,7 +11,7 @@ _SUFFIX_LENGTH: Final = 5
 
 
 class Chance(Protocol):
-    """What names are drawn with, such as a ``random.Random``."""
+    """Source of randomness for names, such as a ``random.Random``."""
 
     def choices(self, population: Sequence[str], *, k: int) -> Sequence[str]: ...
 

@@ -23,13 +23,13 @@ def tag(image: str) -> str:
     """The tag of an image; empty where it has a digest only, or its name is none."""
     if _IDENTIFIER.fullmatch(image):
         return ""
-    match = _REFERENCE.fullmatch(_with_domain(image))
+    match = _REFERENCE.fullmatch(_add_domain(image))
     if match is None or len(match["path"]) > _LONGEST_PATH:
         return ""
     return match["tag"] or ("" if match["digest"] else LATEST)
 
 
-def _with_domain(image: str) -> str:
+def _add_domain(image: str) -> str:
     """A name with the domain that is meant: the first part is one only if it looks like one."""
     first, separator, _ = image.partition("/")
     if not separator:

@@ -31,10 +31,10 @@ class Path:
 
     def find(self, document: Any) -> list[Any]:
         """Everything that the path leads to in a document, in order."""
-        found = [document]
+        values = [document]
         for step in self._steps:
-            found = [each for value in found for each in step(value)][:_MAX_RESULTS]
-        return found
+            values = [each for value in values for each in step(value)][:_MAX_RESULTS]
+        return values
 
     def first(self, document: Any) -> Any:
         """The first of it, or None."""
@@ -75,7 +75,7 @@ def _steps(text: str) -> Iterator[Step]:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the bracket at a position closes; brackets in quotes do not count."""
+    """Return the position of the closing bracket; brackets in quotes do not count."""
     depth, quote = 0, ""
     for position in range(at, len(text)):
         character = text[position]
@@ -127,10 +127,10 @@ def _position(index: int) -> Step:
     return step
 
 
-def _slice(chosen: slice) -> Step:
+def _slice(positions: slice) -> Step:
     def step(value: Any) -> Iterator[Any]:
         if isinstance(value, list):
-            yield from value[chosen]
+            yield from value[positions]
 
     return step
 
@@ -166,43 +166,43 @@ def _filter(condition: str, text: str) -> Step:
         raise errors.InvalidValueError(f"JSONPath {text!r}: cannot read the filter {condition!r}")
     path = parse(match["path"].strip())
     operator = match["operator"]
-    wanted = _literal(match["value"].strip(), text) if operator else None
+    literal = _literal(match["value"].strip(), text) if operator else None
 
     def step(value: Any) -> Iterator[Any]:
         for item in value if isinstance(value, list) else ():
             results = path.find(item)
-            if results and (operator is None or _holds(results[0], operator, wanted)):
+            if results and (operator is None or _holds(results[0], operator, literal)):
                 yield item
 
     return step
 
 
-def _literal(written: str, text: str) -> Any:
-    if len(written) > 1 and written[0] == written[-1] and written[0] in "'\"":
-        return written[1:-1]
+def _literal(literal_text: str, text: str) -> Any:
+    if len(literal_text) > 1 and literal_text[0] == literal_text[-1] and literal_text[0] in "'\"":
+        return literal_text[1:-1]
     words: dict[str, Any] = {"true": True, "false": False, "null": None}
-    if written in words:
-        return words[written]
+    if literal_text in words:
+        return words[literal_text]
     try:
-        return float(written)
+        return float(literal_text)
     except ValueError:
-        raise errors.InvalidValueError(f"JSONPath {text!r}: cannot read {written!r}") from None
+        raise errors.InvalidValueError(f"JSONPath {text!r}: cannot read {literal_text!r}") from None
 
 
-def _holds(value: Any, operator: str, wanted: Any) -> bool:
+def _holds(value: Any, operator: str, literal: Any) -> bool:
     if operator in ("==", "!="):
-        is_equal = isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
+        is_equal = isinstance(value, bool) == isinstance(literal, bool) and value == literal
         return is_equal is (operator == "==")
     numbers = (int, float)
-    both_numbers = isinstance(value, numbers) and isinstance(wanted, numbers)
-    if not both_numbers and not (isinstance(value, str) and isinstance(wanted, str)):
+    both_numbers = isinstance(value, numbers) and isinstance(literal, numbers)
+    if not both_numbers and not (isinstance(value, str) and isinstance(literal, str)):
         return False
     match operator:
         case "<":
-            return bool(value < wanted)
+            return bool(value < literal)
         case "<=":
-            return bool(value <= wanted)
+            return bool(value <= literal)
         case ">":
-            return bool(value > wanted)
+            return bool(value > literal)
         case _:
-            return bool(value >= wanted)
+            return bool(value >= literal)

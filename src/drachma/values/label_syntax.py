@@ -1,6 +1,6 @@
 """The text form of label selectors: ``a=b,c!=d,e in (x,y),!f,g>1``.
 
-Called by whoever takes a selector from a URL or a command line. The grammar, its leniencies (an empty value, a
+Used for selectors of URLs and command lines. The grammar, its leniencies (an empty value, a
 lone comma inside parentheses, keys named ``in``) and all messages are upstream's.
 """
 
@@ -52,7 +52,7 @@ class _Parser:
             kind, literal = self._peek()
             if kind is _Kind.END:
                 return labels.Selector(requirements)
-            if not self._at_requirement():
+            if not self._is_at_requirement():
                 raise errors.InvalidValueError(f"found '{literal}', expected: !, identifier, or 'end of string'")
             try:
                 requirements.append(self._requirement())
@@ -63,10 +63,10 @@ class _Parser:
                 return labels.Selector(requirements)
             if literal != ",":
                 raise errors.InvalidValueError(f"found '{literal}', expected: ',' or 'end of string'")
-            if not self._at_requirement():
+            if not self._is_at_requirement():
                 raise errors.InvalidValueError(f"found '{self._peek()[1]}', expected: identifier after ','")
 
-    def _at_requirement(self) -> bool:
+    def _is_at_requirement(self) -> bool:
         kind, literal = self._peek()
         return kind is _Kind.IDENTIFIER or literal == "!"
 
@@ -81,7 +81,7 @@ class _Parser:
             raise errors.InvalidValueError(fieldtext.invalid("<nil>", key, "; ".join(problems)))
         if negated:
             return labels.Requirement.of(key, labels.Operator.DOES_NOT_EXIST)
-        if self._at_end_of_requirement():
+        if self._is_at_end_of_requirement():
             return labels.Requirement.of(key, labels.Operator.EXISTS)
         _, literal = self._take()
         operator = _OPERATORS.get(literal)
@@ -91,12 +91,12 @@ class _Parser:
         values = sorted(self._values()) if takes_set else [self._value()]
         return labels.Requirement.of(key, operator, values=values)
 
-    def _at_end_of_requirement(self) -> bool:
+    def _is_at_end_of_requirement(self) -> bool:
         kind, literal = self._peek()
         return kind is _Kind.END or literal == ","
 
     def _value(self) -> str:
-        if self._at_end_of_requirement():
+        if self._is_at_end_of_requirement():
             return ""
         kind, literal = self._take()
         if kind is not _Kind.IDENTIFIER:

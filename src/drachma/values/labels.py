@@ -1,6 +1,6 @@
 """Label selectors: requirements on labels, from the text form or from a LabelSelector's parts, ready to match.
 
-Called by list and watch (``labelSelector=``), controllers, quota, and the node selectors beside this module. A
+Used by list and watch (``labelSelector=``), controllers, quota, and the node selectors of this package. A
 selector is immutable; matching costs one dictionary lookup per requirement.
 
 Refused, with upstream's messages: texts that do not parse, keys and values that cannot be labels, values that do
@@ -23,7 +23,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 class Operator(enum.Enum):
-    """How a label relates to the values of a requirement; the value is upstream's spelling in texts."""
+    """Operator of a requirement; its value is upstream's spelling in texts."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -76,7 +76,7 @@ class Requirement:
 
     @property
     def operator(self) -> Operator:
-        """How the label relates to the values."""
+        """Return the operator."""
         return self._operator
 
     @property
@@ -85,7 +85,7 @@ class Requirement:
         return self._values
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet the condition."""
+        """Return True if the labels meet the requirement."""
         return self._test(labels)
 
     def __str__(self) -> str:
@@ -153,7 +153,7 @@ class Selector:
         return self._requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet every requirement."""
+        """Return True if the labels meet every requirement."""
         for test in self._tests:  # noqa: SIM110 -- a generator takes three times as long
             if not test(labels):
                 return False
@@ -200,40 +200,40 @@ def requirement_problems(key: str, operator: Operator, *, values: Sequence[str] 
     if problems := names.label_key(key):
         yield fieldtext.invalid(fieldtext.child(path, "key"), key, "; ".join(problems))
     where = fieldtext.child(path, "values")
-    given = values or ()
+    texts = values or ()
     match operator:
         case Operator.IN | Operator.NOT_IN:
-            if not given:
+            if not texts:
                 yield fieldtext.invalid(where, values, "for 'in', 'notin' operators, values set can't be empty")
         case Operator.EQUALS | Operator.DOUBLE_EQUALS | Operator.NOT_EQUALS:
-            if len(given) != 1:
+            if len(texts) != 1:
                 yield fieldtext.invalid(where, values, "exact-match compatibility requires one single value")
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
-            if given:
+            if texts:
                 yield fieldtext.invalid(where, values, "values set must be empty for exists and does not exist")
         case Operator.GREATER_THAN | Operator.LESS_THAN:
-            if len(given) != 1:
+            if len(texts) != 1:
                 yield fieldtext.invalid(where, values, "for 'Gt', 'Lt' operators, exactly one value is required")
-            for index, value in enumerate(given):
+            for index, value in enumerate(texts):
                 if parse_int64(value) is None:
                     yield fieldtext.invalid(
                         f"{where}[{index}]",
                         value,
                         "for 'Gt', 'Lt' operators, the value must be an integer",
                     )
-    for index, value in enumerate(given):
+    for index, value in enumerate(texts):
         if problems := names.label_value(value):
             yield fieldtext.invalid(f"{where}[{index}][{key}]", value, "; ".join(problems))
 
 
 def _compile(key: str, operator: Operator, values: tuple[str, ...]) -> Callable[[Mapping[str, str]], bool]:
     """The condition as a function, so that matching does not look at the operator again."""
-    wanted = frozenset(values)
+    accepted = frozenset(values)
     match operator:
         case Operator.IN | Operator.EQUALS | Operator.DOUBLE_EQUALS:
-            return lambda labels: labels.get(key) in wanted
+            return lambda labels: labels.get(key) in accepted
         case Operator.NOT_IN | Operator.NOT_EQUALS:
-            return lambda labels: labels.get(key) not in wanted
+            return lambda labels: labels.get(key) not in accepted
         case Operator.EXISTS:
             return lambda labels: key in labels
         case Operator.DOES_NOT_EXIST:

@@ -1,4 +1,4 @@
-"""What Kubernetes takes for a name, kind by kind, with the exact messages it refuses others with.
+"""Forms of names in Kubernetes, with upstream's messages for names that do not have them.
 
 Called by validation, by the selectors here, and by CEL's named formats. Each check takes the text and returns its
 problems in upstream's order; an empty tuple means valid. Lengths count UTF-8 bytes, as upstream's do.
@@ -36,7 +36,7 @@ _C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
 
 
 def _remembered(matches: Callable[[str], object]) -> Callable[[str], bool]:
-    """The same with a memory, since most objects have the same few names; for texts that are not too long."""
+    """Return a cached function for texts that are not too long, because most objects have the same few names."""
     return functools.lru_cache(maxsize=_REMEMBERED)(lambda text: matches(text) is not None)
 
 
@@ -104,7 +104,7 @@ def byte_length(text: str) -> int:
 
 
 def is_longer(text: str, limit: int) -> bool:
-    """Whether a text has more bytes than that; most are so short that their characters tell."""
+    """Return True if a text has more bytes than a limit; short texts are decided by their characters."""
     return len(text) * CHARACTER_BYTES > limit and byte_length(text) > limit
 
 
@@ -250,12 +250,12 @@ def extended_resource_name(text: str) -> Problems:
 
 
 def is_native_resource(text: str) -> bool:
-    """Whether a resource belongs to Kubernetes itself: no domain, or kubernetes.io."""
+    """Return True for resources of Kubernetes: without a domain, or with kubernetes.io."""
     return "/" not in text or _NATIVE_DOMAIN in text
 
 
 def is_huge_page_resource(text: str) -> bool:
-    """Whether a resource is huge pages of some size, such as ``hugepages-2Mi``."""
+    """Return True for huge pages of some size, such as ``hugepages-2Mi``."""
     return text.startswith(_HUGE_PAGES_PREFIX)
 
 
@@ -266,8 +266,8 @@ def resource_pool_name(text: str) -> Problems:
     """
     problems: list[str] = []
     for index, segment in enumerate(text.split("/")):
-        found = dns1123_subdomain(segment, unit="bytes") if segment else ("must not be empty",)
-        problems += [f"segment {index}: {problem}" for problem in found]
+        segment_problems = dns1123_subdomain(segment, unit="bytes") if segment else ("must not be empty",)
+        problems += [f"segment {index}: {problem}" for problem in segment_problems]
     return tuple(problems)
 
 
@@ -294,7 +294,7 @@ def uid(text: str) -> Problems:
 
 
 def mask_trailing_dash(text: str) -> str:
-    """What upstream checks in place of a ``generateName`` that ends in a dash."""
+    """Return the text that upstream checks instead of a ``generateName`` that ends in a dash."""
     return text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text
 
 
@@ -333,5 +333,5 @@ def _key_name_problem() -> str:
 
 
 def _pattern_problem(rule: str, pattern: str, *, examples: tuple[str, ...]) -> str:
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
+    example_text = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {example_text}regex used for validation is '{pattern}')"

@@ -72,7 +72,7 @@ class NodeSelectorMatcher:
         )
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Whether a node with these labels and this name is selected.
+        """Return True if a node with these labels and this name is selected.
 
         Raises InvalidValueError if no term matches and the selector was compiled lazily from bad terms.
         """
@@ -88,7 +88,7 @@ class NodeSelectorMatcher:
 
 
 class RequiredAffinity:
-    """What a pod requires of its node: its ``nodeSelector`` labels and its required node affinity."""
+    """Requirements of a pod on its node: ``nodeSelector`` labels and required node affinity."""
 
     __slots__ = ("_affinity", "_selector")
 
@@ -98,7 +98,7 @@ class RequiredAffinity:
         self._affinity = None if terms is None else NodeSelectorMatcher.compile_lazily(terms)
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Whether the pod may run on the node; raises as :meth:`NodeSelectorMatcher.matches` does."""
+        """Return True if the pod may run on the node. Raises as :meth:`NodeSelectorMatcher.matches` does."""
         if not self._selector.matches(labels):
             return False
         return self._affinity is None or self._affinity.matches(labels, name)
@@ -139,9 +139,11 @@ def _compile_term(term: Term, path: str) -> _CompiledTerm:
         if operator is None:
             problems.append(fieldtext.unsupported(fieldtext.child(where, "operator"), expression.operator, _OPERATORS))
             continue
-        found = tuple(labels.requirement_problems(expression.key, operator, values=expression.values, path=where))
-        problems += found
-        if not found:
+        expression_problems = tuple(
+            labels.requirement_problems(expression.key, operator, values=expression.values, path=where)
+        )
+        problems += expression_problems
+        if not expression_problems:
             requirements.append(labels.Requirement(expression.key, operator, expression.values or ()))
     for index, expression in enumerate(term.match_fields):
         where = f"{fieldtext.child(path, 'matchFields')}[{index}]"

@@ -1,4 +1,4 @@
-"""How quantities are written: reading any spelling Kubernetes takes, and the canonical form it writes.
+"""Notation of quantities: parsing of all spellings that Kubernetes accepts, and the canonical form.
 
 Called by :mod:`drachma.values.quantity` only. A reading is a plain tuple, because making it is on the hot path.
 
@@ -47,7 +47,7 @@ class Format(enum.Enum):
 
 
 class Holder(enum.Enum):
-    """What upstream holds the value in."""
+    """Representation of the value upstream."""
 
     INT64 = enum.auto()
     DECIMAL = enum.auto()
@@ -155,13 +155,13 @@ def canonical(nanos: int, family: Format) -> str:
     if nanos == 0:
         return "0"
     if family is _BINARY:
-        whole, rest = divmod(nanos, _GIGA)
-        if not rest and not -1024 < whole < 1024:
+        units, fraction = divmod(nanos, _GIGA)
+        if not fraction and not -1024 < units < 1024:
             index = 0
-            while whole % 1024 == 0:
-                whole //= 1024
+            while units % 1024 == 0:
+                units //= 1024
                 index += 1
-            return f"{whole}{_BINARY_SUFFIXES[index] if index < len(_BINARY_SUFFIXES) else ''}"
+            return f"{units}{_BINARY_SUFFIXES[index] if index < len(_BINARY_SUFFIXES) else ''}"
     exponent = NANO
     while nanos % 1000 == 0:
         nanos //= 1000
@@ -189,7 +189,7 @@ def _exponent(suffix: str) -> int:
 
 
 def _round_up(unscaled: int, scale: int) -> int:
-    """The amount in nanos, away from zero: whoever asks for very little gets the least there is."""
+    """Return the amount in nanos, rounded away from zero, so that the smallest amount is not lost."""
     places = scale - NANO
     if places >= 0:
         return unscaled * power(places)
@@ -199,7 +199,7 @@ def _round_up(unscaled: int, scale: int) -> int:
 
 
 def _too_large(text: str) -> errors.InvalidValueError:
-    shown = text if len(text) <= 40 else text[:40] + "..."
+    excerpt = text if len(text) <= 40 else text[:40] + "..."
     return errors.InvalidValueError(
-        f"quantity {shown!r}: more than {MAX_DIGITS} digits or an exponent above {MAX_DIGITS} is not supported"
+        f"quantity {excerpt!r}: more than {MAX_DIGITS} digits or an exponent above {MAX_DIGITS} is not supported"
     )

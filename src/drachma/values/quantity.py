@@ -4,7 +4,7 @@ Called by all that reads or compares amounts: the codec, CEL, the allocator, the
 quantity is a whole number of nanos, so one Python integer holds the value: order, equality and hash are those
 of that integer, whatever the spelling (``0.5Gi == 512Mi``).
 
-Three things besides the value are remembered because Kubernetes shows them: the *format* (the family of
+Next to the value, a quantity keeps three things because Kubernetes shows them: the *format* (the family of
 suffixes), the *text* it was parsed from, and its *representation*. Upstream holds a quantity either as an
 int64 with a decimal scale or as a big decimal, and some answers depend on which: ``1Ti`` is an integer there,
 ``1Pi`` is not.
@@ -89,15 +89,15 @@ class Quantity:
 
     @property
     def is_integer(self) -> bool:
-        """Whether :meth:`exact_int64` has an answer; as in CEL, not for every whole number (``1000m``)."""
+        """Return True if :meth:`exact_int64` has a result; as in CEL, not for every whole number (``1000m``)."""
         return self.exact_int64() is not None
 
     def exact_int64(self) -> int | None:
         """Go's AsInt64: the value where upstream holds it as an unscaled int64, otherwise None."""
         if self._holder is not _INT64 or self._scale < 0:
             return None
-        whole = self._nanos // _GIGA
-        return whole if _INT64_MIN <= whole <= _INT64_MAX else None
+        integer = self._nanos // _GIGA
+        return integer if _INT64_MIN <= integer <= _INT64_MAX else None
 
     def as_int64(self) -> int:
         """Go's Value: whole units, with a fraction rounded up and overflow beyond int64 as Go has them."""
@@ -219,8 +219,8 @@ class Quantity:
         """The amount in units of ``10**scale``, with the rounding and overflow of Go's ScaledValue."""
         unit = _power(scale - _NANO)
         if self._holder is _INT64:
-            quotient, rest = divmod(abs(self._nanos), unit)
-            if rest:
+            quotient, remainder = divmod(abs(self._nanos), unit)
+            if remainder:
                 quotient += 1
             result = quotient if self._nanos >= 0 else -quotient
             if _INT64_MIN <= result <= _INT64_MAX:
@@ -236,10 +236,10 @@ class Quantity:
         if unscaled < _INT64_MAX and places < 19:
             # Truncated, then one up: below zero that is one more than rounding away from zero would give.
             low = _wrap(unscaled)
-            quotient, rest = divmod(abs(low), divisor)
-            return (quotient if low >= 0 else -quotient) + (1 if rest else 0)
-        quotient, rest = divmod(unscaled, divisor)
-        return _wrap(_wrap(quotient) + (1 if rest else 0))
+            quotient, remainder = divmod(abs(low), divisor)
+            return (quotient if low >= 0 else -quotient) + (1 if remainder else 0)
+        quotient, remainder = divmod(unscaled, divisor)
+        return _wrap(_wrap(quotient) + (1 if remainder else 0))
 
 
 @memory.remember(entries=4096, longest=_CACHED_LENGTH)

@@ -1,6 +1,6 @@
 """Go's double-quoted form of a text, as upstream's messages show values.
 
-Called by whoever repeats a message that upstream writes with ``%q``.
+Used in messages that upstream writes with ``%q``.
 """
 
 from typing import Final

@@ -51,7 +51,7 @@ class SemVer:
     def parse_tolerant(cls, text: str) -> SemVer:
         """The version spelled by ``text`` after normalisation: ``v1.02`` is ``1.2.0``."""
         parts = text.removeprefix("v").split(".", 2)
-        parts = [_without_leading_zeros(part) for part in parts]
+        parts = [_strip_leading_zeros(part) for part in parts]
         if len(parts) < 3:
             if "+" in parts[-1] or "-" in parts[-1]:
                 raise errors.InvalidValueError("short version cannot contain PreRelease/Build meta data")
@@ -132,8 +132,8 @@ def _parse(text: str) -> SemVer:
         raise errors.InvalidValueError("No Major.Minor.Patch elements found")
     major = _number(parts[0], "Major")
     minor = _number(parts[1], "Minor")
-    rest, plus, build = parts[2].partition("+")
-    core, dash, prerelease = rest.partition("-")
+    before_build, plus, build = parts[2].partition("+")
+    core, dash, prerelease = before_build.partition("-")
     return SemVer(
         major,
         minor,
@@ -161,7 +161,7 @@ def _uint64(digits: str) -> int:
 
 
 def _identifier_key(identifier: str) -> tuple[bool, int, str]:
-    """How one identifier of a prerelease sorts: numbers by value, before words in ASCII order."""
+    """Return the sort key of a prerelease identifier: numbers by value, then words in ASCII order."""
     if not identifier:
         raise errors.InvalidValueError("Prerelease is empty")
     if _NUMERIC(identifier):
@@ -182,7 +182,7 @@ def _check_build(metadata: str) -> None:
         raise errors.InvalidValueError(f"Invalid character(s) found in build meta data {quotation.quote(metadata)}")
 
 
-def _without_leading_zeros(part: str) -> str:
+def _strip_leading_zeros(part: str) -> str:
     # Upstream counts bytes, so a lone character beyond ASCII is not short: it gets its zero in the message.
     if len(part) < 2 and part.isascii():
         return part

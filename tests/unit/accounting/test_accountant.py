@@ -1,4 +1,4 @@
-"""The accountant: what claims mean for a pod and for the node it is on, with and without accounting policies."""
+"""The accountant: effects of claims on a pod and its node, with and without accounting policies."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def amount(text: str) -> quantity.Quantity:
 
 
 def published(policy: str | None = None) -> resourceslice.Device:
-    """A device that is four CPUs."""
+    """Return a device that is four CPUs."""
     mapping = nodeallocatable.NodeAllocatableMapping(device_multiplier=amount("4"))
     resource = nodeallocatable.NodeAllocatableResource(mapping=mapping, accounting_policy=policy)
     return resourceslice.Device(name="dev", node_allocatable_resources={"cpu": resource})
@@ -37,7 +37,7 @@ def allocated(name: str = "c") -> resourceclaim.ResourceClaim:
 
 
 class Inventory:
-    """Devices, classes and claims as they are looked up."""
+    """Lookup of devices, classes and claims."""
 
     def __init__(self, *, device: resourceslice.Device | None, class_policy: str | None = None) -> None:
         self._device = device
@@ -78,7 +78,7 @@ class _Claims:
 
 
 def user(**requests: str) -> pod.Pod:
-    """A pod with two containers that use the claim."""
+    """Return a pod with two containers that use the claim."""
     built = a_pod("p").claim("x", claim="c").container("a", requests=requests, claims=("x",))
     return built.container("b", claims=("x",)).build()
 
@@ -88,11 +88,11 @@ def books(enabled: gates.Gates = WITH_POLICIES, **inventory: Any) -> accountant.
 
 
 def account(subject: accountant.Accountant, of: pod.Pod) -> accountant.Account:
-    return subject.account(of, {"c": ("x", subject.meaning(allocated(), ALLOCATION))})
+    return subject.account(of, {"c": ("x", subject.claim_footprint(allocated(), ALLOCATION))})
 
 
 def cpus(found: accountant.Account) -> dict[str, str]:
-    """What claims add to the pod, as its status says it."""
+    """Return the additions of claims in the pod's status."""
     return {each.resource_claim_name: str(each.mapped().get("cpu", "")) for each in found.statuses}
 
 
@@ -144,7 +144,7 @@ def test_claims_that_several_pods_may_use(subject: accountant.Accountant, want: 
 
 
 def bound() -> pod.Pod:
-    """The same pod on a node, with what its status says about its claims."""
+    """Return the pod on a node, with its status about claims."""
     made = user(cpu="1")
     statuses = account(books(WITHOUT_POLICIES), made).statuses
     return structs.replace(made, status=structs.replace(made.status, node_allocatable_resource_claim_statuses=statuses))
@@ -162,7 +162,7 @@ def test_what_a_pod_on_a_node_takes(subject: accountant.Accountant, want_cpu: in
 
 
 def test_policies_of_pods_on_nodes_are_looked_up_again() -> None:
-    """A pool is nowhere in the API: who starts anew finds it by the pod's claims."""
+    """A pool is not stored in the API: after a restart it follows from the pod's claims."""
     demand = books(device=published("ConsumeFrom")).demand(user(cpu="1"))
     assert demand == ledger.demand(
         user(cpu="1"), settled=account(books(device=published("ConsumeFrom")), user(cpu="1")).settled

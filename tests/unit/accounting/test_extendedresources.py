@@ -1,4 +1,4 @@
-"""Which device class stands behind an extended resource."""
+"""Device classes that back extended resources."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""What allocated devices mean for a node's own resources."""
+"""Effects of allocated devices on a node's own resources."""
 
 from collections.abc import Mapping
 from typing import Any

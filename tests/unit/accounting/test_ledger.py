@@ -1,4 +1,4 @@
-"""Ledgers: what is booked in comes out again, to the last bit."""
+"""Ledgers: booking a pod out restores the ledger exactly."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Bounds of what pods and volume claims ask for."""
+"""Limits of pods and volume claims."""
 
 from typing import Any
 
@@ -114,7 +114,7 @@ CPU = {"cpu": "1"}
     ],
 )
 def test_pods(limit: limitrange.LimitRangeItem, subject: pod.Pod, want: list[str]) -> None:
-    assert list(limitranges.of_pod(subject, (limit,))) == want
+    assert list(limitranges.pod_problems(subject, (limit,))) == want
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,4 @@ def test_pods(limit: limitrange.LimitRangeItem, subject: pod.Pod, want: list[str
 def test_volume_claims(storage: dict[str, str], want: list[str]) -> None:
     limit = item("PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "3Gi"})
     claim = read({"spec": {"resources": {"requests": storage}}}, persistentvolumeclaim.PersistentVolumeClaim)
-    assert list(limitranges.of_volume_claim(claim, (item(), limit))) == want
+    assert list(limitranges.volume_claim_problems(claim, (item(), limit))) == want

@@ -1,4 +1,4 @@
-"""Accounting policies: what the devices of claims add to what containers request."""
+"""Accounting policies: additions of claims to requests of containers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Host ports: which ones a pod wants of its node, and when two get into each other's way."""
+"""Host ports of pods, and their collisions."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from drachma.testing import pod as a_pod
 def test_collisions(first: tuple[str, str, int], second: tuple[str, str, int], collide: bool) -> None:
     def opened(address: str, protocol: str, number: int) -> tuple[ports.HostPort, ...]:
         port = pod.ContainerPort(host_ip=address, protocol=protocol, host_port=number, container_port=number)
-        return ports.wanted(a_pod("p").spec(containers=(pod.Container(name="c", ports=(port,)),)).build())
+        return ports.host_ports(a_pod("p").spec(containers=(pod.Container(name="c", ports=(port,)),)).build())
 
     assert ports.are_free(opened(*first), opened(*second)) is not collide
 
@@ -29,16 +29,16 @@ def test_ports_of_sidecars_count_and_those_of_init_containers_do_not() -> None:
     port = pod.ContainerPort(host_port=80, container_port=80)
     sidecar = pod.Container(name="s", ports=(port,), restart_policy="Always")
     init = pod.Container(name="i", ports=(port,))
-    assert len(ports.wanted(a_pod("p").spec(init_containers=(sidecar,)).build())) == 1
-    assert ports.wanted(a_pod("p").spec(init_containers=(init,)).build()) == ()
+    assert len(ports.host_ports(a_pod("p").spec(init_containers=(sidecar,)).build())) == 1
+    assert ports.host_ports(a_pod("p").spec(init_containers=(init,)).build()) == ()
 
 
 def test_ports_of_containers_only_are_not_the_nodes() -> None:
     inside = pod.ContainerPort(container_port=80)
-    assert ports.wanted(a_pod("p").spec(containers=(pod.Container(name="c", ports=(inside,)),)).build()) == ()
+    assert ports.host_ports(a_pod("p").spec(containers=(pod.Container(name="c", ports=(inside,)),)).build()) == ()
 
 
 def test_what_is_not_said_is_tcp_on_all_addresses() -> None:
     port = pod.ContainerPort(host_port=8080, container_port=80)
-    opened = ports.wanted(a_pod("p").spec(containers=(pod.Container(name="c", ports=(port,)),)).build())
+    opened = ports.host_ports(a_pod("p").spec(containers=(pod.Container(name="c", ports=(port,)),)).build())
     assert opened == (ports.HostPort("0.0.0.0", "TCP", 8080),)

@@ -1,4 +1,4 @@
-"""What pods ask for: containers, init containers, sidecars, overhead, budgets and claims."""
+"""Requests of pods: containers, init containers, sidecars, overhead, budgets and claims."""
 
 from typing import Any
 

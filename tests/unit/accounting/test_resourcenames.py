@@ -1,4 +1,4 @@
-"""Which resources a node's ledger counts, and in which unit."""
+"""Resources that a node's ledger counts, and their units."""
 
 import pytest
 

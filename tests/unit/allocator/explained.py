@@ -16,7 +16,7 @@ from drachma.testing import ClaimBuilder, DeviceBuilder, SliceBuilder, device_cl
 DRIVER = "gpu.example.com"
 NODE = "node-1"
 CLASS = device_class("gpu", f'device.driver == "{DRIVER}"')
-ALL = allocator.Features.of_names(["all"])
+ALL = allocator.Features.parse_names(["all"])
 
 
 def gpus(*devices: DeviceBuilder | str, name: str = "gpus", slices: int = 1) -> SliceBuilder:

@@ -77,14 +77,14 @@ def test_admin_access_takes_nothing() -> None:
     )
     allocation = resourceclaim.AllocationResult(devices=resourceclaim.DeviceAllocationResult(results=(result,)))
     state.put_allocation(claim("c").build().metadata, allocation)
-    assert (state.taken(block), state.in_part(block)) == (0, 0)
+    assert (state.taken(block), state.partly_used(block)) == (0, 0)
 
 
 def test_shares_add_up() -> None:
     block, state = _block(), allocator.AllocatedState(consumable_capacity=True)
     state.put_claim(_share("c1", "1", "1Gi"))
     state.put_claim(_share("c2", "2", "2Gi"))
-    assert (state.taken(block), state.in_part(block)) == (0, 1)
+    assert (state.taken(block), state.partly_used(block)) == (0, 1)
     assert str(state.consumed(_DEVICE)["memory"]) == "3Gi"
     assert state.owners(_DEVICE) == ("default/c1", "default/c2")
     # The device draws from its counters once, however many share it.
@@ -92,19 +92,19 @@ def test_shares_add_up() -> None:
     state.remove_claim(_share("c1", "1").metadata)
     assert str(state.consumed(_DEVICE)["memory"]) == "2Gi"
     state.remove_claim(_share("c2", "2").metadata)
-    assert (state.in_part(block), state.consumed(_DEVICE)) == (0, {})
+    assert (state.partly_used(block), state.consumed(_DEVICE)) == (0, {})
 
 
 def test_a_share_without_capacity_is_a_share_too() -> None:
     block, state = _block(), allocator.AllocatedState(consumable_capacity=True)
     state.put_claim(_share("c", "1"))
-    assert (state.in_part(block), state.is_allocated(_DEVICE)) == (1, True)
+    assert (state.partly_used(block), state.is_allocated(_DEVICE)) == (1, True)
 
 
 def test_without_the_feature_a_share_takes_the_device() -> None:
     block, state = _block(), allocator.AllocatedState(consumable_capacity=False)
     state.put_claim(_share("c", "1", "1Gi"))
-    assert (state.taken(block), state.in_part(block)) == (1, 0)
+    assert (state.taken(block), state.partly_used(block)) == (1, 0)
 
 
 def test_releasing_what_is_not_held_changes_nothing() -> None:

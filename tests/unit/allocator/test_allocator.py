@@ -18,7 +18,7 @@ _ROOT = "resource.kubernetes.io/pcieRoot"
 
 
 def _built(*slices: resourceslice.ResourceSlice, state: allocator.AllocatedState | None = None) -> allocator.Allocator:
-    features = allocator.Features.of_names(["all"])
+    features = allocator.Features.parse_names(["all"])
     numbers = itertools.count(1)
     classes = [device_class("any").build(), device_class("gpu", 'device.driver == "gpu"').build()]
     return allocator.Allocator(

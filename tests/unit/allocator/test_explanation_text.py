@@ -146,13 +146,13 @@ def test_nodes_with_the_same_reasons_stand_together() -> None:
     )
     wanted = [explained.defaulted(claim("c").request("r", device_class="gpu", count=3))]
     explainer = explanation.Explainer(over)
-    found = survey.survey(explainer, map(allocator.Node, names), wanted=wanted, most=5)
+    found = survey.survey(explainer, map(allocator.Node, names), claims=wanted, most=5)
     assert [(group.explanation.node, group.others) for group in found.groups] == [
         ("node-1", ("node-3",)),
         ("node-2", ("node-4",)),
     ]
     assert found.unexplained == ()
-    cut = survey.survey(explainer, map(allocator.Node, names), wanted=wanted, most=1)
+    cut = survey.survey(explainer, map(allocator.Node, names), claims=wanted, most=1)
     assert (len(cut.groups), cut.unexplained) == (1, ("node-2", "node-4"))
 
 

@@ -11,7 +11,7 @@ from drachma.allocator import budget, expressions, pool, projection, selectors
 from drachma.api import resourceslice
 from drachma.testing import device, resource_slice
 
-_FEATURES = allocator.Features.of_names(["all"])
+_FEATURES = allocator.Features.parse_names(["all"])
 _COMPILER = selectors.SelectorCompiler(_FEATURES)
 
 
@@ -72,31 +72,31 @@ def test_devices_that_agree_on_what_is_read_cost_one_evaluation(expression: str,
     counting = _Counting()
     judge = expressions.Judge(expression, counting)
     block = _block(*_many())
-    first = judge.on_block(block, _spent())
+    first = judge.judge_block(block, _spent())
     assert counting.evaluations == want
-    assert judge.on_block(block, _spent()) == first
+    assert judge.judge_block(block, _spent()) == first
     assert counting.evaluations == want
 
 
 def test_another_block_profits_from_what_is_known() -> None:
     counting = _Counting()
     judge = expressions.Judge('device.attributes["d.example.com"].model == "m1"', counting)
-    judge.on_block(_block(*_many()), _spent())
-    judge.on_block(_block(*_many(50)), _spent())
+    judge.judge_block(_block(*_many()), _spent())
+    judge.judge_block(_block(*_many(50)), _spent())
     assert counting.evaluations == 4
 
 
 def test_the_same_name_in_another_driver_is_another_attribute() -> None:
     judge = expressions.Judge('device.attributes["d.example.com"].model == "m1"', _COMPILER)
     named = [device("a").attributes(model="m1").build()]
-    assert judge.on_block(_block(*named), _spent()) == (1, 0)
-    assert judge.on_block(_block(*named, driver="e.example.com"), _spent()) == (0, 1)
+    assert judge.judge_block(_block(*named), _spent()) == (1, 0)
+    assert judge.judge_block(_block(*named, driver="e.example.com"), _spent()) == (0, 1)
 
 
 def test_errors_are_told_apart_from_no() -> None:
     judge = expressions.Judge('device.attributes["d.example.com"].model == "m1"', _COMPILER)
     devices = [device("a").attributes(model="m1"), device("b"), device("c").attributes(model="m2")]
-    assert judge.on_block(_block(*(entry.build() for entry in devices)), _spent()) == (0b001, 0b010)
+    assert judge.judge_block(_block(*(entry.build() for entry in devices)), _spent()) == (0b001, 0b010)
 
 
 def test_an_attribute_without_a_value_fails_whatever_is_read() -> None:
@@ -104,21 +104,21 @@ def test_an_attribute_without_a_value_fails_whatever_is_read() -> None:
     odd = resourceslice.Device(name="b", attributes={"x": resourceslice.DeviceAttribute()})
     version = resourceslice.Device(name="c", attributes={"v": resourceslice.DeviceAttribute(version_value="1")})
     block = _block(device("a").build(), odd, version)
-    assert judge.on_block(block, _spent()) == (0b001, 0b110)
+    assert judge.judge_block(block, _spent()) == (0b001, 0b110)
     with pytest.raises(errors.CelError, match=r"^attribute x: unsupported attribute value$"):
         judge.verdict(block, 1)
 
 
 def test_an_expression_that_does_not_compile_fails_on_every_device() -> None:
     judge = expressions.Judge("noSuchVariable", _COMPILER)
-    assert judge.on_block(_block(*_many(3)), _spent()) == (0, 0b111)
+    assert judge.judge_block(_block(*_many(3)), _spent()) == (0, 0b111)
     assert judge.problem.startswith("compilation failed: ERROR: <input>:1:1: undeclared reference")
 
 
 def test_evaluations_are_steps_of_the_budget() -> None:
     judge = expressions.Judge('device.attributes["d.example.com"].uuid == "u7"', _COMPILER)
     with pytest.raises(budget.ExhaustedError):
-        judge.on_block(_block(*_many()), budget.Budget(budget.Limits(steps=10)))
+        judge.judge_block(_block(*_many()), budget.Budget(budget.Limits(steps=10)))
 
 
 def test_a_deadline_ends_an_evaluation_that_takes_long() -> None:
@@ -128,7 +128,7 @@ def test_a_deadline_ends_an_evaluation_that_takes_long() -> None:
     ticks = itertools.count()
     limits = budget.Limits(deadline=10.0, clock=lambda: float(next(ticks)))
     with pytest.raises(budget.ExhaustedError, match=r"^the deadline passed after 1 steps$"):
-        judge.on_block(_block(device("a").build()), budget.Budget(limits))
+        judge.judge_block(_block(device("a").build()), budget.Budget(limits))
 
 
 @pytest.mark.parametrize(

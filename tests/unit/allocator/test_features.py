@@ -32,7 +32,7 @@ from drachma.api import gates
     ],
 )
 def test_of_names(names: list[str], want: features.Features) -> None:
-    assert features.Features.of_names(names) == want
+    assert features.Features.parse_names(names) == want
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_of_gates(switches: str, want: features.Features) -> None:
 
 def test_an_unknown_gate_is_refused() -> None:
     with pytest.raises(errors.AllocationError, match=r"^feature gate DRANoSuchThing: not known to the allocator$"):
-        features.Features.of_names(["DRANoSuchThing"])
+        features.Features.parse_names(["DRANoSuchThing"])

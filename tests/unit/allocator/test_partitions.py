@@ -27,7 +27,7 @@ def card() -> pool.Block:
     ]
     published = resource_slice("b", driver="d", pool="p", slices=2).on_node("n").devices(*parts, device("other"))
     catalog = allocator.Catalog([counters.build(), published.build()])
-    return catalog.view(allocator.Node("n"), allocator.Features.of_names(["all"])).blocks[0]
+    return catalog.view(allocator.Node("n"), allocator.Features.parse_names(["all"])).blocks[0]
 
 
 def state(*taken: str) -> allocated.AllocatedState:

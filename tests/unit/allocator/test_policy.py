@@ -17,7 +17,7 @@ _POLICIES = [allocator.Policy.FIRST_FIT, allocator.Policy.PACK, allocator.Policy
 def _first_choice(
     slices: list[resourceslice.ResourceSlice], held: list[allocated.Holding], policy: allocator.Policy
 ) -> str:
-    features = allocator.Features.of_names(["all"])
+    features = allocator.Features.parse_names(["all"])
     state = allocator.AllocatedState(consumable_capacity=True)
     for holding in held:
         state.hold(holding)
@@ -106,7 +106,7 @@ def test_one_domain(count: int, want: list[str]) -> None:
     sockets = dict(zip("abcdef", [1, 2, 3, 1, 2, 2], strict=True))
     devices = [device(name).attributes(socket=number) for name, number in sockets.items()]
     published = resource_slice("p", driver="d").on_node("n").devices(*devices, device("nowhere")).build()
-    features = allocator.Features.of_names(["all"])
+    features = allocator.Features.parse_names(["all"])
     built = allocator.Allocator(
         allocator.Catalog([published]),
         classes=allocator.Classes([device_class("any").build()]),

@@ -11,7 +11,7 @@ from drachma.testing.claims import ClaimBuilder
 
 def _configs(wanted: ClaimBuilder) -> list[tuple[str, object, tuple[str, ...]]]:
     """Source, parameters and requests of the configurations that a claim gets."""
-    features = allocator.Features.of_names(["all"])
+    features = allocator.Features.parse_names(["all"])
     classes = [
         device_class("a").config("d", "of class a").build(),
         device_class("b").config("d", "of class b").build(),

@@ -16,7 +16,7 @@ def _problem(
     *claims: resourceclaim.ResourceClaim,
     state: allocator.AllocatedState | None = None,
 ) -> problem.Problem:
-    features = allocator.Features.of_names(["all"])
+    features = allocator.Features.parse_names(["all"])
     built = allocator.Allocator(
         allocator.Catalog(slices),
         classes=allocator.Classes([device_class("any").build()]),
@@ -25,7 +25,7 @@ def _problem(
         features=features,
         share_ids=lambda: "share",
     )
-    return built.problem(allocator.Node("n"), claims, spent=_SPENT)
+    return built.problem(allocator.Node("n"), claims, budget=_SPENT)
 
 
 def _slice(*devices: DeviceBuilder, slices: int = 1) -> resourceslice.ResourceSlice:
@@ -38,7 +38,7 @@ def _request(name: str = "c", *, count: int = 1, mode: str = "ExactCount", selec
 
 def _twins(stated: problem.Problem) -> dict[int, int]:
     found = outlook.Outlook(stated)
-    return symmetry.twins(stated, found.candidates, draws=found.scarcity.draws, spent=_SPENT)
+    return symmetry.twins(stated, found.candidates, draws=found.scarcity.draws, budget=_SPENT)
 
 
 def test_devices_that_nothing_tells_apart_are_twins() -> None:
@@ -132,8 +132,8 @@ def test_claims_that_are_alike_are_counted_by_what_they_must_agree_on() -> None:
     found = outlook.Outlook(enough)
     assert not found.hopeless
     # The pair on root 1 is gone, and one claim is left for root 0.
-    assert found.promising(enough.levels[1].options[0], 0, more=0, taken=0b100010, chosen=(2,))
-    assert not found.promising(enough.levels[1].options[0], 0, more=0, taken=0b100011, chosen=(2,))
+    assert found.promising(enough.levels[1].options[0], 0, more=0, in_use=0b100010, constraint_state=(2,))
+    assert not found.promising(enough.levels[1].options[0], 0, more=0, in_use=0b100011, constraint_state=(2,))
 
 
 def test_too_few_different_values_are_hopeless() -> None:

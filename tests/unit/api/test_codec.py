@@ -154,21 +154,21 @@ def test_both_spellings_of_node_allocatable_resources() -> None:
         {"name": "kep-capacity", "nodeAllocatableResourceMappings": {"cpu": {"capacityKey": "cores"}}},
         {"name": "released", "nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "2"}}}},
     ]
-    stored = codec.decode(given)
-    assert codec.encode(stored) == given
-    assert isinstance(stored, resourceslice.ResourceSlice)
-    kep, capacity, released = (nodeallocatable.resources_of(entry) for entry in stored.spec.devices)
+    stored_object = codec.decode(given)
+    assert codec.encode(stored_object) == given
+    assert isinstance(stored_object, resourceslice.ResourceSlice)
+    kep, capacity, released = (nodeallocatable.resources_of(entry) for entry in stored_object.spec.devices)
     assert kep["cpu"] == released["cpu"]
     assert str(kep["memory"].mapping and kep["memory"].mapping.device_multiplier) == "1"
     assert capacity["cpu"].mapping == nodeallocatable.NodeAllocatableMapping(capacity_key="cores")
 
 
 def test_absent_reads_as_zero() -> None:
-    stored = codec.decode(document())
-    assert isinstance(stored, resourceclaim.ResourceClaim)
-    assert stored.spec.devices.requests == ()
-    assert stored.metadata.labels == {}
-    assert stored.metadata.uid == ""
+    stored_object = codec.decode(document())
+    assert isinstance(stored_object, resourceclaim.ResourceClaim)
+    assert stored_object.spec.devices.requests == ()
+    assert stored_object.metadata.labels == {}
+    assert stored_object.metadata.uid == ""
 
 
 def test_absent_maps_cannot_be_changed() -> None:

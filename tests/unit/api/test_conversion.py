@@ -48,9 +48,9 @@ def test_v1beta1_slice_without_basic_part() -> None:
         "kind": "ResourceSlice",
         "spec": {"driver": "d", "nodeName": "", "allNodes": False, "devices": [{"name": "a"}]},
     }
-    stored = codec.decode(given)
-    assert codec.encode(stored)["spec"] == {"driver": "d", "devices": [{"name": "a"}]}
-    assert codec.encode(stored, api_version="resource.k8s.io/v1beta1")["spec"] == {
+    stored_object = codec.decode(given)
+    assert codec.encode(stored_object)["spec"] == {"driver": "d", "devices": [{"name": "a"}]}
+    assert codec.encode(stored_object, api_version="resource.k8s.io/v1beta1")["spec"] == {
         "driver": "d",
         "devices": [{"name": "a", "basic": {}}],
     }
@@ -83,24 +83,24 @@ def alpha_slice(device: dict[str, Any], *, version: str) -> dict[str, Any]:
     ],
 )
 def test_v1alpha3_devices(alpha: dict[str, Any], want: dict[str, Any]) -> None:
-    stored = codec.decode(alpha_slice(alpha, version="v1alpha3"))
-    assert codec.encode(stored) == alpha_slice(want, version="v1")
-    again = codec.encode(stored, api_version="resource.k8s.io/v1alpha3")
-    assert codec.encode(codec.decode(again)) == codec.encode(stored)
+    stored_object = codec.decode(alpha_slice(alpha, version="v1alpha3"))
+    assert codec.encode(stored_object) == alpha_slice(want, version="v1")
+    again = codec.encode(stored_object, api_version="resource.k8s.io/v1alpha3")
+    assert codec.encode(codec.decode(again)) == codec.encode(stored_object)
 
 
 def test_v1alpha3_has_no_room_for_policies_of_shared_capacity() -> None:
     policy = {"default": "1Gi"}
     shared = {"name": "a", "capacity": {"memory": {"value": "16Gi", "requestPolicy": policy}, "none": {}}}
-    stored = codec.decode(alpha_slice(shared, version="v1"))
-    assert codec.encode(stored, api_version="resource.k8s.io/v1alpha3") == alpha_slice(
+    stored_object = codec.decode(alpha_slice(shared, version="v1"))
+    assert codec.encode(stored_object, api_version="resource.k8s.io/v1alpha3") == alpha_slice(
         {"name": "a", "basic": {"capacity": {"memory": "16Gi", "none": "0"}}}, version="v1alpha3"
     )
 
 
 def test_v1alpha3_claims_are_flat() -> None:
     flat = {"name": "r", "deviceClassName": "gpu", "count": 2}
-    stored = codec.decode(claim_with(flat, version="v1alpha3"))
+    stored_object = codec.decode(claim_with(flat, version="v1alpha3"))
     want = claim_with({"name": "r", "exactly": {"deviceClassName": "gpu", "count": 2}}, version="v1")
-    assert codec.encode(stored) == want
-    assert codec.encode(stored, api_version="resource.k8s.io/v1alpha3") == claim_with(flat, version="v1alpha3")
+    assert codec.encode(stored_object) == want
+    assert codec.encode(stored_object, api_version="resource.k8s.io/v1alpha3") == claim_with(flat, version="v1alpha3")

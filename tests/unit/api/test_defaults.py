@@ -74,8 +74,10 @@ def test_taint_rule_gets_the_time() -> None:
 def test_allocation_results_get_toleration_operators() -> None:
     result = {"request": "r", "tolerations": [{"key": "k"}]}
     given = claim_with({"name": "r"}) | {"status": {"allocation": {"devices": {"results": [result]}}}}
-    stored = codec.encode(defaults.apply(codec.decode(given), now=NOW))
-    assert stored["status"]["allocation"]["devices"]["results"][0]["tolerations"] == [{"key": "k", "operator": "Equal"}]
+    stored_object = codec.encode(defaults.apply(codec.decode(given), now=NOW))
+    assert stored_object["status"]["allocation"]["devices"]["results"][0]["tolerations"] == [
+        {"key": "k", "operator": "Equal"}
+    ]
 
 
 def test_canonical_form() -> None:

@@ -26,7 +26,7 @@ PACKAGE = "drachma.api.v1alpha2"
 
 
 class Field(NamedTuple):
-    """Where a field is in an object of a kind, a value of it, and a value that it cannot have."""
+    """A field of a kind, with its path, a valid value and an invalid one."""
 
     kind: str
     path: str
@@ -214,9 +214,9 @@ def test_it_is_read_and_written_back(field: Field) -> None:
     "field", [pytest.param(field, id=name) for name, field in CASES.items() if field.wrong is not ANYTHING]
 )
 def test_it_refuses_what_is_not_of_its_type(field: Field) -> None:
-    with pytest.raises(errors.DecodeError) as refused:
+    with pytest.raises(errors.DecodeError) as refusal:
         codec.decode(document(field, field.wrong))
-    assert f"{field.kind} o: {field.path}: " in str(refused.value)
+    assert f"{field.kind} o: {field.path}: " in str(refusal.value)
 
 
 def test_every_field_has_a_case() -> None:
@@ -232,13 +232,13 @@ def test_every_field_has_a_case() -> None:
 
 def shapes() -> set[type[msgspec.Struct]]:
     """All structs of the package that objects of its kinds are made of."""
-    found: set[type[msgspec.Struct]] = set()
+    result: set[type[msgspec.Struct]] = set()
 
     def visit(part: Any) -> None:
         if isinstance(part, type) and issubclass(part, msgspec.Struct):
-            if part in found or not part.__module__.startswith(PACKAGE):
+            if part in result or not part.__module__.startswith(PACKAGE):
                 return
-            found.add(part)
+            result.add(part)
             for field in msgspec.structs.fields(part):
                 visit(field.type)
         for inner in typing.get_args(part):
@@ -246,4 +246,4 @@ def shapes() -> set[type[msgspec.Struct]]:
 
     for kind in KINDS:
         visit(kind)
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""Identities, and how messages show them."""
+"""Identities, and their form in messages."""
 
 from drachma.api import meta, resourceclaim
 from drachma.claims import identity

@@ -1,4 +1,4 @@
-"""Which claims a pod uses, and what is wrong with them."""
+"""Claims of a pod, and their problems."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How far pods are, and conditions."""
+"""State of pods, and conditions."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who may use a claim."""
+"""Consumers of claims."""
 
 import pytest
 from msgspec import structs

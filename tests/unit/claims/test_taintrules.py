@@ -1,9 +1,9 @@
-"""Which devices taint rules mean, and what they do to slices."""
+"""Devices that taint rules select, and slices with their taints."""
 
 import pytest
 
 from drachma.api import devicetaintrule
-from drachma.claims import identity, taintrules
+from drachma.claims import identity, taints
 from drachma.testing import device, resource_slice, taint_rule
 
 _DEVICE = identity.DeviceID("d", "p", "a")
@@ -22,7 +22,7 @@ _DEVICE = identity.DeviceID("d", "p", "a")
     ],
 )
 def test_which_devices_a_rule_means(rule: devicetaintrule.DeviceTaintRule, want: bool) -> None:
-    assert taintrules.means_device(rule, _DEVICE) is want
+    assert taints.selects_device(rule, _DEVICE) is want
 
 
 def test_a_rule_taints_the_devices_that_it_selects() -> None:
@@ -32,11 +32,11 @@ def test_a_rule_taints_the_devices_that_it_selects() -> None:
         taint_rule("one", key="y", device="b").build(),
         taint_rule("other", key="z", driver="e").build(),
     ]
-    tainted = taintrules.apply_rules(published, rules)
+    tainted = taints.apply_rules(published, rules)
     assert [[taint.key for taint in entry.taints] for entry in tainted.spec.devices] == [["own", "x"], ["x", "y"]]
     assert [[taint.key for taint in entry.taints] for entry in published.spec.devices] == [["own"], []]
 
 
 def test_a_slice_that_no_rule_means_stays_the_same_object() -> None:
     published = resource_slice("s", driver="d").on_node("n").devices("a").build()
-    assert taintrules.apply_rules(published, [taint_rule("r", key="x", device="b").build()]) is published
+    assert taints.apply_rules(published, [taint_rule("r", key="x", device="b").build()]) is published

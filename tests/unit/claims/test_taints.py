@@ -1,4 +1,4 @@
-"""Which tolerations cover which taints, of devices and of nodes."""
+"""Tolerations that match taints, of devices and of nodes."""
 
 import pytest
 
@@ -41,13 +41,13 @@ def test_tolerates(toleration: devices.DeviceToleration, want: bool) -> None:
 )
 def test_only_known_effects_prevent_allocation(effect: str, want: bool) -> None:
     taint = devices.DeviceTaint(key="k", effect=effect)
-    assert (taints.preventing((taint,), ()) is taint) is want
+    assert (taints.first_untolerated((taint,), ()) is taint) is want
 
 
 def test_every_taint_must_be_tolerated() -> None:
     other = devices.DeviceTaint(key="j", effect="NoExecute")
     tolerated = (_toleration(key="k", operator="Exists"),)
-    assert taints.preventing((_TAINT, other), tolerated) is other
+    assert taints.first_untolerated((_TAINT, other), tolerated) is other
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What templates make for pods."""
+"""Claims generated from templates."""
 
 import pytest
 

@@ -248,7 +248,7 @@ def test_invalid_pools_rule_out_one_node_only() -> None:
         pytest.param(
             ["--batch", "--explain"],
             "",
-            "--batch: goes with --timing only; everything else is in its lines",
+            "--batch: goes with --timing only; its lines hold everything else",
             id="batch-with-other-options",
         ),
         pytest.param(

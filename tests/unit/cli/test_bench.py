@@ -10,7 +10,7 @@ from typer import testing
 from drachma import errors
 from drachma.api import pod
 from drachma.cli import bench, root
-from drachma.cli.benchmark import meter, objects, preparation, runner, table, workloads
+from drachma.cli.benchmark import meter, objects, preparation, runner, workloads
 from drachma.process import embedded
 from drachma.runtime import Informers, Surroundings, informer
 from drachma.store import memory
@@ -68,7 +68,7 @@ async def test_the_server_takes_every_workload_and_its_pods_fit(workload: worklo
     """On two nodes, with everything that fills them; then one pod is bound."""
     small = workload.scaled(nodes=2, pods=1)
     async with embedded.server(memory.MemoryStore()) as server:
-        await preparation.prepare(server.client, small, chance=random.Random(1))
+        await preparation.prepare(server.client, small, rng=random.Random(1))
         async with embedded.running(Surroundings(server.client)), Informers(server.client) as informers:
             measured = meter.Meter(objects.MEASURED, informers.of(pod.Pod))
             await informers.wait_synced()
@@ -151,9 +151,9 @@ def test_figures_without_a_single_sample_are_the_overall_rate() -> None:
 def test_the_table_has_upstreams_figures_beside() -> None:
     figures = meter.Figures(bound=100, seconds=2.0, average=44.4, latencies=(0.01, 0.02, 1.5))
     result = runner.Result(
-        workload="w", nodes=500, figures=figures, peak_bytes=3 * 2**20, computed=0.25, upstream=22, aim=500
+        workload="w", nodes=500, figures=figures, peak_bytes=3 * 2**20, processor_seconds=0.25, upstream=22, aim=500
     )
-    header, row = table.lines([result])
+    header, row = runner.table_lines([result])
     assert header.split() == (
         [
             "workload",
@@ -206,12 +206,12 @@ def test_a_workload_that_fails_leaves_the_others_alone(monkeypatch: pytest.Monke
             nodes=workload.nodes,
             figures=meter.Figures(bound=1, seconds=1.0, average=1.0),
             peak_bytes=2**20,
-            computed=0.001,
+            processor_seconds=0.001,
             upstream=None,
             aim=200,
         )
 
-    monkeypatch.setattr(bench, "_apart", run)
+    monkeypatch.setattr(bench, "_run_in_process", run)
     ran = testing.CliRunner().invoke(root.app, ["bench", "scheduler", "consumablecapacity"])
     assert ran.exit_code == 1
     assert "consumablecapacity/half_500nodes: failed: its process ended without a result" in ran.stderr

@@ -25,7 +25,7 @@ def test_seconds(text: str, want: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-1h", "soon", "90"])
 def test_no_time(text: str) -> None:
-    with pytest.raises(errors.InvalidValueError, match=f"--event-ttl '{text}': expected more than no time"):
+    with pytest.raises(errors.InvalidValueError, match=f"--event-ttl '{text}': expected a positive duration"):
         options.seconds(text, name="--event-ttl")
 
 

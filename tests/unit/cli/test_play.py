@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from drachma.cli import play
+from drachma.cli import playground
 from drachma.process import embedded
 from drachma.runtime import Informers
 from drachma.store import memory
@@ -13,10 +13,10 @@ from drachma.testing import claim
 
 
 async def test_a_process_that_stands_still_is_not_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(play, "_SILENT_SECONDS", 0.05)
-    monkeypatch.setattr(play, "_QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(playground, "_SILENT_SECONDS", 0.05)
+    monkeypatch.setattr(playground, "_QUIET_SECONDS", 0.05)
     async with embedded.server(memory.MemoryStore()) as server, Informers(server.client) as informers:
-        watched = play._Watched(informers, has_workloads=False, has_machines=False, has_queues=False)
+        watched = playground._Watched(informers, has_workloads=False, runs_pods=False, has_queues=False)
         await informers.wait_synced()
 
         async def seen_at_rest() -> bool:

@@ -17,11 +17,11 @@ Batch = Sequence[Event[Any]] | Exception
 
 def version(name: str, revision: int, *, uid: str = "") -> pod.Pod:
     """A pod in one version."""
-    made = build_pod(name).build()
+    built = build_pod(name).build()
     metadata = structs.replace(
-        made.metadata, namespace="default", resource_version=str(revision), uid=uid or f"uid-of-{name}"
+        built.metadata, namespace="default", resource_version=str(revision), uid=uid or f"uid-of-{name}"
     )
-    return structs.replace(made, metadata=metadata)
+    return structs.replace(built, metadata=metadata)
 
 
 def added(name: str, revision: int) -> Event[pod.Pod]:

@@ -14,6 +14,6 @@ def test_pauses_grow_to_a_limit_and_begin_anew() -> None:
 
 def test_jitter_spreads_and_never_shortens() -> None:
     pauses = backoff.Pauses(backoff.Backoff(initial=1, factor=1, maximum=1, jitter=0.5), random.Random(1))
-    found = [pauses.next() for _ in range(200)]
-    assert all(1 <= pause <= 1.5 for pause in found)
-    assert max(found) - min(found) > 0.4
+    seconds = [pauses.next() for _ in range(200)]
+    assert all(1 <= pause <= 1.5 for pause in seconds)
+    assert max(seconds) - min(seconds) > 0.4

@@ -31,27 +31,27 @@ NEWEST = Answer(
 async def client_of(*answers: Answer) -> AsyncIterator[tuple[http.HttpClient, FakeServer]]:
     async with serving(*answers) as server:
         reached = access.Access(server=server.url + "/prefix", source="test")
-        async with http.HttpClient(reached, manager="tester", time=FakeClock()) as client:
+        async with http.HttpClient(reached, manager="tester", clock=FakeClock()) as client:
             yield client, server
 
 
 async def test_get() -> None:
     async with client_of(Answer(body=POD)) as (client, server):
-        found = await client.get(pod.Pod, "p", namespace="ns")
+        stored_pod = await client.get(pod.Pod, "p", namespace="ns")
     assert server.lines == ["GET /prefix/api/v1/namespaces/ns/pods/p"]
-    assert (found.metadata.name, found.spec.node_name) == ("p", "n")
+    assert (stored_pod.metadata.name, stored_pod.spec.node_name) == ("p", "n")
 
 
 async def test_list() -> None:
     answer = {"metadata": {"resourceVersion": "9", "continue": "t", "remainingItemCount": 3}, "items": [POD]}
     async with client_of(Answer(body=answer)) as (client, server):
-        found = await client.list(
+        page = await client.list(
             pod.Pod, Selection("ns", labels="a=b,c", fields="spec.nodeName=n"), limit=1, continue_token="x"
         )
     assert server.lines == [
         "GET /prefix/api/v1/namespaces/ns/pods?labelSelector=a%3Db,c&fieldSelector=spec.nodeName%3Dn&limit=1&continue=x"
     ]
-    assert (len(found.items), found.resource_version, found.continue_token, found.remaining) == (1, "9", "t", 3)
+    assert (len(page.items), page.resource_version, page.continue_token, page.remaining) == (1, "9", "t", 3)
 
 
 async def test_what_go_servers_write_as_null_is_absent() -> None:
@@ -90,8 +90,8 @@ async def test_a_watch_is_put_together_from_parts() -> None:
         metadata = {"name": "p", "resourceVersion": str(revision)}
         return msgspec.json.encode({"type": kind, "object": {"metadata": metadata}}) + b"\n"
 
-    whole = line("ADDED", 6) + line("MODIFIED", 7) + b"\n" + line("BOOKMARK", 8) + line("DELETED", 9)
-    parts = [whole[:10], whole[10:200], whole[200:210], whole[210:]]
+    body = line("ADDED", 6) + line("MODIFIED", 7) + b"\n" + line("BOOKMARK", 8) + line("DELETED", 9)
+    parts = [body[:10], body[10:200], body[200:210], body[210:]]
     async with client_of(Answer(parts=parts)) as (client, server):
         events: list[Event[pod.Pod]] = []
         async with client.watch(pod.Pod, Selection("ns"), resource_version="5", timeout_seconds=60) as watch:
@@ -109,8 +109,8 @@ async def test_a_watch_is_put_together_from_parts() -> None:
 
 async def test_events_before_an_error_are_told_first() -> None:
     added = msgspec.json.encode({"type": "ADDED", "object": POD}) + b"\n"
-    gone = {"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410}
-    failed = msgspec.json.encode({"type": "ERROR", "object": gone}) + b"\n"
+    expired = {"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410}
+    failed = msgspec.json.encode({"type": "ERROR", "object": expired}) + b"\n"
     async with (
         client_of(Answer(parts=[added + failed])) as (client, _),
         client.watch(pod.Pod, resource_version="5") as watch,
@@ -147,7 +147,7 @@ async def test_bodies_of_writes() -> None:
         f"PATCH /prefix/api/v1/namespaces/ns/pods/p/status?{MANAGED}",
         f"PATCH /prefix/api/v1/namespaces/ns/pods/p?{MANAGED}&force=true",
     ]
-    binding, eviction, deletion, _, _, apply = (msgspec.json.decode(asked.body) for asked in server.asked)
+    binding, eviction, deletion, _, _, apply = (msgspec.json.decode(request.body) for request in server.asked)
     assert binding["metadata"]["uid"] == "u"
     assert binding["target"] == {"kind": "Node", "name": "n"}
     assert eviction["deleteOptions"] == {"gracePeriodSeconds": 0, "preconditions": {"uid": "u"}}
@@ -161,10 +161,10 @@ async def test_the_newest_version_that_both_know_is_spoken() -> None:
     old["spec"]["devices"]["requests"][0]["deviceClassName"] = "gpu"  # type: ignore[index]
     answers = refused(404, "NotFound"), Answer(body={"resources": []}), NEWEST, Answer(body=old), Answer(body=old)
     async with client_of(*answers) as (client, server):
-        found = await client.get(resourceclaim.ResourceClaim, "c", namespace="ns")
-        made = claim("c").request("r", device_class="gpu").build()
-        metadata = msgspec.structs.replace(made.metadata, namespace="ns")
-        await client.create(msgspec.structs.replace(made, metadata=metadata))
+        stored_claim = await client.get(resourceclaim.ResourceClaim, "c", namespace="ns")
+        new_claim = claim("c").request("r", device_class="gpu").build()
+        metadata = msgspec.structs.replace(new_claim.metadata, namespace="ns")
+        await client.create(msgspec.structs.replace(new_claim, metadata=metadata))
         with pytest.raises(errors.InvalidValueError, match="spec cannot be patched: the server has"):
             await client.patch(resourceclaim.ResourceClaim, "c", patch=patches.merge({"spec": {}}), namespace="ns")
     assert server.lines == [
@@ -174,7 +174,7 @@ async def test_the_newest_version_that_both_know_is_spoken() -> None:
         "GET /prefix/apis/resource.k8s.io/v1beta1/namespaces/ns/resourceclaims/c",
         f"POST /prefix/apis/resource.k8s.io/v1beta1/namespaces/ns/resourceclaims?{MANAGED}",
     ]
-    exactly = found.spec.devices.requests[0].exactly
+    exactly = stored_claim.spec.devices.requests[0].exactly
     assert exactly is not None
     assert exactly.device_class_name == "gpu"
     sent = msgspec.json.decode(server.asked[-1].body)
@@ -189,9 +189,9 @@ async def test_a_kind_that_the_server_does_not_have() -> None:
 
 
 async def test_only_complete_kinds_are_updated() -> None:
-    made = resource_slice("s", driver="d", pool="p").build()
+    new_slice = resource_slice("s", driver="d", pool="p").build()
     async with client_of(NEWEST, Answer(body={"metadata": {"name": "s"}})) as (client, server):
-        await client.update(made)
+        await client.update(new_slice)
         with pytest.raises(errors.InvalidValueError, match="nodes 'n': is a partial view"):
             await client.update(node.Node(metadata=meta.ObjectMeta(name="n")))
     assert server.lines[1:] == [f"PUT /prefix/apis/resource.k8s.io/v1/resourceslices/s?{MANAGED}"]
@@ -218,9 +218,9 @@ async def test_calls_without_sense(kind: Any, name: str, namespace: str, want_me
 async def test_metadata_of_any_resource() -> None:
     replica_sets = target.metadata_of("apps", "v1", plural="replicasets", kind="ReplicaSet", namespaced=True)
     async with client_of(Answer(body=POD), Answer(body={"items": [POD]})) as (client, server):
-        found = await client.get(replica_sets, "r", namespace="ns")
+        replica_set = await client.get(replica_sets, "r", namespace="ns")
         await client.list(replica_sets)
-    assert (type(found), found.metadata.uid) == (meta.Object, "u")
+    assert (type(replica_set), replica_set.metadata.uid) == (meta.Object, "u")
     assert server.lines == [
         "GET /prefix/apis/apps/v1/namespaces/ns/replicasets/r",
         "GET /prefix/apis/apps/v1/replicasets",
@@ -247,8 +247,8 @@ async def test_resources() -> None:
     older = {"resources": [*newer["resources"], {**newer["resources"][0], "name": "olds"}]}
     answers = [{"versions": ["v1"]}, {"groups": [group]}, core, newer, older]
     async with client_of(*(Answer(body=body) for body in answers)) as (client, _):
-        found = await client.resources()
-    assert [(each.api_version(each.versions[0]), each.plural, each.namespaced) for each in found] == [
+        resources = await client.resources()
+    assert [(each.api_version(each.versions[0]), each.plural, each.namespaced) for each in resources] == [
         ("v1", "pods", True),
         ("g/v1", "things", False),
         ("g/v1beta1", "olds", False),

@@ -38,8 +38,8 @@ def test_the_current_context_is_read(tmp_path: pathlib.Path) -> None:
         user={"client-certificate-data": encoded("certificate"), "client-key-data": encoded("key")},
     )
     content["contexts"][0]["context"]["namespace"] = "team"
-    found = load(tmp_path, content)
-    assert found == access.Access(
+    result = load(tmp_path, content)
+    assert result == access.Access(
         server="https://10.0.0.1:6443",
         source=f"kubeconfig {tmp_path / 'config'}, context 'main'",
         namespace="team",
@@ -53,8 +53,8 @@ def test_another_context_can_be_named(tmp_path: pathlib.Path) -> None:
     content = config(user={"token": "secret"})
     content["clusters"].append({"name": "there", "cluster": {"server": "http://there/prefix/"}})
     content["contexts"].append({"name": "other", "context": {"cluster": "there", "user": "me"}})
-    found = load(tmp_path, content, context="other")
-    assert (found.server, found.token, found.namespace) == ("http://there/prefix", "secret", "default")
+    result = load(tmp_path, content, context="other")
+    assert (result.server, result.token, result.namespace) == ("http://there/prefix", "secret", "default")
 
 
 def test_relative_paths_start_from_the_file(tmp_path: pathlib.Path) -> None:
@@ -66,11 +66,11 @@ def test_relative_paths_start_from_the_file(tmp_path: pathlib.Path) -> None:
             "exec": {"command": "./bin/login", "apiVersion": "client.authentication.k8s.io/v1"},
         },
     )
-    found = load(tmp_path, content)
-    assert found.certificate_authority == b"authority"
-    assert found.token_file == tmp_path / "token"
-    assert found.plugin is not None
-    assert found.plugin.command == str(tmp_path / "bin" / "login")
+    result = load(tmp_path, content)
+    assert result.certificate_authority == b"authority"
+    assert result.token_file == tmp_path / "token"
+    assert result.plugin is not None
+    assert result.plugin.command == str(tmp_path / "bin" / "login")
 
 
 def test_a_plugin_is_read(tmp_path: pathlib.Path) -> None:
@@ -107,8 +107,8 @@ def test_the_first_of_several_files_wins(tmp_path: pathlib.Path) -> None:
     for name, content in (("first", first), ("second", second)):
         (tmp_path / name).write_text(yaml.safe_dump(content))
     listed = f"{tmp_path / 'first'}:{tmp_path / 'absent'}:{tmp_path / 'second'}"
-    found = kubeconfig.load(environment={"KUBECONFIG": listed}, home=tmp_path)
-    assert found.token == "theirs"
+    result = kubeconfig.load(environment={"KUBECONFIG": listed}, home=tmp_path)
+    assert result.token == "theirs"
 
 
 def test_the_home_directory_is_looked_in_last(tmp_path: pathlib.Path) -> None:
@@ -176,12 +176,12 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ),
         pytest.param(
             config(user={"client-certificate-data": encoded("x")}),
-            "user 'me': client-key: is missing beside client-certificate",
+            "user 'me': client-key: is missing next to client-certificate",
             id="certificate-without-key",
         ),
         pytest.param(
             config(user={"client-key-data": encoded("x")}),
-            "user 'me': client-certificate: is missing beside client-key",
+            "user 'me': client-certificate: is missing next to client-key",
             id="key-without-certificate",
         ),
         pytest.param(
@@ -217,7 +217,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
             "user 'me': exec.interactiveMode: is Always",
             id="plugin-that-asks",
         ),
-        pytest.param(config(user={"as-groups": ["x"]}), "user 'me': as: is missing beside", id="groups-without-user"),
+        pytest.param(config(user={"as-groups": ["x"]}), "user 'me': as: is missing next to", id="groups-without-user"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: pathlib.Path, content: Any, want_message: str) -> None:

@@ -37,7 +37,7 @@ class _Backend:
     async def get(self, _place: local.Place) -> local.Stored:
         return self._asked({})
 
-    async def in_version(self, stored: local.Stored, _place: local.Place) -> bytes:
+    async def encode_in_version(self, stored: local.Stored, _place: local.Place) -> bytes:
         return stored.data
 
     async def list(self, _place: local.Place, query: local.Query) -> local.Page:
@@ -99,7 +99,7 @@ async def test_parameters(act: Callable[[Client], Awaitable[Any]], answer: dict[
     await act(local.LocalClient(backend, manager="tester"))
     async with serving(Answer(body=answer)) as server:
         reached = access.Access(server=server.url, source="test")
-        async with http.HttpClient(reached, manager="tester", time=FakeClock()) as client:
+        async with http.HttpClient(reached, manager="tester", clock=FakeClock()) as client:
             await act(client)
     (line,) = server.lines
     assert backend.queries == [urllib.parse.parse_qs(urllib.parse.urlsplit(line).query)]

@@ -70,8 +70,8 @@ def test_what_is_sent(patch: patches.Patch, want_type: str, want_body: Any, want
 
 
 def test_unchanged_is_uid_and_version() -> None:
-    known = msgspec.structs.replace(KNOWN, metadata=msgspec.structs.replace(KNOWN.metadata, resource_version="9"))
-    assert patches.unchanged(known) == patches.Preconditions("u-1", "9")
+    current = msgspec.structs.replace(KNOWN, metadata=msgspec.structs.replace(KNOWN.metadata, resource_version="9"))
+    assert patches.unchanged(current) == patches.Preconditions("u-1", "9")
 
 
 def test_a_patch_is_what_it_was_when_it_was_made() -> None:

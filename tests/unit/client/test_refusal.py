@@ -28,9 +28,9 @@ from drachma.client import refusal
     ],
 )
 def test_the_reason_decides_then_the_code(reason: str, code: int, want: type[errors.RefusedError]) -> None:
-    found = refusal.error({"status": "Failure", "message": "no", "reason": reason, "code": code})
-    assert type(found) is want
-    assert (str(found), found.reason, found.code) == ("no", reason, code)
+    error = refusal.error({"status": "Failure", "message": "no", "reason": reason, "code": code})
+    assert type(error) is want
+    assert (str(error), error.reason, error.code) == ("no", reason, code)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_a_patch_that_means_another_object(field: str, message: str, want: type[
 
 
 def test_details_and_when_to_come_back() -> None:
-    found = refusal.error({"message": "later", "code": 429, "details": {"name": "p", "retryAfterSeconds": 10}})
-    assert (found.details["name"], found.retry_after) == ("p", 10.0)
+    error = refusal.error({"message": "later", "code": 429, "details": {"name": "p", "retryAfterSeconds": 10}})
+    assert (error.details["name"], error.retry_after) == ("p", 10.0)
 
 
 def test_an_answer_that_is_no_status() -> None:
-    found = refusal.without_status(502, "<html>\n  Bad Gateway")
-    assert isinstance(found, errors.ServerFaultError)
-    assert str(found) == "the server answered with code 502: <html> Bad Gateway"
+    error = refusal.plain_error(502, "<html>\n  Bad Gateway")
+    assert isinstance(error, errors.ServerFaultError)
+    assert str(error) == "the server answered with code 502: <html> Bad Gateway"

@@ -18,7 +18,7 @@ RETRIES = backoff.Retries(attempts=3, backoff=backoff.Backoff(initial=1.0, facto
 
 def make(server: FakeServer, clock: FakeClock, **more: object) -> transport.Transport:
     reached = access.Access(server=server.url, source="test", **more)  # type: ignore[arg-type]
-    return transport.Transport(reached, time=clock, retries=RETRIES, chance=random.Random(1), timeout_seconds=30)
+    return transport.Transport(reached, clock=clock, retries=RETRIES, rng=random.Random(1), timeout_seconds=30)
 
 
 def request(*, is_idempotent: bool = True, waits_when_throttled: bool = True) -> transport.Request:
@@ -143,7 +143,7 @@ async def test_a_token_file_is_read_again(tmp_path: pathlib.Path) -> None:
         path.write_text("three\n")
         await sender.send(request())
         await sender.close()
-    sent = [asked.headers["Authorization"] for asked in server.asked]
+    sent = [request.headers["Authorization"] for request in server.asked]
     # The last is the answer to a refusal: the file was read before its minute was over.
     assert sent == ["Bearer one", "Bearer one", "Bearer two", "Bearer two", "Bearer three"]
 
@@ -201,7 +201,7 @@ async def test_a_plugin_is_run_when_needed(tmp_path: pathlib.Path) -> None:
         clock.advance(2 * 3600)
         await sender.send(request())
         await sender.close()
-    sent = [asked.headers["Authorization"].removeprefix("Bearer token-") for asked in server.asked]
+    sent = [request.headers["Authorization"].removeprefix("Bearer token-") for request in server.asked]
     # Run at first, after the refusal, and once what it gave has expired.
     assert sent == ["1", "1", "1", "2", "3"]
 
@@ -215,9 +215,9 @@ async def test_a_plugin_is_told_what_it_may_know(tmp_path: pathlib.Path) -> None
         sender = make(server, FakeClock(), plugin=wanting)
         await sender.send(request())
         await sender.close()
-    seen = (tmp_path / "seen").read_text()
-    assert '"kind":"ExecCredential"' in seen
-    assert f'"cluster":{{"server":"{server.url}"}}' in seen
+    exec_info = (tmp_path / "seen").read_text()
+    assert '"kind":"ExecCredential"' in exec_info
+    assert f'"cluster":{{"server":"{server.url}"}}' in exec_info
 
 
 @pytest.mark.parametrize(

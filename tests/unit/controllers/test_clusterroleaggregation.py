@@ -17,8 +17,8 @@ SECRETS = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(ClusterRoleAggregation) as made:
-        yield made
+    async with worlds.world(ClusterRoleAggregation) as running_world:
+        yield running_world
 
 
 async def role(world: worlds.World, name: str, *rules: dict[str, Any], **labels: str) -> None:

@@ -22,8 +22,8 @@ TEN_SECONDS = devices.DeviceToleration(operator="Exists", effect="NoExecute", to
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(DeviceTaintEviction) as made:
-        yield made
+    async with worlds.world(DeviceTaintEviction) as running_world:
+        yield running_world
 
 
 async def using(
@@ -60,8 +60,8 @@ async def test_a_tainted_device_is_left(world: worlds.World) -> None:
     await using(world, "q", device="gpu-1")
     await world.settle()
     assert await going(world) == ["p"]
-    (found,) = (each for each in await world.all_of(pod.Pod) if each.metadata.name == "p")
-    (why,) = (each for each in found.status.conditions if each.type == "DisruptionTarget")
+    (matching_pods,) = (each for each in await world.all_of(pod.Pod) if each.metadata.name == "p")
+    (why,) = (each for each in matching_pods.status.conditions if each.type == "DisruptionTarget")
     assert (why.status, why.reason, why.message) == (
         "True",
         "DeletionByDeviceTaintManager",
@@ -192,11 +192,11 @@ async def test_a_new_generation_of_the_pool_counts(world: worlds.World) -> None:
 
 
 async def test_a_device_is_tainted_later(world: worlds.World) -> None:
-    made = await world.create(a_slice("gpu-0").build())
+    created_slice = await world.create(a_slice("gpu-0").build())
     await using(world)
     await world.settle()
     tainted = a_slice().devices(device("gpu-0").taint("broken", effect="NoExecute")).build()
-    await world.patch(made, {"spec": {"devices": tainted.spec.devices}})
+    await world.patch(created_slice, {"spec": {"devices": tainted.spec.devices}})
     await world.settle()
     assert await going(world) == ["p"]
 
@@ -256,8 +256,8 @@ async def test_a_replaced_pod_is_not_deleted() -> None:
             await world.delete(old, grace_period_seconds=0)
             await world.create(builders.user("p", of="other").on_node("n").phase("Running").build())
 
-    async with worlds.world(DeviceTaintEviction, wrap=worlds.meddling(replace)) as made:
-        world = made
+    async with worlds.world(DeviceTaintEviction, wrap=worlds.meddling(replace)) as running_world:
+        world = running_world
         await using(world)
         await world.create(a_rule())
         await world.advance(10)

@@ -19,8 +19,8 @@ TEMPLATE: dict[str, Any] = {"metadata": {"labels": LABELS}, "spec": {"containers
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(DisruptionController) as made:
-        yield made
+    async with worlds.world(DisruptionController) as running_world:
+        yield running_world
 
 
 async def budget(world: worlds.World, **spec: Any) -> None:
@@ -41,8 +41,8 @@ async def counts(world: worlds.World) -> tuple[int, int, int, int]:
 
 
 async def running(world: worlds.World, name: str, *owners: meta.OwnerReference, ready: str = "True") -> pod.Pod:
-    made = worlds.renamed(builders.a_pod(name).on_node("n").build(), labels=LABELS, owner_references=owners)
-    created = await world.client.create(made)
+    created_pod = worlds.renamed(builders.a_pod(name).on_node("n").build(), labels=LABELS, owner_references=owners)
+    created = await world.client.create(created_pod)
     content = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}}
     where = {"namespace": "default", "subresource": "status"}
     return await world.client.patch(pod.Pod, created.metadata.name, patch=patches.merge(content), **where)
@@ -106,8 +106,14 @@ async def test_replica_sets_of_one_deployment_are_one(world: worlds.World) -> No
         "spec": {"replicas": 3, "selector": SELECTOR, "template": TEMPLATE},
     }
     await world.client.create_document(deployment.Deployment, document)
-    made = await world.client.get(deployment.Deployment, "d", namespace="default")
-    above = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": made.metadata.uid, "controller": True}
+    created_deployment = await world.client.get(deployment.Deployment, "d", namespace="default")
+    above = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "d",
+        "uid": created_deployment.metadata.uid,
+        "controller": True,
+    }
     for name in ("old", "new"):
         own = await replica_set(world, 2, above, name=name)
         await running(world, f"of-{name}", builders.owned_by(own, controller=True))
@@ -145,14 +151,14 @@ async def test_pods_that_nothing_controls_are_told_of(world: worlds.World) -> No
 
 async def test_pods_that_come_change_and_go(world: worlds.World) -> None:
     await budget(world, minAvailable=1)
-    made = await running(world, "p")
+    created_pod = await running(world, "p")
     await running(world, "q")
     assert await counts(world) == (2, 1, 2, 1)
-    await world.patch(made, {"metadata": {"labels": {"a": "other"}}})
+    await world.patch(created_pod, {"metadata": {"labels": {"a": "other"}}})
     assert await counts(world) == (1, 1, 1, 0)
-    await world.patch(made, {"metadata": {"labels": LABELS}})
+    await world.patch(created_pod, {"metadata": {"labels": LABELS}})
     assert await counts(world) == (2, 1, 2, 1)
-    await world.delete(made, grace_period_seconds=0)
+    await world.delete(created_pod, grace_period_seconds=0)
     assert await counts(world) == (1, 1, 1, 0)
 
 
@@ -185,16 +191,16 @@ async def test_a_pod_that_was_not_deleted_counts_again(world: worlds.World) -> N
 
 
 async def test_a_condition_of_a_pod_that_stayed_is_taken_back(world: worlds.World) -> None:
-    made = await running(world, "p")
+    created_pod = await running(world, "p")
     since = world.clock.utc().replace(microsecond=0)
     target = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "m"}
     content = {"status": {"conditions": [{**target, "lastTransitionTime": since}]}}
     where = {"namespace": "default", "subresource": "status"}
     await world.client.patch(pod.Pod, "p", patch=patches.strategic(content), **where)
     await world.advance(118)
-    assert _target(await world.get(made)) == ("True", "EvictionByEvictionAPI", "m")
+    assert _target(await world.get(created_pod)) == ("True", "EvictionByEvictionAPI", "m")
     await world.advance(3)
-    assert _target(await world.get(made)) == ("False", "", "")
+    assert _target(await world.get(created_pod)) == ("False", "", "")
 
 
 def _target(of: pod.Pod) -> tuple[str, str, str]:

@@ -15,8 +15,8 @@ CONFIG_MAPS = target.metadata_of("", "v1", plural="configmaps", kind="ConfigMap"
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(GarbageCollector) as made:
-        yield made
+    async with worlds.world(GarbageCollector) as running_world:
+        yield running_world
 
 
 def reference(owner: meta.Object, **fields: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ async def delete(world: worlds.World, known: meta.Object, **options: Any) -> Non
 
 
 async def names(world: worlds.World) -> list[str]:
-    return [known.metadata.name for known in await world.all_of(CONFIG_MAPS)]
+    return [each.metadata.name for each in await world.all_of(CONFIG_MAPS)]
 
 
 async def finalize(world: worlds.World, known: meta.Object) -> None:
@@ -224,9 +224,9 @@ async def test_owners_of_cluster_scope(world: worlds.World) -> None:
 async def test_a_cluster_wide_object_cannot_belong_to_a_namespace(world: worlds.World) -> None:
     owner = await config_map(world, "owner")
     wrong = meta.OwnerReference(api_version="v1", kind="ConfigMap", name="owner", uid=owner.metadata.uid)
-    made = await world.create(worlds.renamed(builders.a_class(), owner_references=(wrong,)))
+    device_class = await world.create(worlds.renamed(builders.a_class(), owner_references=(wrong,)))
     await world.advance(60)
-    assert await world.exists(made), "nobody can tell, so nothing is deleted"
+    assert await world.exists(device_class), "nobody can tell, so nothing is deleted"
 
 
 async def test_an_owner_of_an_unknown_kind_is_left_to_be(world: worlds.World) -> None:
@@ -246,9 +246,9 @@ async def test_an_owner_that_is_not_seen_yet_counts() -> None:
         pods._handle = lambda event: None  # type: ignore[method-assign]
         owner = await world.create(builders.a_pod().build())
         claim = worlds.renamed(builders.a_claim(), owner_references=builders.controlled_by(owner))
-        made = await world.create(claim)
+        created_claim = await world.create(claim)
         await world.advance(600)
-        assert await world.exists(made)
+        assert await world.exists(created_claim)
 
 
 async def test_another_owner_comes_in_the_last_moment() -> None:
@@ -263,8 +263,8 @@ async def test_another_owner_comes_in_the_last_moment() -> None:
             patch = patches.merge({"metadata": {"ownerReferences": [reference(parent)]}})
             await world.client.patch(CONFIG_MAPS, "child", patch=patch, namespace="default")
 
-    async with worlds.world(GarbageCollector, wrap=worlds.meddling(adopt)) as made:
-        world = made
+    async with worlds.world(GarbageCollector, wrap=worlds.meddling(adopt)) as running_world:
+        world = running_world
         owner = await config_map(world, "owner")
         await config_map(world, "child", reference(owner))
         await world.settle()
@@ -285,8 +285,8 @@ async def test_other_changes_do_not_hold_it_up() -> None:
             patch = patches.merge({"metadata": {"labels": {"n": str(changes)}}})
             await world.client.patch(CONFIG_MAPS, "child", patch=patch, namespace="default")
 
-    async with worlds.world(GarbageCollector, wrap=worlds.meddling(change)) as made:
-        world = made
+    async with worlds.world(GarbageCollector, wrap=worlds.meddling(change)) as running_world:
+        world = running_world
         owner = await config_map(world, "owner")
         await config_map(world, "child", reference(owner))
         await delete(world, owner)

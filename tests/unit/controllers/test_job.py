@@ -15,8 +15,8 @@ from tests.unit.controllers import builders, worlds
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(JobController) as made:
-        yield made
+    async with worlds.world(JobController) as running_world:
+        yield running_world
 
 
 async def a_job(world: worlds.World, *, restart: str = "Never", name: str = "j", **spec: Any) -> job.Job:
@@ -40,8 +40,8 @@ async def a_job(world: worlds.World, *, restart: str = "Never", name: str = "j",
 
 async def pods(world: worlds.World, *phases: str) -> list[pod.Pod]:
     """The pods of jobs that are in one of the phases, or all; those that are going are left out."""
-    found = [each for each in await world.all_of(pod.Pod) if each.metadata.deletion_timestamp is None]
-    return [each for each in found if not phases or each.status.phase in phases]
+    matching_pods = [each for each in await world.all_of(pod.Pod) if each.metadata.deletion_timestamp is None]
+    return [each for each in matching_pods if not phases or each.status.phase in phases]
 
 
 async def finish(world: worlds.World, *ended: pod.Pod, phase: str = "Succeeded") -> None:
@@ -59,17 +59,17 @@ async def counts(world: worlds.World, name: str = "j") -> str:
 
 
 async def conditions(world: worlds.World, name: str = "j") -> dict[str, str]:
-    found = await world.client.get(job.Job, name, namespace="default")
-    return {each.type: f"{each.status} {each.reason}" for each in found.status.conditions}
+    stored_job = await world.client.get(job.Job, name, namespace="default")
+    return {each.type: f"{each.status} {each.reason}" for each in stored_job.status.conditions}
 
 
 async def test_one_pod_that_succeeds(world: worlds.World) -> None:
-    made = await a_job(world)
+    created_job = await a_job(world)
     (only,) = await pods(world)
     assert only.metadata.name.startswith("j-")
     assert len(only.metadata.name) == len("j-xxxxx")
     assert only.metadata.finalizers == ("batch.kubernetes.io/job-tracking",)
-    assert only.metadata.owner_references == builders.controlled_by(made, blocks=True)
+    assert only.metadata.owner_references == builders.controlled_by(created_job, blocks=True)
     assert only.metadata.labels["batch.kubernetes.io/job-name"] == "j"
     document = await world.client.get_document(pod.Pod, only.metadata.name, namespace="default")
     assert document["spec"]["hostAliases"] == [{"ip": "10.0.0.1"}], "fields that no view knows are in the template too"
@@ -80,7 +80,7 @@ async def test_one_pod_that_succeeds(world: worlds.World) -> None:
         "SuccessCriteriaMet": "True CompletionsReached",
         "Complete": "True CompletionsReached",
     }
-    ended = await world.get(made)
+    ended = await world.get(created_job)
     assert ended.status.completion_time == world.clock.utc()
     assert ended.status.start_time is not None
     assert (await world.get(only)).metadata.finalizers == ()
@@ -93,9 +93,9 @@ async def test_completions_with_parallelism(world: worlds.World) -> None:
     await a_job(world, completions=5, parallelism=2)
     seen = []
     while not (await conditions(world)).get("Complete"):
-        running = await pods(world, "Pending")
-        seen.append(len(running))
-        await finish(world, running[0])
+        pending_pods = await pods(world, "Pending")
+        seen.append(len(pending_pods))
+        await finish(world, pending_pods[0])
     assert seen == [2, 2, 2, 2, 1], "never more than are still needed"
     assert await counts(world) == "0 active, 5 succeeded, 0 failed"
 
@@ -110,13 +110,13 @@ async def test_without_completions_one_success_ends_it(world: worlds.World) -> N
 
 
 async def test_parallelism_changes(world: worlds.World) -> None:
-    made = await a_job(world, completions=10, parallelism=2)
-    await world.patch(made, {"spec": {"parallelism": 4}})
+    created_job = await a_job(world, completions=10, parallelism=2)
+    await world.patch(created_job, {"spec": {"parallelism": 4}})
     await world.settle()
     assert len(await pods(world)) == 4
     bound = (await pods(world))[0]
     await world.client.bind(bound, node="n")
-    await world.patch(made, {"spec": {"parallelism": 1}})
+    await world.patch(created_job, {"spec": {"parallelism": 1}})
     await world.settle()
     assert [each.metadata.name for each in await pods(world)] == [bound.metadata.name], "what has come farthest stays"
     assert await counts(world) == "1 active, 0 succeeded, 0 failed", "and the others did not fail"
@@ -134,14 +134,14 @@ async def test_no_parallelism(world: worlds.World) -> None:
 async def test_failures_are_retried_after_growing_pauses(world: worlds.World) -> None:
     await a_job(world, backoffLimit=3)
     for pause in (10, 20, 40):
-        (running,) = await pods(world, "Pending")
-        await finish(world, running, phase="Failed")
+        (pending_pod,) = await pods(world, "Pending")
+        await finish(world, pending_pod, phase="Failed")
         await world.advance(pause - 1)
         assert await pods(world, "Pending") == []
         await world.advance(1)
-    (running,) = await pods(world, "Pending")
+    (pending_pod,) = await pods(world, "Pending")
     assert await counts(world) == "1 active, 0 succeeded, 3 failed"
-    await finish(world, running, phase="Failed")
+    await finish(world, pending_pod, phase="Failed")
     assert await counts(world) == "0 active, 0 succeeded, 4 failed"
     assert await conditions(world) == {
         "FailureTarget": "True BackoffLimitExceeded",
@@ -203,9 +203,9 @@ async def test_restarts_of_containers_count(world: worlds.World) -> None:
         status = {"name": "main", "restartCount": restarts, "ready": False, "image": "i", "imageID": "i"}
         await world.patch_status(only, {"containerStatuses": [status]})
         await world.settle()
-        found = await conditions(world)
-        found.pop("Failed", None)
-        assert found == want
+        condition = await conditions(world)
+        condition.pop("Failed", None)
+        assert condition == want
 
 
 async def test_a_deadline(world: worlds.World) -> None:
@@ -222,17 +222,17 @@ async def test_a_deadline(world: worlds.World) -> None:
 
 
 async def test_suspend_and_resume(world: worlds.World) -> None:
-    made = await a_job(world, suspend=True, activeDeadlineSeconds=30)
+    created_job = await a_job(world, suspend=True, activeDeadlineSeconds=30)
     assert await pods(world) == []
     assert await conditions(world) == {"Suspended": "True JobSuspended"}
-    assert (await world.get(made)).status.start_time is None
+    assert (await world.get(created_job)).status.start_time is None
     await world.advance(100)
-    await world.patch(made, {"spec": {"suspend": False}})
+    await world.patch(created_job, {"spec": {"suspend": False}})
     await world.settle()
     assert len(await pods(world)) == 1
     assert await conditions(world) == {"Suspended": "False JobResumed"}
-    assert (await world.get(made)).status.start_time == world.clock.utc()
-    await world.patch(made, {"spec": {"suspend": True}})
+    assert (await world.get(created_job)).status.start_time == world.clock.utc()
+    await world.patch(created_job, {"spec": {"suspend": True}})
     await world.settle()
     assert await pods(world) == []
     assert await counts(world) == "0 active, 0 succeeded, 0 failed", "pods put away did not fail"
@@ -245,18 +245,18 @@ async def test_suspend_and_resume(world: worlds.World) -> None:
 
 async def test_an_indexed_job(world: worlds.World) -> None:
     await a_job(world, completions=4, parallelism=3, completionMode="Indexed")
-    found = {indexes.of_pod(each): each for each in await pods(world)}
-    assert found.keys() == {0, 1, 2}
-    document = await world.client.get_document(pod.Pod, found[1].metadata.name, namespace="default")
+    pods_by_index = {indexes.pod_index(each): each for each in await pods(world)}
+    assert pods_by_index.keys() == {0, 1, 2}
+    document = await world.client.get_document(pod.Pod, pods_by_index[1].metadata.name, namespace="default")
     assert document["metadata"]["name"].startswith("j-1-")
     assert document["spec"]["hostname"] == "j-1"
     assert document["metadata"]["labels"][indexes.LABEL] == "1"
     (variable,) = document["spec"]["containers"][0]["env"]
     assert variable["name"] == "JOB_COMPLETION_INDEX"
-    await finish(world, found[1])
-    await finish(world, found[2], phase="Failed")
+    await finish(world, pods_by_index[1])
+    await finish(world, pods_by_index[2], phase="Failed")
     await world.advance(10)
-    assert {indexes.of_pod(each) for each in await pods(world, "Pending")} == {0, 2, 3}
+    assert {indexes.pod_index(each) for each in await pods(world, "Pending")} == {0, 2, 3}
     status = (await world.client.get_document(job.Job, "j", namespace="default"))["status"]
     assert (status["completedIndexes"], status["succeeded"], status["failed"]) == ("1", 1, 1)
     await finish(world, *await pods(world, "Pending"))
@@ -273,7 +273,7 @@ async def test_duplicates_of_an_index_go(world: worlds.World) -> None:
     kept = {key: document["metadata"][key] for key in ("labels", "annotations", "ownerReferences", "namespace")}
     await world.client.create_document(pod.Pod, {**copied, "metadata": {**kept, "name": "copy"}})
     await world.settle()
-    assert sorted(str(indexes.of_pod(each)) for each in await pods(world)) == ["0", "1"]
+    assert sorted(str(indexes.pod_index(each)) for each in await pods(world)) == ["0", "1"]
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ async def test_duplicates_of_an_index_go(world: worlds.World) -> None:
     ],
 )
 def test_indexes_as_text(numbers: list[int], text: str) -> None:
-    assert indexes.shown(numbers) == text
+    assert indexes.format_indexes(numbers) == text
     assert indexes.parse(text) == frozenset(numbers)
 
 
@@ -311,10 +311,10 @@ async def test_failures_in_between_do_not_lose_or_repeat_pods() -> None:
         await a_job(world, completions=6, parallelism=3)
         await world.advance(5)
         for _ in range(20):
-            running = await pods(world, "Pending")
-            if not running:
+            pending_pods = await pods(world, "Pending")
+            if not pending_pods:
                 break
-            await finish(world, *running)
+            await finish(world, *pending_pods)
             await world.advance(120)
         assert failed
         assert await counts(world) == "0 active, 6 succeeded, 0 failed"
@@ -326,9 +326,9 @@ async def test_a_stale_cache_does_not_make_too_many_pods() -> None:
         informer = world.surroundings.informers.of(pod.Pod)
         handle, held = informer._handle, list[Any]()
         informer._handle = held.append  # type: ignore[method-assign,assignment]
-        made = await a_job(world, completions=3, parallelism=3)
+        created_job = await a_job(world, completions=3, parallelism=3)
         for number in range(5):
-            await world.patch(made, {"metadata": {"labels": {"some": f"news-{number}"}}})
+            await world.patch(created_job, {"metadata": {"labels": {"some": f"news-{number}"}}})
             await world.advance(2)
         assert len(await pods(world)) == 3
         informer._handle = handle  # type: ignore[method-assign]
@@ -358,19 +358,19 @@ async def test_refusals_are_told_and_what_ended_is_counted() -> None:
 
 async def test_pods_of_a_job_that_is_gone_are_let_go() -> None:
     async with worlds.world(JobController, GarbageCollector) as world:
-        made = await a_job(world, completions=2, parallelism=2)
-        await world.delete(made, propagation="Background")
+        created_job = await a_job(world, completions=2, parallelism=2)
+        await world.delete(created_job, propagation="Background")
         await world.advance(60)
-        assert not await world.exists(made)
+        assert not await world.exists(created_job)
         assert await world.all_of(pod.Pod) == ()
 
 
 async def test_orphans_of_a_job_are_let_go_too() -> None:
     async with worlds.world(JobController, GarbageCollector) as world:
-        made = await a_job(world)
-        await world.delete(made, propagation="Orphan")
+        created_job = await a_job(world)
+        await world.delete(created_job, propagation="Orphan")
         await world.advance(60)
-        assert not await world.exists(made)
+        assert not await world.exists(created_job)
         (orphan,) = await world.all_of(pod.Pod)
         assert orphan.metadata.owner_references == ()
 
@@ -386,32 +386,32 @@ async def test_jobs_of_other_controllers_are_left_alone(world: worlds.World) -> 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 async def test_a_finished_job_goes_after_a_while(phase: str) -> None:
     async with worlds.world(JobController, TimeToLive, GarbageCollector) as world:
-        made = await a_job(world, ttlSecondsAfterFinished=60, backoffLimit=0)
+        created_job = await a_job(world, ttlSecondsAfterFinished=60, backoffLimit=0)
         await world.advance(100)
         await finish(world, *await pods(world), phase=phase)
         await world.advance(59)
-        assert await world.exists(made)
+        assert await world.exists(created_job)
         await world.advance(2)
-        assert not await world.exists(made)
+        assert not await world.exists(created_job)
         assert await world.all_of(pod.Pod) == ()
 
 
 async def test_a_job_is_given_more_time() -> None:
     async with worlds.world(JobController, TimeToLive, GarbageCollector) as world:
-        made = await a_job(world, ttlSecondsAfterFinished=60)
+        created_job = await a_job(world, ttlSecondsAfterFinished=60)
         await finish(world, *await pods(world))
         await world.advance(30)
-        await world.patch(made, {"spec": {"ttlSecondsAfterFinished": 600}})
+        await world.patch(created_job, {"spec": {"ttlSecondsAfterFinished": 600}})
         await world.advance(300)
-        assert await world.exists(made)
+        assert await world.exists(created_job)
 
 
 async def test_jobs_without_a_time_to_live_stay() -> None:
     async with worlds.world(JobController, TimeToLive) as world:
-        made = await a_job(world)
+        created_job = await a_job(world)
         await finish(world, *await pods(world))
         await world.advance(100_000)
-        assert await world.exists(made)
+        assert await world.exists(created_job)
 
 
 async def test_a_job_is_replaced_by_another_of_its_name(world: worlds.World) -> None:

@@ -16,8 +16,8 @@ FAILS_ON_42 = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": 
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(JobController) as made:
-        yield made
+    async with worlds.world(JobController) as running_world:
+        yield running_world
 
 
 async def fail(world: worlds.World, of: pod.Pod, *, code: int = 1, **status: Any) -> None:
@@ -43,8 +43,8 @@ async def status(world: worlds.World) -> dict[str, Any]:
 
 
 async def message(world: worlds.World, kind: str) -> str:
-    (found,) = [each for each in (await status(world))["conditions"] if each["type"] == kind]
-    return str(found["message"])
+    (condition,) = [each for each in (await status(world))["conditions"] if each["type"] == kind]
+    return str(condition["message"])
 
 
 def number(of: pod.Pod) -> int:
@@ -163,10 +163,10 @@ async def test_a_pod_that_matches_is_adopted(world: worlds.World) -> None:
         "spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"},
     }
     await world.client.create_document(pod.Pod, document)
-    made = await a_job(world, manualSelector=True, selector={"matchLabels": {"app": "x"}})
+    created_job = await a_job(world, manualSelector=True, selector={"matchLabels": {"app": "x"}})
     (stray,) = await pods(world)
     assert stray.metadata.name == "stray"
-    assert [each.uid for each in stray.metadata.owner_references] == [made.metadata.uid]
+    assert [each.uid for each in stray.metadata.owner_references] == [created_job.metadata.uid]
     assert stray.metadata.finalizers == ("batch.kubernetes.io/job-tracking",)
 
 

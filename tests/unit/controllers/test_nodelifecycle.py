@@ -17,8 +17,8 @@ ALL_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(NodeLifecycle) as made:
-        yield made
+    async with worlds.world(NodeLifecycle) as running_world:
+        yield running_world
 
 
 async def a_node(world: worlds.World, name: str = "n", *, ready: str = "True", **fields: Any) -> node.Node:
@@ -36,8 +36,8 @@ async def renew(world: worlds.World, *names: str) -> None:
             "metadata": {"name": name, "namespace": "kube-node-lease"},
             "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": moment},
         }
-        found = await world.find(lease.Lease, name, "kube-node-lease")
-        if found is None:
+        stored_lease = await world.find(lease.Lease, name, "kube-node-lease")
+        if stored_lease is None:
             await world.client.create_document(lease.Lease, document)
         else:
             patch = patches.merge({"spec": {"renewTime": moment}})
@@ -53,15 +53,17 @@ async def live(world: worlds.World, *names: str, seconds: int) -> None:
 
 async def shown(world: worlds.World, name: str = "n") -> list[str]:
     """The taints of a node, without the prefix they all have."""
-    found = await world.find(node.Node, name)
-    assert found is not None
-    return sorted(f"{taint.key.removeprefix('node.kubernetes.io/')}:{taint.effect}" for taint in found.spec.taints)
+    stored_node = await world.find(node.Node, name)
+    assert stored_node is not None
+    return sorted(
+        f"{taint.key.removeprefix('node.kubernetes.io/')}:{taint.effect}" for taint in stored_node.spec.taints
+    )
 
 
 async def status_of(world: worlds.World, name: str = "n") -> dict[str, str]:
-    found = await world.find(node.Node, name)
-    assert found is not None
-    return {each.type: f"{each.status} {each.reason}" for each in found.status.conditions}
+    stored_node = await world.find(node.Node, name)
+    assert stored_node is not None
+    return {each.type: f"{each.status} {each.reason}" for each in stored_node.status.conditions}
 
 
 # Conditions become taints
@@ -81,27 +83,27 @@ async def status_of(world: worlds.World, name: str = "n") -> dict[str, str]:
     ],
 )
 async def test_conditions_keep_pods_away(world: worlds.World, condition: str, status: str, want: list[str]) -> None:
-    made = await a_node(world)
+    created_node = await a_node(world)
     await a_node(world, "other")
     await world.settle()
-    await world.patch_status(made, {"conditions": [{"type": condition, "status": status}]})
+    await world.patch_status(created_node, {"conditions": [{"type": condition, "status": status}]})
     await world.settle()
     assert await shown(world) == want
-    await world.patch_status(made, {"conditions": [{"type": "Ready", "status": "True"}]})
+    await world.patch_status(created_node, {"conditions": [{"type": "Ready", "status": "True"}]})
     await world.settle()
     assert await shown(world) == []
 
 
 async def test_taints_of_others_stay(world: worlds.World) -> None:
     mine = node.Taint(key="example.com/mine", value="v", effect="NoSchedule")
-    made = await a_node(world, taints=(mine,))
-    await world.patch(made, {"spec": {"unschedulable": True}})
+    created_node = await a_node(world, taints=(mine,))
+    await world.patch(created_node, {"spec": {"unschedulable": True}})
     await world.settle()
     assert await shown(world) == ["example.com/mine:NoSchedule", "unschedulable:NoSchedule"]
-    await world.patch(made, {"spec": {"unschedulable": None}})
+    await world.patch(created_node, {"spec": {"unschedulable": None}})
     await world.settle()
-    found = await world.get(made)
-    assert found.spec.taints == (mine,)
+    stored_node = await world.get(created_node)
+    assert stored_node.spec.taints == (mine,)
 
 
 # Silence
@@ -115,7 +117,7 @@ async def test_a_node_that_renews_its_lease_is_left_alone(world: worlds.World) -
 
 
 async def test_a_silent_node_becomes_unknown_and_comes_back(world: worlds.World) -> None:
-    made = await a_node(world)
+    created_node = await a_node(world)
     await a_node(world, "other")
     await live(world, "n", "other", seconds=20)
     await live(world, "other", seconds=40)
@@ -127,7 +129,7 @@ async def test_a_silent_node_becomes_unknown_and_comes_back(world: worlds.World)
     }
     assert await shown(world) == ["unreachable:NoExecute", "unreachable:NoSchedule"]
     assert "Normal NodeNotReady: Node n status is now: NodeNotReady" in await world.events()
-    await world.patch_status(made, {"conditions": [{"type": "Ready", "status": "True"}]})
+    await world.patch_status(created_node, {"conditions": [{"type": "Ready", "status": "True"}]})
     await live(world, "n", "other", seconds=20)
     assert await shown(world) == []
 
@@ -144,10 +146,10 @@ async def test_a_renewal_counts_though_the_clock_of_the_node_went_back(world: wo
 
 
 async def test_heartbeats_in_the_status_count_too(world: worlds.World) -> None:
-    made = await a_node(world)
+    created_node = await a_node(world)
     for _ in range(10):
         beat = {"type": "Ready", "status": "True", "lastHeartbeatTime": world.clock.utc()}
-        await world.patch_status(made, {"conditions": [beat]})
+        await world.patch_status(created_node, {"conditions": [beat]})
         await world.advance(40)
     assert (await status_of(world))["Ready"].startswith("True")
     await world.advance(60)
@@ -158,8 +160,8 @@ async def test_a_node_made_anew_between_two_looks_has_all_its_time(world: worlds
     beat = {"type": "Ready", "status": "True", "lastHeartbeatTime": world.clock.utc()}
 
     for _ in range(4):
-        made = await world.client.create(build_node("n").build())
-        await world.patch_status(made, {"conditions": [beat]})
+        created_node = await world.client.create(build_node("n").build())
+        await world.patch_status(created_node, {"conditions": [beat]})
         await world.advance(30)
         assert await shown(world) == []
         await world.client.delete(node.Node, "n")
@@ -225,35 +227,35 @@ async def test_nodes_are_emptied_one_after_another(world: worlds.World) -> None:
 
 
 async def test_when_no_node_is_ready_nobody_has_to_go(world: worlds.World) -> None:
-    made = [await a_node(world, name) for name in ("a", "b", "c")]
+    created_node = [await a_node(world, name) for name in ("a", "b", "c")]
     await world.advance(5)
-    await world.patch_status(made[0], {"conditions": [{"type": "Ready", "status": "False"}]})
+    await world.patch_status(created_node[0], {"conditions": [{"type": "Ready", "status": "False"}]})
     await world.advance(10)
     assert await shown(world, "a") == ["not-ready:NoExecute", "not-ready:NoSchedule"]
-    for each in made[1:]:
+    for each in created_node[1:]:
         await world.patch_status(each, {"conditions": [{"type": "Ready", "status": "False"}]})
     await world.advance(60)
     for name in ("a", "b", "c"):
         assert await shown(world, name) == ["not-ready:NoSchedule"]
-    await world.patch_status(made[1], {"conditions": [{"type": "Ready", "status": "True"}]})
+    await world.patch_status(created_node[1], {"conditions": [{"type": "Ready", "status": "True"}]})
     await world.advance(30)
     assert await shown(world, "a") == ["not-ready:NoExecute", "not-ready:NoSchedule"]
 
 
 async def test_one_reason_replaces_the_other(world: worlds.World) -> None:
-    made = await a_node(world, ready="False")
+    created_node = await a_node(world, ready="False")
     await a_node(world, "other")
     await world.advance(10)
     assert await shown(world) == ["not-ready:NoExecute", "not-ready:NoSchedule"]
-    await world.patch_status(made, {"conditions": [{"type": "Ready", "status": "Unknown"}]})
+    await world.patch_status(created_node, {"conditions": [{"type": "Ready", "status": "Unknown"}]})
     await world.advance(10)
     assert await shown(world) == ["unreachable:NoExecute", "unreachable:NoSchedule"]
 
 
 async def test_nodes_come_and_go_with_events(world: worlds.World) -> None:
-    made = await a_node(world)
+    created_node = await a_node(world)
     await world.advance(5)
-    await world.delete(made)
+    await world.delete(created_node)
     await world.advance(5)
     assert await world.events() == [
         "Normal RegisteredNode: Node n event: Registered Node n in Controller",

@@ -28,5 +28,5 @@ async def test_nodes_are_annotated() -> None:
     async with worlds.world(nodettl.NodeTimeToLive) as world:
         await world.client.create(node.Node(metadata=meta.ObjectMeta(name="n")))
         await world.settle()
-        made = await world.client.get(node.Node, "n")
-        assert made.metadata.annotations == {nodettl.ANNOTATION: "0"}
+        stored_node = await world.client.get(node.Node, "n")
+        assert stored_node.metadata.annotations == {nodettl.ANNOTATION: "0"}

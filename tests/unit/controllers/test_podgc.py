@@ -14,13 +14,13 @@ def collector(threshold: int = 0) -> worlds.Make:
 
 
 async def names(world: worlds.World) -> list[str]:
-    return [known.metadata.name for known in await world.all_of(pod.Pod)]
+    return [each.metadata.name for each in await world.all_of(pod.Pod)]
 
 
 async def a_node(world: worlds.World, *, ready: str = "True", taint: str = "") -> node.Node:
     taints = (node.Taint(key=taint, effect="NoExecute"),) if taint else ()
-    made = build_node("n", taints=taints).build()
-    created = await world.create(made)
+    created_node = build_node("n", taints=taints).build()
+    created = await world.create(created_node)
     return await world.patch_status(created, {"conditions": [{"type": "Ready", "status": ready}]})
 
 
@@ -50,9 +50,9 @@ async def test_pods_of_a_node_that_is_gone() -> None:
         assert await names(world) == ["p", "q"], "it may come back"
         await world.advance(20)
         assert await names(world) == ["p"], "and what has a finalizer is held by it"
-        found = await world.get(orphan)
-        assert found.status.phase == "Failed"
-        (condition,) = (each for each in found.status.conditions if each.type == "DisruptionTarget")
+        stored_pod = await world.get(orphan)
+        assert stored_pod.status.phase == "Failed"
+        (condition,) = (each for each in stored_pod.status.conditions if each.type == "DisruptionTarget")
         assert (condition.status, condition.reason, condition.message) == (
             "True",
             "DeletionByPodGC",
@@ -90,9 +90,9 @@ async def test_pods_that_go_on_a_node_out_of_service(ready: str, taint: str, wan
 
 async def test_pods_that_go_and_never_had_a_node() -> None:
     async with worlds.world(collector()) as world:
-        made = await world.create(builders.a_pod("p").finalizer("example.com/hold").build())
+        created_pod = await world.create(builders.a_pod("p").finalizer("example.com/hold").build())
         await world.create(builders.a_pod("stays").build())
-        await world.delete(made)
+        await world.delete(created_pod)
         await world.advance(20)
-        assert (await world.get(made)).status.phase == "Failed"
+        assert (await world.get(created_pod)).status.phase == "Failed"
         assert await names(world) == ["p", "stays"]

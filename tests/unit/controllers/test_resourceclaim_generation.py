@@ -18,8 +18,8 @@ Claim = resourceclaim.ResourceClaim
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(ResourceClaimController) as made:
-        yield made
+    async with worlds.world(ResourceClaimController) as running_world:
+        yield running_world
 
 
 def statuses(of: pod.Pod) -> dict[str, str | None]:
@@ -68,9 +68,9 @@ async def test_one_claim_for_each_entry(world: worlds.World) -> None:
     owner = await world.create(builders.a_pod(one="t", two="t").build())
     await world.create(builders.user("q", of="by-name").build())
     await world.settle()
-    found = {claim.metadata.name for claim in await world.all_of(Claim)}
-    assert set(statuses(await world.get(owner)).values()) == found
-    assert len(found) == 2, "nobody makes a claim that is referenced by name"
+    claim_names = {claim.metadata.name for claim in await world.all_of(Claim)}
+    assert set(statuses(await world.get(owner)).values()) == claim_names
+    assert len(claim_names) == 2, "nobody makes a claim that is referenced by name"
 
 
 async def test_a_template_may_come_later(world: worlds.World) -> None:
@@ -149,7 +149,7 @@ async def test_claims_and_their_names_are_one_commit(world: worlds.World) -> Non
 async def test_a_name_that_is_taken_is_drawn_again(world: worlds.World) -> None:
     """Whatever the controller draws: somebody has a claim of that name."""
     await world.create(builders.a_template())
-    drawn = generatedname.draw("p-gpu-", chance=copy.copy(world.surroundings.chance))
+    drawn = generatedname.draw("p-gpu-", chance=copy.copy(world.surroundings.rng))
     await world.create(testing.claim(drawn).request("gpu", device_class=builders.DRIVER).build())
     owner = await world.create(builders.a_pod(gpu="t").build())
     await world.settle()
@@ -201,8 +201,8 @@ async def test_a_pod_that_was_replaced_is_not_written_to() -> None:
             await world.delete(old, grace_period_seconds=0)
             replaced.append(await world.create(builders.a_pod(gpu="t").build()))
 
-    async with worlds.world(ResourceClaimController, wrap=worlds.meddling(replace)) as made:
-        world = made
+    async with worlds.world(ResourceClaimController, wrap=worlds.meddling(replace)) as running_world:
+        world = running_world
         await world.create(builders.a_template())
         await world.create(builders.a_pod(gpu="t").build())
         await world.advance(1)

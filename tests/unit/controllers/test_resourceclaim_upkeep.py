@@ -20,15 +20,15 @@ Claim = resourceclaim.ResourceClaim
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(ResourceClaimController) as made:
-        yield made
+    async with worlds.world(ResourceClaimController) as running_world:
+        yield running_world
 
 
 async def in_use(world: worlds.World, *pods: pod.Pod) -> Claim:
     """A claim that is allocated and reserved for these pods."""
-    made = await world.create(builders.a_claim())
+    created_claim = await world.create(builders.a_claim())
     return await world.patch_status(
-        made, {"allocation": builders.allocation(), "reservedFor": builders.consumers(*pods)}
+        created_claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(*pods)}
     )
 
 
@@ -121,8 +121,10 @@ async def test_pods_that_went_while_nobody_watched(world: worlds.World) -> None:
     gone = worlds.renamed(keeps, name="gone", uid="uid-of-gone")
     claim = await in_use(world, gone, keeps, old)
     await world.settle()
-    found = await world.get(claim)
-    assert found.status.reserved_for == builders.consumers(keeps, new), "and the new one runs with the claim: repaired"
+    stored_claim = await world.get(claim)
+    assert stored_claim.status.reserved_for == builders.consumers(keeps, new), (
+        "and the new one runs with the claim: repaired"
+    )
 
 
 async def test_a_pod_that_is_not_known_yet_keeps_its_claim() -> None:
@@ -136,26 +138,26 @@ async def test_a_pod_that_is_not_known_yet_keeps_its_claim() -> None:
 
 
 async def test_users_that_are_no_pods_are_kept(world: worlds.World) -> None:
-    made = await world.create(builders.a_claim())
+    created_claim = await world.create(builders.a_claim())
     other = resourceclaim.ResourceClaimConsumerReference(
         api_group="example.com", resource="machines", name="m", uid="uid-of-m"
     )
     content = {"allocation": builders.allocation(), "reservedFor": (other,)}
-    claim = await world.patch_status(made, content)
+    claim = await world.patch_status(created_claim, content)
     await world.settle()
     assert shown(await world.get(claim)) == "allocated, for m, protected"
 
 
 async def test_allocated_but_not_reserved_is_left_alone(world: worlds.World) -> None:
-    made = await world.create(builders.a_claim())
-    claim = await world.patch_status(made, {"allocation": builders.allocation()})
+    created_claim = await world.create(builders.a_claim())
+    claim = await world.patch_status(created_claim, {"allocation": builders.allocation()})
     await world.settle()
     assert shown(await world.get(claim)) == "allocated, protected"
 
 
 async def test_a_deleted_claim_goes_when_nobody_uses_it(world: worlds.World) -> None:
-    made = await world.create(builders.a_claim())
-    claim = await world.patch_status(made, {"allocation": builders.allocation()})
+    created_claim = await world.create(builders.a_claim())
+    claim = await world.patch_status(created_claim, {"allocation": builders.allocation()})
     await world.delete(claim)
     await world.settle()
     assert not await world.exists(claim)
@@ -262,8 +264,8 @@ async def raced(
             happened = True
             await meddle(world)
 
-    async with worlds.world(ResourceClaimController, wrap=worlds.meddling(interfere)) as made:
-        world = made
+    async with worlds.world(ResourceClaimController, wrap=worlds.meddling(interfere)) as running_world:
+        world = running_world
         user = await running(world, "p")
         claim = await in_use(world, user)
         await world.settle()

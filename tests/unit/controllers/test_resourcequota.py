@@ -22,8 +22,8 @@ HERE: dict[str, Any] = {"namespace": "default"}
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(ResourceQuotaController) as made:
-        yield made
+    async with worlds.world(ResourceQuotaController) as running_world:
+        yield running_world
 
 
 async def quota(world: worlds.World, hard: dict[str, str], **spec: Any) -> None:
@@ -69,22 +69,22 @@ async def test_a_quota_made_later_is_filled_in(world: worlds.World) -> None:
 async def test_what_goes_makes_room(world: worlds.World) -> None:
     await quota(world, {"configmaps": "1", DEVICES: "2"})
     await config_map(world, "a")
-    made = await world.client.create(claim("c").request("r", device_class="gpu", count=2).build())
+    created_claim = await world.client.create(claim("c").request("r", device_class="gpu", count=2).build())
     with pytest.raises(errors.RefusedError, match="exceeded quota: q"):
         await config_map(world, "b")
     assert await used(world) == {"configmaps": "1", DEVICES: "2"}
     await world.client.delete(MAPS, "a", **HERE)
-    await world.delete(made)
+    await world.delete(created_claim)
     assert await used(world) == {"configmaps": "0", DEVICES: "0"}
     await config_map(world, "b")
 
 
 async def test_a_pod_that_has_ended_makes_room(world: worlds.World) -> None:
     await quota(world, {"requests.cpu": "2", "count/pods": "5"})
-    made = await a_pod(world, "p", requests={"cpu": "1500m"})
+    created_pod = await a_pod(world, "p", requests={"cpu": "1500m"})
     assert await used(world) == {"requests.cpu": "1500m", "count/pods": "1"}
     patch = patches.merge({"status": {"phase": "Succeeded"}})
-    await world.client.patch(pod.Pod, made.metadata.name, patch=patch, subresource="status", **HERE)
+    await world.client.patch(pod.Pod, created_pod.metadata.name, patch=patch, subresource="status", **HERE)
     assert await used(world) == {"requests.cpu": "0", "count/pods": "1"}
 
 
@@ -114,14 +114,14 @@ async def test_scopes_choose_pods(world: worlds.World) -> None:
 
 async def test_a_class_that_gets_an_extended_resource_counts_for_it(world: worlds.World) -> None:
     name = "requests.example.com/gpu"
-    made = await world.client.create(builders.a_class())
+    device_class = await world.client.create(builders.a_class())
     await world.client.create(builders.a_claim())
     await quota(world, {name: "5"})
     assert await used(world) == {name: "0"}
     patch = patches.merge({"spec": {"extendedResourceName": "example.com/gpu"}})
-    await world.client.patch(deviceclass.DeviceClass, made.metadata.name, patch=patch)
+    await world.client.patch(deviceclass.DeviceClass, device_class.metadata.name, patch=patch)
     assert await used(world) == {name: "1"}
-    await world.delete(made)
+    await world.delete(device_class)
     assert await used(world) == {name: "0"}
 
 
@@ -129,12 +129,12 @@ async def test_a_pod_pays_for_the_claim_of_its_extended_resources(world: worlds.
     name = "requests.example.com/gpu"
     document = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
     await world.client.create_document(deviceclass.DeviceClass, document)
-    made = await a_pod(world, "p", limits={"example.com/gpu": "2"})
+    created_pod = await a_pod(world, "p", limits={"example.com/gpu": "2"})
     special = claim("special").request("r", device_class="gpu", count=2).build()
     annotated = worlds.renamed(
         special,
         annotations={"resource.kubernetes.io/extended-resource-claim": "true"},
-        owner_references=builders.controlled_by(made),
+        owner_references=builders.controlled_by(created_pod),
     )
     await world.client.create(annotated)
     await quota(world, {name: "5", DEVICES: "5"})

@@ -27,8 +27,8 @@ def with_credentials(make: worlds.Make) -> worlds.Make:
         return make(
             Surroundings(
                 surroundings.client,
-                shared=surroundings.informers,
-                time=surroundings.clock,
+                shared_informers=surroundings.informers,
+                clock=surroundings.clock,
                 credentials=Credentials(AUTHORITY, mint),
             )
         )
@@ -54,9 +54,9 @@ async def test_every_namespace_has_the_default_account_and_gets_it_again() -> No
 
 async def test_a_namespace_that_goes_away_gets_none() -> None:
     async with worlds.world(controllers.ServiceAccountController) as world:
-        made = await world.create(a_namespace())
+        created_namespace = await world.create(a_namespace())
         await world.settle()
-        await world.delete(made)
+        await world.delete(created_namespace)
         (own,) = (each for each in await world.all_of(serviceaccount.ServiceAccount) if each.metadata.namespace == "n")
         await world.delete(own)
         await world.settle()
@@ -92,9 +92,9 @@ def an_account() -> serviceaccount.ServiceAccount:
 async def test_a_secret_is_filled_with_a_token_and_goes_with_its_account() -> None:
     async with worlds.world(with_credentials(controllers.TokenController)) as world:
         account = await world.create(an_account())
-        made = await world.create(a_secret("app"))
+        created_secret = await world.create(a_secret("app"))
         await world.settle()
-        filled = await world.get(made)
+        filled = await world.get(created_secret)
         assert {key: base64.b64decode(text).decode() for key, text in filled.data.items()} == {
             "ca.crt": AUTHORITY,
             "namespace": "default",
@@ -104,15 +104,17 @@ async def test_a_secret_is_filled_with_a_token_and_goes_with_its_account() -> No
         await world.delete(account)
         await world.settle()
         with pytest.raises(errors.ObjectNotFoundError):
-            await world.get(made)
+            await world.get(created_secret)
 
 
 async def test_a_token_stays_as_it_is() -> None:
     async with worlds.world(with_credentials(controllers.TokenController)) as world:
         await world.create(an_account())
-        made = await world.create(structs.replace(a_secret("app"), data={"token": base64.b64encode(b"mine").decode()}))
+        created_secret = await world.create(
+            structs.replace(a_secret("app"), data={"token": base64.b64encode(b"mine").decode()})
+        )
         await world.settle()
-        assert base64.b64decode((await world.get(made)).data["token"]) == b"mine"
+        assert base64.b64decode((await world.get(created_secret)).data["token"]) == b"mine"
 
 
 @pytest.mark.parametrize(
@@ -133,6 +135,6 @@ async def test_a_secret_for_nobody_goes(made: secret.Secret) -> None:
 
 async def test_other_secrets_are_left_alone() -> None:
     async with worlds.world(with_credentials(controllers.TokenController)) as world:
-        made = await world.create(structs.replace(a_secret("ghost"), type="Opaque"))
+        created_secret = await world.create(structs.replace(a_secret("ghost"), type="Opaque"))
         await world.settle()
-        assert (await world.get(made)).metadata.uid == made.metadata.uid
+        assert (await world.get(created_secret)).metadata.uid == created_secret.metadata.uid

@@ -14,8 +14,8 @@ TAINT = {"key": "broken", "value": "v", "effect": "NoExecute"}
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(NodeTaintEviction) as made:
-        yield made
+    async with worlds.world(NodeTaintEviction) as running_world:
+        yield running_world
 
 
 async def on_node(world: worlds.World, name: str = "p", *tolerations: pod.Toleration) -> pod.Pod:
@@ -23,8 +23,8 @@ async def on_node(world: worlds.World, name: str = "p", *tolerations: pod.Tolera
 
 
 async def tainted(world: worlds.World) -> node.Node:
-    made = await world.client.create(build_node("n").build())
-    return await world.patch(made, {"spec": {"taints": [TAINT]}})
+    created_node = await world.client.create(build_node("n").build())
+    return await world.patch(created_node, {"spec": {"taints": [TAINT]}})
 
 
 async def going(world: worlds.World) -> list[str]:
@@ -64,8 +64,8 @@ async def test_a_pod_that_comes_later_leaves_too(world: worlds.World) -> None:
     await world.settle()
     assert await going(world) == ["p"]
     assert await world.events() == ["Normal TaintManagerEviction: Marking for deletion Pod default/p"]
-    (found,) = await world.all_of(pod.Pod)
-    (why,) = (each for each in found.status.conditions if each.type == "DisruptionTarget")
+    (matching_pods,) = await world.all_of(pod.Pod)
+    (why,) = (each for each in matching_pods.status.conditions if each.type == "DisruptionTarget")
     assert (why.reason, why.message) == (
         "DeletionByTaintManager",
         "Taint manager: deleting due to NoExecute taint",
@@ -84,9 +84,9 @@ async def test_tolerated_for_a_while(world: worlds.World) -> None:
 
 async def test_the_taint_goes_in_time(world: worlds.World) -> None:
     await on_node(world, "p", tolerating(30, key="broken", effect="NoExecute"))
-    known = await tainted(world)
+    tainted_node = await tainted(world)
     await world.advance(20)
-    await world.patch(known, {"spec": {"taints": None}})
+    await world.patch(tainted_node, {"spec": {"taints": None}})
     await world.advance(100)
     assert await going(world) == []
     assert await world.events() == ["Normal TaintManagerEviction: Cancelling deletion of Pod default/p"]
@@ -94,8 +94,8 @@ async def test_the_taint_goes_in_time(world: worlds.World) -> None:
 
 async def test_more_taints_do_not_give_more_time(world: worlds.World) -> None:
     await on_node(world, "p", tolerating(30, effect="NoExecute"))
-    known = await tainted(world)
+    tainted_node = await tainted(world)
     await world.advance(20)
-    await world.patch(known, {"spec": {"taints": [TAINT, {"key": "too", "effect": "NoExecute"}]}})
+    await world.patch(tainted_node, {"spec": {"taints": [TAINT, {"key": "too", "effect": "NoExecute"}]}})
     await world.advance(10)
     assert await going(world) == ["p"]

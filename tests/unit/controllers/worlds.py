@@ -63,7 +63,7 @@ class World(clusterview.ClusterView):
 
     def launch(self, *make: Make) -> None:
         """Starts controllers and goes on at once."""
-        self.surroundings = Surroundings(self._components, time=self.clock, chance=random.Random(2), gates=self._gates)
+        self.surroundings = Surroundings(self._components, clock=self.clock, rng=random.Random(2), gates=self._gates)
         controllers = [each(self.surroundings) for each in make]
         self._tasks.append(asyncio.create_task(_run(self.surroundings, controllers)))
 
@@ -96,8 +96,8 @@ class World(clusterview.ClusterView):
         return await self.client.get(type(known), known.metadata.name, namespace=known.metadata.namespace)
 
     async def exists(self, known: meta.Object) -> bool:
-        found = await self.find(type(known), known.metadata.name, known.metadata.namespace)
-        return found is not None and found.metadata.uid == known.metadata.uid
+        stored = await self.find(type(known), known.metadata.name, known.metadata.namespace)
+        return stored is not None and stored.metadata.uid == known.metadata.uid
 
     async def delete(self, known: meta.Object, **options: Any) -> None:
         await self.client.delete(type(known), known.metadata.name, namespace=known.metadata.namespace, **options)
@@ -122,7 +122,7 @@ async def world(
     """
     clock = clocks.ManualClock()
     async with embedded.server(
-        memory.MemoryStore(), time=clock, chance=random.Random(7), gates=firstalpha.GATES, manager="tester"
+        memory.MemoryStore(), time=clock, rng=random.Random(7), gates=firstalpha.GATES, manager="tester"
     ) as server:
         made = World(server.client, clock, components=wrap(server.client), gates=gates)
         defects, log = _Defects(), logging.getLogger("drachma")
@@ -147,6 +147,8 @@ _VERBS = (
     "update",
     "update_document",
     "patch",
+    "patch_document",
+    "patch_stored",
     "delete",
     "delete_collection",
     "get",
@@ -169,15 +171,15 @@ class Meddler:
     def __getattr__(self, name: str) -> Any:
         if name == "commit":
             raise AttributeError(name)
-        found = getattr(self._client, name)
+        method = getattr(self._client, name)
         if name not in _VERBS:
-            return found
+            return method
 
         async def meddled(*args: Any, **kwargs: Any) -> Any:
             outcome = self._before(name, *args, **kwargs)
             if asyncio.iscoroutine(outcome):
                 await outcome
-            answer = await found(*args, **kwargs)
+            answer = await method(*args, **kwargs)
             self._after(name, *args, **kwargs)
             return answer
 

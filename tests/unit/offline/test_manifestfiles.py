@@ -1,4 +1,4 @@
-"""The documents of files and folders: in order, with the place of each, and problems as values."""
+"""Documents of files and folders: in order, with the place of each, and problems as values."""
 
 import pathlib
 

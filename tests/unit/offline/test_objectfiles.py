@@ -1,4 +1,4 @@
-"""Objects from files: what is there twice, or has no name, is told with its place."""
+"""Objects from files: duplicates and missing names are reported with their place."""
 
 import pathlib
 
@@ -15,7 +15,7 @@ def claim(**metadata: str) -> str:
 
 
 def read(folder: pathlib.Path, *texts: str) -> tuple[list[str], list[str]]:
-    """The namespaces and names of what is there, and the problems without the folder."""
+    """Return the namespaces and names of the objects, and the problems without the folder."""
     for number, text in enumerate(texts):
         (folder / f"{number}.yaml").write_text(text, encoding="utf-8")
     files = objectfiles.ObjectFiles()

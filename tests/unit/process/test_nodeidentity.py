@@ -64,7 +64,7 @@ async def test_the_next_certificate_comes_in_time(tmp_path: pathlib.Path) -> Non
     )
     file = tmp_path / "kubeconfig"
     signer = Signer(clock)
-    renewal = nodeidentity.Renewal(way_in, "n1", file=file, time=clock, chance=random.Random(1))
+    renewal = nodeidentity.Renewal(way_in, "n1", file=file, time=clock, rng=random.Random(1))
     task = asyncio.create_task(renewal.run(signer, signer))  # type: ignore[arg-type]
     try:
         await manualclock.settle()

@@ -13,11 +13,13 @@ import prometheus_client
 import pytest
 
 from drachma.driver import statuspage
+from drachma.listening import addresses
 from drachma.listening import budget as budgets
 from drachma.listening.limits import Limits
-from drachma.node.endpoint import addresses, certificate
+from drachma.node.endpoint import certificate
 from drachma.node.endpoint import server as nodeendpoint
-from drachma.process import metricsport, webhookendpoint
+from drachma.node.registration import addresses as node_addresses
+from drachma.process import standalone, webhookendpoint
 from drachma.runtime import clock
 from drachma.server.access import certificates
 from drachma.server.wire import serving
@@ -62,18 +64,18 @@ async def _port(kind: str, api_port: int, files: certificates.Files) -> AsyncIte
         case "node":
             opened = socket.create_server(("127.0.0.1", 0))
             made = certificate.make("n", address="127.0.0.1", client_authority=b"", now=datetime.now(UTC))
-            nodes, places = cast(nodeendpoint.Nodes, None), addresses.Addresses({"n": opened})
-            endpoint = nodeendpoint.Endpoint(places, nodes, context=made.context, time=clock.SystemClock())
+            nodes, places = cast(nodeendpoint.ServedNodes, None), node_addresses.Addresses({"n": opened})
+            endpoint = nodeendpoint.Endpoint(places, nodes, context=made.context, clock=clock.SystemClock())
             async with _running(endpoint.run()):
                 yield opened.getsockname()[1]
         case "webhooks":
-            webhooks = webhookendpoint.WebhookEndpoint(serving.Address("127.0.0.1", 0), files)
+            webhooks = webhookendpoint.WebhookEndpoint(addresses.Address("127.0.0.1", 0), files)
             async with _running(webhooks.serve(cast(Any, _Reviews()))):
                 yield webhooks.address.port
         case "metrics":
             with socket.create_server(("127.0.0.1", 0)) as probe:
                 port = probe.getsockname()[1]
-            async with metricsport.serving(port, prometheus_client.CollectorRegistry()):
+            async with standalone.serve_metrics(port, prometheus_client.CollectorRegistry()):
                 yield port
         case "driver":
             registry = prometheus_client.CollectorRegistry()
@@ -82,13 +84,13 @@ async def _port(kind: str, api_port: int, files: certificates.Files) -> AsyncIte
 
 
 class _Reviews:
-    completed = checked = None
+    mutate = validate = None
 
 
 @pytest.mark.parametrize("kind", ["api", "node", "webhooks", "metrics", "driver"])
 async def test_half_open_connections_leave_room_for_the_api_server(kind: str, tmp_path: pathlib.Path) -> None:
     started = await client.start()
-    opened, bound = serving.bind(serving.Address("127.0.0.1", 0))
+    opened, bound = addresses.bind(addresses.Address("127.0.0.1", 0))
     files = certificates.ensure(tmp_path / "pki", hosts=bound.hosts, now=datetime.now(UTC))
     server = _Server(started.app, files)
     task = asyncio.create_task(server.serve(sockets=[opened]))

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from drachma.client import Client
-from drachma.runtime.accessreviews import AccessReviews, Action, User, of_certificate
+from drachma.runtime.accessreviews import AccessReviews, Action, User, user_of_certificate
 from drachma.testing import manualclock
 
 ACTION = Action(verb="get", resource="nodes", name="n", subresource="proxy")
@@ -71,4 +71,4 @@ async def test_tokens_stand_for_users() -> None:
     ],
 )
 def test_certificates_stand_for_users(subject: list[tuple[str, str]], want: User | None) -> None:
-    assert of_certificate({"subject": tuple((pair,) for pair in subject)}) == want
+    assert user_of_certificate({"subject": tuple((pair,) for pair in subject)}) == want

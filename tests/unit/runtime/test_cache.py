@@ -10,9 +10,9 @@ from drachma.testing import pod as build_pod
 
 
 def placed(name: str, *, node: str = "", namespace: str = "default") -> pod.Pod:
-    made = build_pod(name).build()
-    metadata = structs.replace(made.metadata, namespace=namespace)
-    return structs.replace(made, metadata=metadata, spec=structs.replace(made.spec, node_name=node))
+    built = build_pod(name).build()
+    metadata = structs.replace(built.metadata, namespace=namespace)
+    return structs.replace(built, metadata=metadata, spec=structs.replace(built.spec, node_name=node))
 
 
 def by_node(known: pod.Pod) -> tuple[str, ...]:
@@ -25,9 +25,9 @@ def names(found: tuple[pod.Pod, ...]) -> list[str]:
 
 @pytest.fixture
 def pods() -> cache.Cache[pod.Pod]:
-    made: cache.Cache[pod.Pod] = cache.Cache()
-    made.add_index("node", by_node)
-    return made
+    pod_cache: cache.Cache[pod.Pod] = cache.Cache()
+    pod_cache.add_index("node", by_node)
+    return pod_cache
 
 
 def test_put_get_and_drop(pods: cache.Cache[pod.Pod]) -> None:
@@ -94,6 +94,6 @@ def test_unknown_and_taken_names_of_indexes(pods: cache.Cache[pod.Pod]) -> None:
 def test_iterating_is_not_disturbed_by_changes(pods: cache.Cache[pod.Pod]) -> None:
     pods.put(placed("a"))
     pods.put(placed("b"))
-    for known in pods:
-        pods.drop(known)
+    for cached in pods:
+        pods.drop(cached)
     assert len(pods) == 0

@@ -18,17 +18,17 @@ class Bench:
     def __init__(self, clock: clocks.ManualClock) -> None:
         self.clock = clock
         self.queue: workqueue.Queue[str] = workqueue.Queue(
-            "test", time=clock, measured=queuemetrics.Metrics(prometheus_client.CollectorRegistry())
+            "test", clock=clock, metrics=queuemetrics.Metrics(prometheus_client.CollectorRegistry())
         )
         self.outcomes: dict[str, list[controller.After | Exception | asyncio.Event]] = {}
         self.calls: list[str] = []
 
     async def reconcile(self, key: str) -> controller.After | None:
         self.calls.append(f"{key}@{self.clock.monotonic() - 1000:g}")
-        left = self.outcomes.get(key)
-        if not left:
+        outcomes = self.outcomes.get(key)
+        if not outcomes:
             return None
-        outcome = left.pop(0)
+        outcome = outcomes.pop(0)
         if isinstance(outcome, Exception):
             raise outcome
         if isinstance(outcome, asyncio.Event):
@@ -99,7 +99,7 @@ async def test_acting_at_regular_times_survives_failure(caplog: pytest.LogCaptur
         if len(times) == 2:
             raise errors.UnreachableError("no answer")
 
-    task = asyncio.create_task(controller.every(20, act, time=clock, name="test"))
+    task = asyncio.create_task(controller.every(20, act, clock=clock, name="test"))
     await clock.advance(50)
     task.cancel()
     assert times == [0, 20, 40]

@@ -24,8 +24,8 @@ async def client() -> AsyncIterator[Client]:
 
 
 @contextlib.asynccontextmanager
-async def recording(client: Client, clock: FakeClock) -> AsyncIterator[events.Recorder]:
-    recorder = events.Recorder(client, component="tester", time=clock)
+async def recording(client: Client, clock: FakeClock, *, component: str = "tester") -> AsyncIterator[events.Recorder]:
+    recorder = events.Recorder(client, component=component, clock=clock)
     task = asyncio.create_task(recorder.run())
     try:
         yield recorder
@@ -42,8 +42,18 @@ def a_pod(name: str = "p") -> pod.Pod:
 async def written(client: Client) -> list[str]:
     """Every event there is, with its count."""
     listed = (await client.list(event.Event)).items
-    shown = [f"{e.involved_object.name} {e.type} {e.reason} x{e.count}: {e.message}" for e in listed]
-    return sorted(shown)
+    lines = [f"{e.involved_object.name} {e.type} {e.reason} x{e.count}: {e.message}" for e in listed]
+    return sorted(lines)
+
+
+async def test_components_that_record_at_the_same_time_write_two_events(client: Client) -> None:
+    clock = FakeClock()
+    async with recording(client, clock) as first, recording(client, clock, component="another") as second:
+        first.record(a_pod(), type=events.NORMAL, reason="Created", message="one")
+        second.record(a_pod(), type=events.NORMAL, reason="Started", message="two")
+        await first.flush()
+        await second.flush()
+    assert await written(client) == ["p Normal Created x1: one", "p Normal Started x1: two"]
 
 
 async def test_an_event_has_all_that_kubectl_shows(client: Client) -> None:
@@ -51,24 +61,24 @@ async def test_an_event_has_all_that_kubectl_shows(client: Client) -> None:
     async with recording(client, clock) as recorder:
         recorder.record(a_pod(), type=events.WARNING, reason="Failed", message="no luck")
         await recorder.flush()
-    (found,) = (await client.list(event.Event)).items
-    assert found.metadata.namespace == "default"
-    assert found.metadata.name.startswith("p.")
-    assert found.involved_object == event.ObjectReference(
+    (stored,) = (await client.list(event.Event)).items
+    assert stored.metadata.namespace == "default"
+    assert stored.metadata.name.startswith("p.")
+    assert stored.involved_object == event.ObjectReference(
         kind="Pod", namespace="default", name="p", uid="uid-of-p", api_version="v1"
     )
-    assert (found.type, found.reason, found.message, found.count) == ("Warning", "Failed", "no luck", 1)
-    assert (found.source.component, found.reporting_component) == ("tester", "tester")
-    assert found.first_timestamp == found.last_timestamp == clock.utc()
+    assert (stored.type, stored.reason, stored.message, stored.count) == ("Warning", "Failed", "no luck", 1)
+    assert (stored.source.component, stored.reporting_component) == ("tester", "tester")
+    assert stored.first_timestamp == stored.last_timestamp == clock.utc()
 
 
 async def test_events_about_cluster_scope_are_in_the_default_namespace(client: Client) -> None:
     async with recording(client, FakeClock()) as recorder:
-        made: node.Node = build_node("n").build()
-        recorder.record(made, type=events.NORMAL, reason="NodeReady", message="is ready")
+        host: node.Node = build_node("n").build()
+        recorder.record(host, type=events.NORMAL, reason="NodeReady", message="is ready")
         await recorder.flush()
-    (found,) = (await client.list(event.Event)).items
-    assert (found.metadata.namespace, found.involved_object.namespace) == ("default", "")
+    (stored,) = (await client.list(event.Event)).items
+    assert (stored.metadata.namespace, stored.involved_object.namespace) == ("default", "")
 
 
 async def test_the_same_again_is_counted(client: Client) -> None:
@@ -83,8 +93,8 @@ async def test_the_same_again_is_counted(client: Client) -> None:
         recorder.record(a_pod("q"), type=events.WARNING, reason="Failed", message="no luck")
         await recorder.flush()
     assert await written(client) == ["p Warning Failed x3: no luck", "q Warning Failed x1: no luck"]
-    found = next(e for e in (await client.list(event.Event)).items if e.count == 3)
-    assert (found.first_timestamp, found.last_timestamp) == (began, clock.utc())
+    repeated = next(e for e in (await client.list(event.Event)).items if e.count == 3)
+    assert (repeated.first_timestamp, repeated.last_timestamp) == (began, clock.utc())
 
 
 async def test_a_deleted_event_begins_anew(client: Client) -> None:
@@ -92,8 +102,8 @@ async def test_a_deleted_event_begins_anew(client: Client) -> None:
         for _ in range(2):
             recorder.record(a_pod(), type=events.WARNING, reason="Failed", message="no luck")
             await recorder.flush()
-            for known in (await client.list(event.Event)).items:
-                await client.delete(event.Event, known.metadata.name, namespace="default")
+            for each in (await client.list(event.Event)).items:
+                await client.delete(event.Event, each.metadata.name, namespace="default")
         recorder.record(a_pod(), type=events.WARNING, reason="Failed", message="no luck")
         await recorder.flush()
     assert await written(client) == ["p Warning Failed x3: no luck"]
@@ -104,9 +114,9 @@ async def test_similar_events_are_combined(client: Client) -> None:
         for number in range(12):
             recorder.record(a_pod(), type=events.WARNING, reason="Failed", message=f"attempt {number}")
             await recorder.flush()
-    found = await written(client)
-    assert len(found) == 10
-    assert "p Warning Failed x3: (combined from similar events): attempt 11" in found
+    lines = await written(client)
+    assert len(lines) == 10
+    assert "p Warning Failed x3: (combined from similar events): attempt 11" in lines
 
 
 async def test_a_flood_is_cut_off(client: Client) -> None:
@@ -175,8 +185,8 @@ async def test_a_flood_of_events_is_no_flood_of_log_lines(
     monkeypatch.setattr(events, "_PENDING", 20)
     async with recording(client, FakeClock()) as recorder:
         for number in range(50):
-            about = build_pod(f"p{number:02}").build()
-            recorder.record(about, type=events.NORMAL, reason="Seen", message="is there")
+            subject = build_pod(f"p{number:02}").build()
+            recorder.record(subject, type=events.NORMAL, reason="Seen", message="is there")
         await recorder.flush()
     assert await written(client) == [f"p{number:02} Normal Seen x1: is there" for number in range(20)]
     assert [line.getMessage().partition(": Normal")[0] for line in caplog.records] == [

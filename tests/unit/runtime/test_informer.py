@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from drachma import errors
-from drachma.api import pod, podgroup
-from drachma.client import backoff, protocol, refusal
+from drachma.api import pod, podgroup, resourceclaim
+from drachma.client import backoff, protocol, refusal, target
 from drachma.client.protocol import Change, Event
 from drachma.runtime import Informers
 from drachma.runtime.informer import Handler
+from drachma.testing import claim
 from tests.unit.client.clocks import FakeClock
 from tests.unit.client.scripts import (
     Batch,
@@ -52,50 +54,50 @@ async def follow(
 ) -> tuple[list[str], list[str], list[float], list[str]]:
     """Runs an informer until its script is over: what it told and asked, how it waited, what it knows."""
     script, clock, journal = ScriptedClient(lists=lists, watches=watches), FakeClock(), Journal()
-    async with Informers(script.client, time=clock, chance=random.Random(1), pauses=STEADY) as informers:
+    async with Informers(script.client, clock=clock, rng=random.Random(1), pauses=STEADY) as informers:
         informer = informers.of(pod.Pod)
         informer.add_handler(journal.handler)
         await script.finished.wait()
-        known = sorted(map(shown, informer.cache))
-    return journal.lines, script.calls, clock.pauses, known
+        cached = sorted(map(shown, informer.cache))
+    return journal.lines, script.calls, clock.pauses, cached
 
 
 async def test_list_then_watch() -> None:
-    told, asked, pauses, known = await follow(
+    calls, requests, pauses, cached = await follow(
         [listing(10, version("a", 3), version("b", 5))],
         [[[modified("a", 11), added("c", 12)], [deleted("b", 13)]]],
     )
-    assert told == ["added a@3", "added b@5", "updated a@3 to a@11", "added c@12", "deleted b@13"]
-    assert asked == ["list pods limit=500", "watch pods from=10", "watch pods from=13"]
+    assert calls == ["added a@3", "added b@5", "updated a@3 to a@11", "added c@12", "deleted b@13"]
+    assert requests == ["list pods limit=500", "watch pods from=10", "watch pods from=13"]
     assert pauses == []
-    assert known == ["a@11", "c@12"]
+    assert cached == ["a@11", "c@12"]
 
 
 async def test_pages_are_put_together() -> None:
-    told, asked, _, _ = await follow([listing(10, version("a", 3), token="t"), listing(10, version("b", 5))], [])
-    assert told == ["added a@3", "added b@5"]
-    assert asked == ["list pods limit=500", "list pods limit=500 from=t", "watch pods from=10"]
+    calls, requests, _, _ = await follow([listing(10, version("a", 3), token="t"), listing(10, version("b", 5))], [])
+    assert calls == ["added a@3", "added b@5"]
+    assert requests == ["list pods limit=500", "list pods limit=500 from=t", "watch pods from=10"]
 
 
 async def test_a_list_whose_token_expires_is_read_in_one_go() -> None:
-    told, asked, pauses, _ = await follow([listing(10, version("a", 3), token="t"), GONE, listing(12)], [])
-    assert told == []
-    assert asked == ["list pods limit=500", "list pods limit=500 from=t", "list pods limit=0", "watch pods from=12"]
+    calls, requests, pauses, _ = await follow([listing(10, version("a", 3), token="t"), GONE, listing(12)], [])
+    assert calls == []
+    assert requests == ["list pods limit=500", "list pods limit=500 from=t", "list pods limit=0", "watch pods from=12"]
     assert pauses == []
 
 
 async def test_a_broken_watch_goes_on_where_it_was() -> None:
-    told, asked, pauses, known = await follow([listing(10)], [[[added("a", 11)], BROKEN], [[modified("a", 12)]]])
-    assert told == ["added a@11", "updated a@11 to a@12"]
-    assert asked == ["list pods limit=500", "watch pods from=10", "watch pods from=11", "watch pods from=12"]
+    calls, requests, pauses, cached = await follow([listing(10)], [[[added("a", 11)], BROKEN], [[modified("a", 12)]]])
+    assert calls == ["added a@11", "updated a@11 to a@12"]
+    assert requests == ["list pods limit=500", "watch pods from=10", "watch pods from=11", "watch pods from=12"]
     assert pauses == [1.0]
-    assert known == ["a@12"]
+    assert cached == ["a@12"]
 
 
 async def test_bookmarks_move_the_place_to_go_on_from() -> None:
-    told, asked, _, _ = await follow([listing(10)], [[[bookmark(500)]]])
-    assert told == []
-    assert asked == ["list pods limit=500", "watch pods from=10", "watch pods from=500"]
+    calls, requests, _, _ = await follow([listing(10)], [[[bookmark(500)]]])
+    assert calls == []
+    assert requests == ["list pods limit=500", "watch pods from=10", "watch pods from=500"]
 
 
 @pytest.mark.parametrize(
@@ -107,13 +109,19 @@ async def test_a_watch_that_is_too_old_lists_again_and_tells_the_difference(watc
     second = listing(
         50, version("stays", 1), version("changes", 20), version("comes", 30), version("again", 40, uid="another")
     )
-    told, asked, pauses, known = await follow([first, second], [watch])
+    calls, requests, pauses, cached = await follow([first, second], [watch])
     # What went is told first, and an object made anew is not taken for a change of the old one.
-    gone = ["added c@11", "deleted goes@3", "deleted c@11"] if isinstance(watch, list) else ["deleted goes@3"]
-    assert told[4:] == [*gone, "updated changes@2 to changes@20", "added comes@30", "deleted again@4", "added again@40"]
-    assert asked[-2:] == ["list pods limit=500", "watch pods from=50"]
+    deletions = ["added c@11", "deleted goes@3", "deleted c@11"] if isinstance(watch, list) else ["deleted goes@3"]
+    assert calls[4:] == [
+        *deletions,
+        "updated changes@2 to changes@20",
+        "added comes@30",
+        "deleted again@4",
+        "added again@40",
+    ]
+    assert requests[-2:] == ["list pods limit=500", "watch pods from=50"]
     assert pauses == [1.0]
-    assert known == ["again@40", "changes@20", "comes@30", "stays@1"]
+    assert cached == ["again@40", "changes@20", "comes@30", "stays@1"]
 
 
 async def test_pauses_grow_and_begin_anew_after_success() -> None:
@@ -123,32 +131,32 @@ async def test_pauses_grow_and_begin_anew_after_success() -> None:
 
 
 async def test_a_watch_that_ends_at_once_and_silent_is_not_asked_again_at_once() -> None:
-    _, asked, pauses, _ = await follow([listing(10)], [[], []])
-    assert asked == ["list pods limit=500", *["watch pods from=10"] * 3]
+    _, requests, pauses, _ = await follow([listing(10)], [[], []])
+    assert requests == ["list pods limit=500", *["watch pods from=10"] * 3]
     assert pauses == [1.0, 2.0]
 
 
 async def test_what_is_wrong_can_be_seen_until_it_is_over() -> None:
-    script, seen = ScriptedClient(lists=[BROKEN, listing(10)], watches=[]), []
+    script, failures = ScriptedClient(lists=[BROKEN, listing(10)], watches=[]), []
 
     class WatchedClock(FakeClock):
         async def sleep(self, seconds: float) -> None:
-            seen.append((informer.failure, informer.is_synced))
+            failures.append((informer.failure, informer.is_synced))
             await super().sleep(seconds)
 
-    async with Informers(script.client, time=WatchedClock(), pauses=STEADY) as informers:
+    async with Informers(script.client, clock=WatchedClock(), pauses=STEADY) as informers:
         informer = informers.of(pod.Pod)
         assert not informer.is_synced
         await informers.wait_synced()
         assert informer.is_synced
         await script.finished.wait()
         assert (informer.failure, informer.resource_version) == (None, "10")
-    assert seen == [(BROKEN, False)]
+    assert failures == [(BROKEN, False)]
 
 
 async def test_handlers_are_told_in_order_and_late_ones_of_everything() -> None:
     script, lines = ScriptedClient(lists=[listing(10, version("a", 3))], watches=[]), list[str]()
-    async with Informers(script.client, time=FakeClock()) as informers:
+    async with Informers(script.client, clock=FakeClock()) as informers:
         informer = informers.of(pod.Pod)
         informer.add_handler(Journal("first", lines).handler)
         informer.add_handler(Journal("second", lines).handler)
@@ -159,7 +167,7 @@ async def test_handlers_are_told_in_order_and_late_ones_of_everything() -> None:
 
 async def test_components_share_an_informer() -> None:
     script = ScriptedClient(lists=[listing(10), listing(10)], watches=[])
-    informers = Informers(script.client, time=FakeClock())
+    informers = Informers(script.client, clock=FakeClock())
     everything = informers.of(pod.Pod)
     assert informers.of(pod.Pod) is everything
     selected = informers.of(pod.Pod, protocol.Selection(namespace="one"))
@@ -172,7 +180,7 @@ async def test_components_share_an_informer() -> None:
 
 async def test_indexes_are_filled_by_the_informer() -> None:
     script = ScriptedClient(lists=[listing(10, version("a", 3))], watches=[[[added("b", 11), deleted("a", 12)]]])
-    async with Informers(script.client, time=FakeClock()) as informers:
+    async with Informers(script.client, clock=FakeClock()) as informers:
         informer = informers.of(pod.Pod)
         informer.cache.add_index("uid", lambda known: [known.metadata.uid])
         await script.finished.wait()
@@ -182,7 +190,7 @@ async def test_indexes_are_filled_by_the_informer() -> None:
 async def test_what_goes_wrong_beside_informers_is_raised_as_it_is() -> None:
     async def run() -> None:
         script = ScriptedClient(lists=[listing(10)], watches=[])
-        async with Informers(script.client, time=FakeClock()) as informers:
+        async with Informers(script.client, clock=FakeClock()) as informers:
             informers.of(pod.Pod)
             raise errors.InvalidValueError("mine")
 
@@ -203,7 +211,7 @@ async def test_a_handler_that_raises_ends_the_informer(defect: Exception) -> Non
 
     async def run() -> None:
         script = ScriptedClient(lists=[listing(10, version("a", 3))], watches=[])
-        async with Informers(script.client, time=FakeClock()) as informers:
+        async with Informers(script.client, clock=FakeClock()) as informers:
             informers.of(pod.Pod).add_handler(Handler(added=fail))
             await asyncio.Event().wait()
 
@@ -215,7 +223,7 @@ async def test_a_handler_that_raises_ends_the_informer(defect: Exception) -> Non
 async def test_a_kind_that_a_cluster_may_do_without_counts_as_empty() -> None:
     absent = refusal.error({"message": "the server could not find it", "reason": "NotFound", "code": 404})
     script, clock = ScriptedClient(lists=[absent, absent, listing(10)], watches=[]), FakeClock()
-    async with Informers(script.client, time=clock, chance=random.Random(1), pauses=STEADY) as informers:
+    async with Informers(script.client, clock=clock, rng=random.Random(1), pauses=STEADY) as informers:
         informer = informers.of(podgroup.PodGroup)
         await informers.wait_synced()
         assert informer.failure is not None
@@ -267,12 +275,48 @@ async def test_observed_writes(
     lists: Sequence[protocol.Listing[Any]], watches: Sequence[Sequence[Batch]], written: pod.Pod, want: Sequence[str]
 ) -> None:
     script, journal = ScriptedClient(lists=lists, watches=watches), Journal()
-    async with Informers(script.client, time=FakeClock(), chance=random.Random(1), pauses=STEADY) as informers:
+    async with Informers(script.client, clock=FakeClock(), rng=random.Random(1), pauses=STEADY) as informers:
         informer = informers.of(pod.Pod)
         informer.add_handler(journal.handler)
         script.after_first_batch = lambda: informers.observe(pod.Pod, written)
         await script.finished.wait()
     assert journal.lines == want
+
+
+async def test_documents_are_asked_for_before_the_first_list() -> None:
+    script = ScriptedClient(lists=[listing(10, version("a", 3))], watches=[])
+    async with Informers(script.client, clock=FakeClock()) as informers:
+        informer = informers.of(pod.Pod)
+        await script.finished.wait()
+        with pytest.raises(errors.InvalidValueError, match="informer of pods: has listed without documents"):
+            informers.of(pod.Pod, with_documents=True)
+        with pytest.raises(errors.InvalidValueError, match="default/a: the informer does not keep documents"):
+            informer.cache.entry("a", namespace="default")
+
+
+async def test_metadata_has_no_documents() -> None:
+    kind = target.metadata_of("", "v1", plural="configmaps", kind="ConfigMap", namespaced=True)
+    with pytest.raises(errors.InvalidValueError, match="informer of configmaps: reads metadata only"):
+        Informers(ScriptedClient(lists=[], watches=[]).client).of(kind, with_documents=True)
+
+
+async def test_an_observed_view_lacks_the_document() -> None:
+    informers = Informers(ScriptedClient(lists=[], watches=[]).client)
+    informers.of(pod.Pod, with_documents=True)
+    with pytest.raises(errors.InvalidValueError, match="pods default/a: is a partial view"):
+        informers.observe(pod.Pod, version("a", 3))
+
+
+async def test_an_observed_object_of_a_complete_kind_is_its_document() -> None:
+    informers = Informers(ScriptedClient(lists=[], watches=[]).client)
+    claims = informers.of(resourceclaim.ResourceClaim, with_documents=True)
+    draft = claim("c").build()
+    metadata = structs.replace(draft.metadata, namespace="default", resource_version="3")
+    claims.observe(structs.replace(draft, metadata=metadata))
+    entry = claims.cache.entry("c", namespace="default")
+    assert entry is not None
+    assert entry.document()["kind"] == "ResourceClaim"
+    assert entry.document()["metadata"]["resourceVersion"] == "3"
 
 
 async def test_observing_a_kind_without_informer_does_nothing() -> None:

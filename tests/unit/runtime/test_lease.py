@@ -22,7 +22,7 @@ class Candidate:
 
     def __init__(self, name: str, client: Client, clock: clocks.ManualClock) -> None:
         self.works = False
-        self.leadership = Leadership(client, LEASE, identity=name, time=clock)
+        self.leadership = Leadership(client, LEASE, identity=name, clock=clock)
         self.task = asyncio.create_task(self.leadership.lead(self._work))
 
     async def _work(self) -> None:
@@ -46,20 +46,20 @@ class Cut:
         self.is_cut = False
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._client, name)
+        method = getattr(self._client, name)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
             if self.is_cut:
                 raise errors.UnreachableError("cut off")
-            return await found(*args, **kwargs)
+            return await method(*args, **kwargs)
 
         return call
 
 
 @contextlib.asynccontextmanager
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world() as made:
-        yield made
+    async with worlds.world() as running:
+        yield running
 
 
 async def holder(made: worlds.World) -> leases.LeaseSpec:
@@ -67,41 +67,41 @@ async def holder(made: worlds.World) -> leases.LeaseSpec:
 
 
 async def test_one_leads_and_the_others_wait() -> None:
-    async with world() as made:
-        first = Candidate("first", made.client, made.clock)
-        await made.settle()
-        second = Candidate("second", made.client, made.clock)
-        await made.advance(120)
+    async with world() as cluster:
+        first = Candidate("first", cluster.client, cluster.clock)
+        await cluster.settle()
+        second = Candidate("second", cluster.client, cluster.clock)
+        await cluster.advance(120)
         assert (first.works, second.works) == (True, False)
-        assert (await holder(made)).holder_identity == "first"
+        assert (await holder(cluster)).holder_identity == "first"
         await first.stop()
         await second.stop()
 
 
 async def test_given_up_in_good_order() -> None:
-    async with world() as made:
-        first = Candidate("first", made.client, made.clock)
-        await made.settle()
-        second = Candidate("second", made.client, made.clock)
-        await made.settle()
+    async with world() as cluster:
+        first = Candidate("first", cluster.client, cluster.clock)
+        await cluster.settle()
+        second = Candidate("second", cluster.client, cluster.clock)
+        await cluster.settle()
         await first.stop()
-        assert (await holder(made)).holder_identity == ""
-        await made.advance(3)
+        assert (await holder(cluster)).holder_identity == ""
+        await cluster.advance(3)
         assert second.works
-        assert (await holder(made)).lease_transitions == 1
+        assert (await holder(cluster)).lease_transitions == 1
         await second.stop()
 
 
 async def test_who_is_cut_off_stops_before_another_one_leads() -> None:
-    async with world() as made:
-        cut: Any = Cut(made.client)
-        first = Candidate("first", cut, made.clock)
-        await made.settle()
-        second = Candidate("second", made.client, made.clock)
-        await made.advance(5)
+    async with world() as cluster:
+        cut: Any = Cut(cluster.client)
+        first = Candidate("first", cut, cluster.clock)
+        await cluster.settle()
+        second = Candidate("second", cluster.client, cluster.clock)
+        await cluster.advance(5)
         cut.is_cut = True
         for _ in range(40):
-            await made.advance(0.5)
+            await cluster.advance(0.5)
             assert not (first.works and second.works)
         assert (first.works, second.works) == (False, True)
         with pytest.raises(LeadershipLostError, match="lease default/job: not renewed in time"):
@@ -110,25 +110,25 @@ async def test_who_is_cut_off_stops_before_another_one_leads() -> None:
 
 
 async def test_work_that_ends_is_the_end() -> None:
-    async with world() as made:
+    async with world() as cluster:
         done: list[str] = []
 
         async def work() -> None:
             done.append("work")
 
-        leadership = Leadership(made.client, LEASE, identity="me", time=made.clock)
+        leadership = Leadership(cluster.client, LEASE, identity="me", clock=cluster.clock)
         await leadership.lead(work)
         assert done == ["work"]
         assert not leadership.is_leader
-        assert (await holder(made)).holder_identity == ""
+        assert (await holder(cluster)).holder_identity == ""
 
 
 async def test_work_that_fails_fails() -> None:
-    async with world() as made:
+    async with world() as cluster:
 
         async def work() -> None:
             raise ValueError("broken")
 
-        leadership = Leadership(made.client, LEASE, identity="me", time=made.clock)
+        leadership = Leadership(cluster.client, LEASE, identity="me", clock=cluster.clock)
         with pytest.raises(ValueError, match="broken"):
             await leadership.lead(work)

@@ -17,7 +17,7 @@ class Bench:
         self.clock = clocks.ManualClock()
         self.registry = prometheus_client.CollectorRegistry()
         self.queue: workqueue.Queue[str] = workqueue.Queue(
-            "test", time=self.clock, measured=queuemetrics.Metrics(self.registry), retries=retries
+            "test", clock=self.clock, metrics=queuemetrics.Metrics(self.registry), retries=retries
         )
         self.out: list[str] = []
         self._task = asyncio.create_task(self._drain())
@@ -38,9 +38,9 @@ class Bench:
 
 @pytest.fixture
 async def bench() -> AsyncIterator[Bench]:
-    made = Bench()
-    yield made
-    made.close()
+    workbench = Bench()
+    yield workbench
+    workbench.close()
 
 
 async def test_keys_come_out_in_order_and_once(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""What events say."""
+"""Texts of events."""
 
 from drachma.scheduler import messages
 

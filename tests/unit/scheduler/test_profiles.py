@@ -36,9 +36,9 @@ ELSEWHERE = {
     "PrioritySort": "the order of the queue",
     "DefaultBinder": "the binder",
 }
-"""What is part of drachma without being a plugin."""
+"""Parts of drachma that are not plugins."""
 
-PROFILE = profiles.default(Settings(), time=ManualClock(), chance=random.Random(1))
+PROFILE = profiles.default(Settings(), clock=ManualClock(), rng=random.Random(1))
 
 
 def test_order_is_upstreams() -> None:

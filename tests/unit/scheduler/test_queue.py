@@ -1,4 +1,4 @@
-"""The queue: who is next, who waits for what, and what wakes whom."""
+"""The queue: its order, parked pods, and the changes that wake them."""
 
 from typing import Any
 

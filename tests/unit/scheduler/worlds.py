@@ -8,7 +8,7 @@ from typing import Any
 
 from drachma.api import gates, resourceclaim
 from drachma.scheduler import cycle, profiles, settings
-from drachma.scheduler.decision import Decision
+from drachma.scheduler.cycle.decision import Decision
 from drachma.scheduler.snapshot import Snapshot, podinfo
 from drachma.testing import device_class
 
@@ -16,7 +16,7 @@ DRIVER = "gpu.example.com"
 
 
 class _Clock:
-    """Goes on by a step whenever somebody looks at it."""
+    """Clock that advances by a step with every reading."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -34,14 +34,14 @@ class _Clock:
 
 
 class World:
-    """A cluster in which pods can be decided."""
+    """Cluster in which pods can be decided."""
 
     def __init__(self, seed: int = 1, enabled: gates.Gates = gates.ALL) -> None:
         self.snapshot = Snapshot(enabled)
         self.clock = _Clock()
         chance = random.Random(seed)
-        self.profile = profiles.default(settings.Settings(gates=enabled), time=self.clock, chance=chance)
-        self.cycle = cycle.Cycle(self.profile, chance=chance, monotonic=self.clock.monotonic)
+        self.profile = profiles.default(settings.Settings(gates=enabled), clock=self.clock, rng=chance)
+        self.cycle = cycle.Cycle(self.profile, rng=chance, monotonic=self.clock.monotonic)
 
     def decide(self, info: podinfo.PodInfo) -> Decision:
         return self.cycle.decide(info, self.snapshot)

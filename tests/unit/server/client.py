@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from drachma.api import gates as feature
 from drachma.server import bootstrap
 from drachma.server.access import access, authentication, authorization
+from drachma.server.admission import pluginnames
 from drachma.server.admission.podsecurity import configuration
 from drachma.server.pipeline import phases
 from drachma.server.user import User
 from drachma.server.wire import app, nodeproxy
+from drachma.server.wire import limits as requestlimits
 from drachma.store import memory, protocol
 
 TOKEN = "sesame"
@@ -38,7 +40,7 @@ class Clock:
 
 
 class Answer(NamedTuple):
-    """What came back; ``body`` is decoded where it is JSON."""
+    """Response; ``body`` is decoded if it is JSON."""
 
     code: int
     body: Any
@@ -50,7 +52,7 @@ class Answer(NamedTuple):
 
 
 class Raw(NamedTuple):
-    """What came back, undecoded."""
+    """Response, undecoded."""
 
     code: int
     data: bytes
@@ -93,7 +95,7 @@ class Client:
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """The same for a body of any bytes."""
+        """Send a request with a body of any bytes."""
         answer = await self.raw(method, path, data, content_type=content_type, headers=headers)
         try:
             content = json.loads(answer.data)
@@ -110,7 +112,7 @@ class Client:
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
     ) -> "Raw":
-        """The same, with the answer as it came."""
+        """Send a request and return the response undecoded."""
         sent: list[Any] = []
         inbox = [{"type": "http.request", "body": data, "more_body": False}]
 
@@ -210,18 +212,18 @@ async def start(
     *,
     gates: feature.Gates = feature.ALL,
     store: protocol.Store | None = None,
-    limits: app.Limits | None = None,
+    limits: requestlimits.Limits | None = None,
     authoriser: authorization.Authoriser | None = None,
-    disabled_plugins: Collection[str] = phases.PLUGINS,
+    disabled_plugins: Collection[str] = pluginnames.PLUGINS,
     pod_security: configuration.Configuration = configuration.STANDARD,
     users: Mapping[str, User] | None = None,
     audit: Callable[[Clock], phases.Auditor] | None = None,
     additions: app.Additions | None = None,
     nodes: nodeproxy.NodeProxy | None = None,
 ) -> Client:
-    """A client of a fresh server with what every cluster has.
+    """Start a server with the initial objects of every cluster, and return a client of it.
 
-    ``users`` are others beside the admin, by token; ``audit`` makes an auditor that has the server's clock.
+    ``users`` are users other than the admin, by token; ``audit`` makes an auditor that has the server's clock.
     """
     clock = Clock()
     place = store if store is not None else memory.MemoryStore()
@@ -229,7 +231,7 @@ async def start(
         place,
         access.plain(place, clock=clock, tokens={TOKEN: authentication.ADMIN, **(users or {})}, authoriser=authoriser),
         clock=clock,
-        chance=random.Random(7),
+        rng=random.Random(7),
         gates=gates,
         limits=limits,
         disabled_plugins=disabled_plugins,

@@ -30,7 +30,7 @@ USERS = {
 
 
 async def start(*, gates: feature.Gates = feature.ALL) -> Client:
-    """A client of the admin; ``showing`` a token makes it one of somebody else."""
+    """Start a server, and return a client of the admin; ``showing`` a token makes it a client of another user."""
     store = memory.MemoryStore()
     authoriser = modes.make(store, ["Node", "RBAC"])
     server = await client.start(store=store, authoriser=authoriser, users=USERS, gates=gates)

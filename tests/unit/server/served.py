@@ -1,8 +1,8 @@
 """The kinds that every application serves, for tests that are about one of them."""
 
 from drachma.api import gates as feature
+from drachma.api.types import model
 from drachma.server.kinds import builtin
-from drachma.server.schema import model
 from drachma.server.surface import apisurface, resources
 from drachma.server.surface.strategy import Environment
 from drachma.store import memory, protocol
@@ -19,7 +19,7 @@ def resource(plural: str, *, group: str = "", version: str = "v1") -> resources.
 
 def schema(api_version: str, kind: str) -> model.Object:
     """The type of a kind in a version."""
-    found = CATALOG.of_kind(api_version, kind)
+    found = CATALOG.find_kind(api_version, kind)
     assert found is not None, kind
     return found.schema(api_version.rpartition("/")[2])
 

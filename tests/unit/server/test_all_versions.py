@@ -15,7 +15,7 @@ from drachma.server.audit import policy
 from drachma.server.authorisers import defaultroles, nodegraph
 from drachma.server.authorisers.node import NodeAuthoriser
 from drachma.server.kinds import builtin
-from drachma.server.pipeline import phases
+from drachma.server.pipeline import phases, standardphases
 from drachma.server.surface.apisurface import Kind
 from drachma.server.user import User
 from drachma.store import memory
@@ -32,11 +32,11 @@ def _kinds(group_resource: str) -> list[Kind]:
 
 
 def _phases() -> phases.Phases:
-    return phases.standard(
+    return standardphases.make(
         memory.MemoryStore(),
         authoriser=authorization.AlwaysAllow(),
         gates=gates.ALL,
-        chance=random.Random(7),
+        rng=random.Random(7),
         disabled_plugins=(),
     )
 

@@ -1,4 +1,4 @@
-"""What a compromised node or a greedy user tries; docs/security.md names each of these."""
+"""Attacks by a compromised node or a greedy user; docs/security.md names each of these."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is beside the resources: discovery, version, health, metrics, authentication, limits."""
+"""Non-resource paths: discovery, version, health, metrics, authentication, limits."""
 
 import asyncio
 import datetime as dt
@@ -8,7 +8,7 @@ import pytest
 
 from drachma.server.access import authentication
 from drachma.server.user import User
-from drachma.server.wire import app
+from drachma.server.wire import limits as requestlimits
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, Client
 
@@ -153,7 +153,7 @@ async def test_only_reading(server: Client, method: str) -> None:
 
 
 async def test_a_request_that_takes_too_long() -> None:
-    server = await client.start(limits=app.Limits(request_seconds=0.01))
+    server = await client.start(limits=requestlimits.Limits(request_seconds=0.01))
     scope = server.scope("POST", CLAIMS)
 
     async def receive() -> object:

@@ -10,6 +10,7 @@ import pytest_asyncio
 from drachma import errors
 from drachma.api import codec, resourceclaim
 from drachma.client import local, patches, protocol, target
+from drachma.runtime import Informers
 from drachma.server import inprocess
 from drachma.server.calls.call import BODY_LIMIT
 from drachma.testing import claim
@@ -28,12 +29,27 @@ def new(name: str = "c") -> Claim:
     return claim(name).request("gpu", device_class="gpu.example.com").build()
 
 
+async def test_cache_entries_share_the_bytes_of_the_store(server: Client) -> None:
+    backend = inprocess.InProcess(server.app.dispatcher)
+    client = local.LocalClient(backend)
+    await client.create(new())
+    async with Informers(client) as informers:
+        claims = informers.of(Claim, with_documents=True)
+        await informers.wait_synced()
+        entry = claims.cache.entry("c", namespace="default")
+        assert entry is not None
+        place = local.Place(
+            group="resource.k8s.io", version="v1", plural="resourceclaims", namespace="default", name="c"
+        )
+        assert entry.data is (await backend.get(place)).data
+
+
 async def test_a_version_is_one_object_for_who_writes_reads_and_watches(inside: local.LocalClient) -> None:
     version = (await inside.list(Claim)).resource_version
     created = await inside.create(new())
     async with inside.watch(Claim, resource_version=version) as watch:
         (event,) = await watch.batch()
-        assert event == protocol.Event(protocol.Change.ADDED, created)
+        assert (event.change, event.object) == (protocol.Change.ADDED, created)
         assert event.object is created
         assert await inside.get(Claim, "c", namespace="default") is created
         patched = await inside.patch(

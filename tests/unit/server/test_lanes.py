@@ -27,12 +27,12 @@ async def test_work_in_a_lane_is_done_in_another_thread_and_asks_on_the_loop() -
     made = lanes.Lanes()
 
     def work() -> tuple[int, int]:
-        return threading.get_ident(), made.on_loop(threading.get_ident)
+        return threading.get_ident(), made.call_on_loop(threading.get_ident)
 
     there, asked = await made.all[0].run(work)
     assert there != threading.get_ident()
     assert asked == threading.get_ident()
-    assert made.on_loop(threading.get_ident) == threading.get_ident()
+    assert made.call_on_loop(threading.get_ident) == threading.get_ident()
 
 
 async def test_what_is_raised_on_the_loop_is_raised_in_the_lane() -> None:
@@ -41,7 +41,7 @@ async def test_what_is_raised_on_the_loop_is_raised_in_the_lane() -> None:
 
     def work() -> str:
         try:
-            made.on_loop(nothing.__getitem__, "absent")
+            made.call_on_loop(nothing.__getitem__, "absent")
         except KeyError as error:
             return str(error)
         return "nothing"
@@ -57,7 +57,7 @@ async def test_what_is_raised_in_a_lane_is_raised_where_it_is_waited_for() -> No
 async def test_a_time_out_of_what_is_asked_is_an_answer() -> None:
     made = lanes.Lanes()
     with pytest.raises(TimeoutError, match="too late"):
-        await made.all[0].run(lambda: made.on_loop(_late))
+        await made.all[0].run(lambda: made.call_on_loop(_late))
 
 
 def test_nobody_waits_for_a_loop_that_has_ended() -> None:
@@ -68,7 +68,7 @@ def test_nobody_waits_for_a_loop_that_has_ended() -> None:
         begun.set()
         ended.wait(60)
         try:
-            made.on_loop(threading.get_ident)
+            made.call_on_loop(threading.get_ident)
         except RuntimeError:
             raised.set()
 

@@ -1,4 +1,4 @@
-"""What nodes answer: which node, which container, in upstream's words where there is none, and who may ask."""
+"""Calls that nodes answer: the node, the container, upstream's refusals, and permissions."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ import pytest
 from drachma.server.access import authentication
 from drachma.server.calls import podlogoptions
 from drachma.server.calls.call import Call, Target
-from drachma.server.pipeline.answer import Elsewhere
+from drachma.server.pipeline.answer import NodeEndpoint
 from drachma.server.wire import nodeconnections, nodeproxy, nodetls, tunnel
 from tests import ports
 from tests.unit.server import client, people
@@ -108,7 +108,7 @@ async def test_who_may_only_get_may_not_reach_into_a_pod() -> None:
 
 @asynccontextmanager
 async def _listening(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
-    """Somebody who gives one answer to whatever comes, and what came."""
+    """Serve one answer to every request; yield the port and the requests."""
     heard: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -237,5 +237,5 @@ async def test_nodes_have_names_of_their_own_for_streams(server: Client) -> None
         query={"command": ["ls", "-l"], "stdin": ["true"], "stdout": ["1"], "tty": ["false"]},
     )
     where = (await server.app.dispatcher.dispatch(call)).content
-    assert isinstance(where, Elsewhere)
+    assert isinstance(where, NodeEndpoint)
     assert (where.path, where.query) == ("/exec/default/p/c", "input=1&output=1&command=ls&command=-l")

@@ -20,7 +20,7 @@ async def cluster(server: Client) -> Client:
 
 
 async def _again(cluster: Client) -> int:
-    """Begins anew; how many writes that took."""
+    """Reconcile again; return the number of writes."""
     before = cluster.store.revision
     await rolereconciliation.reconcile(cluster.app.dispatcher)
     return cluster.store.revision - before

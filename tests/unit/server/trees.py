@@ -1,28 +1,35 @@
-"""A made-up kind to be served beside the others: its type refers to itself, and a type of it has a name of core."""
+"""A made-up kind to serve in addition to the others: its type refers to itself, and to a type with a name of core."""
 
 from datetime import datetime
 
 from drachma.server.kinds.document import DocumentStrategy
-from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
+from tests.unit import typefiles
 
 GROUP = "forest.example.com"
 PATH = f"/apis/{GROUP}/v1/namespaces/default/trees"
 
-TYPES = notation.Types(
-    "com.example.forest.v1",
-    """\
-Tree: apiVersion=str kind=str metadata=ObjectMeta! spec=PodSpec status=TreeStatus
-PodSpec: branches={PodSpec:name}~ by=<PodSpec> height=int32 name=str* weight=Quantity
-TreeStatus: leaves=int64
-""",
-    numbers="""\
-Tree: metadata spec status
-PodSpec: name height branches by weight
-TreeStatus: leaves
-""",
-    uses=(metatypes.META,),
+_TYPES = typefiles.load(
+    GROUP,
+    {
+        "Tree": {
+            "apiVersion": "string",
+            "kind": "string",
+            "metadata": {"type": "meta/v1.ObjectMeta", "always": True, "number": 1},
+            "spec": {"type": "PodSpec", "number": 2},
+            "status": {"type": "TreeStatus", "number": 3},
+        },
+        "PodSpec": {
+            "branches": {"type": "[]PodSpec", "list": "map", "keys": ["name"], "patch": "merge", "number": 3},
+            "by": {"type": "map[string]PodSpec", "number": 4},
+            "height": {"type": "int32", "number": 2},
+            "name": {"type": "string", "required": True, "number": 1},
+            "weight": {"type": "Quantity", "number": 5},
+        },
+        "TreeStatus": {"leaves": {"type": "int64", "number": 1}},
+    },
+    package="com.example.forest.v1",
 )
 
 
@@ -40,7 +47,7 @@ def kind(*, plural: str = "trees", name: str = "Tree", group: str = GROUP) -> Ki
         namespaced=True,
         short_names=("tr",),
         subresources=(resources.status(),),
-        schemas={"v1": TYPES.object("Tree")},
+        defined_schemas={"v1": _TYPES.get(f"{GROUP}/v1.Tree")},
         layout=layout.Layout((layout.NAME, layout.integer("Branches", "How many."), layout.AGE), _cells),
         selectable=selectable.Selectable(fields=frozenset({selectable.NAME, selectable.NAMESPACE, "spec.name"})),
         strategy=DocumentStrategy,

@@ -1,6 +1,6 @@
-"""What policies for devices come to: the same pods, placed by each of them on the same machines.
+"""Results of device policies: the same pods, placed by each policy on the same machines.
 
-The table says what is left whole when all pods have their devices.
+The table shows what is left whole when all pods have their devices.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def _pods(template: str, count: int, prefix: str) -> Iterator[meta.Object]:
 
 
 def _placed(objects: list[meta.Object], policy: allocator.Preference) -> Simulation:
-    cluster = Simulation(ClusterState.of([*_COMMON, *objects]), chosen=Settings(policy=policy), seed=1)
+    cluster = Simulation(ClusterState.of([*_COMMON, *objects]), settings=Settings(policy=policy), seed=1)
     schedule = cluster.schedule()
     assert not schedule.waiting, schedule.waiting[0].reason
     return cluster
 
 
 def idle_machines(policy: allocator.Preference) -> str:
-    """Eight machines with four GPUs each, sixteen pods with one each: how many machines stay empty."""
+    """Return the number of empty machines: eight machines with four GPUs each, sixteen pods with one each."""
     objects: list[meta.Object] = [
         testing.claim_template("one").request("gpu", device_class="gpu", mode="ExactCount", count=1).build()
     ]
@@ -55,7 +55,7 @@ def idle_machines(policy: allocator.Preference) -> str:
 
 
 def whole_cards(policy: allocator.Preference) -> str:
-    """Four machines with two cards in halves and quarters, ten pods with a part each: how many cards stay whole.
+    """Return the number of whole cards: four machines with two cards in halves and quarters, ten pods with a part each.
 
     A part takes certain slots of its card, and drivers list parts of the same place card by card.
     """
@@ -91,7 +91,7 @@ def whole_cards(policy: allocator.Preference) -> str:
 
 
 def claims_in_one_domain(policy: allocator.Preference) -> str:
-    """Machines with eight GPUs on two sockets, pods that want one, two or four: whose GPUs are on one socket."""
+    """Return the claims on one socket: machines with eight GPUs on two sockets, pods with one, two or four."""
     objects: list[meta.Object] = [
         testing.claim_template(f"gpus-{count}")
         .request("gpu", device_class="gpu", mode="ExactCount", count=count)
@@ -122,7 +122,7 @@ def claims_in_one_domain(policy: allocator.Preference) -> str:
 
 
 def table() -> str:
-    """All of it, as docs/policies.md shows it."""
+    """Return the table of docs/policies.md."""
     lines = ["policy                          machines left idle    cards left whole    claims on one socket"]
     for name, policy in POLICIES.items():
         cells = f"{name:<32}{idle_machines(policy):<22}{whole_cards(policy):<20}"

@@ -1,4 +1,4 @@
-"""Node groups learned from nodes that are there."""
+"""Node groups learned from existing nodes."""
 
 import pytest
 from msgspec import structs
@@ -25,7 +25,7 @@ def live_node() -> nodes.Node:
 
 
 def live_slices() -> list[resourceslice.ResourceSlice]:
-    """Two slices of one pool in its second generation, one of which has a sick device; and one that is outdated."""
+    """Return two slices of one pool in its second generation, one with an unhealthy device, and an outdated slice."""
 
     def a_slice(name: str, *made: testing.DeviceBuilder, generation: int) -> resourceslice.ResourceSlice:
         built = testing.resource_slice(name, driver=objects.DRIVER, pool="worker-7", generation=generation, slices=2)

@@ -1,4 +1,4 @@
-"""What is likely wrong with node groups and with what selects their devices."""
+"""Findings about node groups and selectors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which nodes would help."""
+"""Plans for growth."""
 
 import pytest
 
@@ -105,7 +105,7 @@ def test_a_worse_alternative_that_is_there_is_taken() -> None:
 def test_a_gang_is_promised_whole_or_not_at_all(most: int, grow: dict[str, int], promised: int) -> None:
     gang = [objects.gang_pod(f"p{number}", "g", 8) for number in range(8)]
     enabled = gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True})
-    cluster = Simulation(ClusterState.of([*COMMON, *gang]), chosen=Settings(gates=enabled))
+    cluster = Simulation(ClusterState.of([*COMMON, *gang]), settings=Settings(gates=enabled))
     made = Planner(cluster, [objects.gpu_group("gpu", 4, most=most)]).plan()
     assert (dict(made.grow), len(made.placed), len(made.pending)) == (grow, promised, 8 - promised)
     assert all("minCount (8) cannot be satisfied" in reason for reason in made.pending.values())
@@ -115,6 +115,6 @@ def test_nothing_is_bought_for_a_part_of_a_gang() -> None:
     gang = [objects.gang_pod("a", "g", 3), objects.gang_pod("b", "g", 3)]
     huge = objects.gang_pod("c", "g", 3, cpu="100")
     enabled = gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True})
-    cluster = Simulation(ClusterState.of([*COMMON, *gang, huge]), chosen=Settings(gates=enabled))
+    cluster = Simulation(ClusterState.of([*COMMON, *gang, huge]), settings=Settings(gates=enabled))
     made = Planner(cluster, [objects.gpu_group("gpu", 1)]).plan()
     assert (dict(made.grow), set(made.pending)) == ({}, {"default/a", "default/b", "default/c"})

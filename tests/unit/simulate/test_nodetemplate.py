@@ -1,4 +1,4 @@
-"""Nodes made after another one."""
+"""Nodes made from another node."""
 
 import uuid
 
@@ -21,7 +21,7 @@ def attribute(of: meta.Object, name: str, device: int = 0) -> str:
 
 def test_what_names_the_node_names_the_other() -> None:
     node = testing.node("box", labels={"rack": "r1", "me": "box", nodetemplate.HOSTNAME: "box"}).build()
-    made, slices = nodetemplate.renamed(node, [a_slice("box-gpus", "box", host="box", model="a100-box")], "new-1")
+    made, slices = nodetemplate.rename(node, [a_slice("box-gpus", "box", host="box", model="a100-box")], "new-1")
     assert made.metadata.name == "new-1"
     assert made.metadata.labels == {"rack": "r1", "me": "new-1", nodetemplate.HOSTNAME: "new-1"}
     (published,) = slices
@@ -34,16 +34,16 @@ def test_what_names_the_node_names_the_other() -> None:
 
 
 def test_names_without_that_of_the_node_are_made_unique() -> None:
-    """A short name is not found within words."""
+    """A short name is not replaced within words."""
     node = testing.node("box").build()
-    _, (published,) = nodetemplate.renamed(node, [a_slice("boxes", "inbox")], "new-1")
+    _, (published,) = nodetemplate.rename(node, [a_slice("boxes", "inbox")], "new-1")
     assert (published.metadata.name, published.spec.pool.name) == ("boxes-new-1", "inbox-new-1")
 
 
 def test_uuids_are_drawn_anew_for_every_node() -> None:
     node = testing.node("box").build()
     given = a_slice("box-gpus", "box", uuid=UUID)
-    one, two, again = (nodetemplate.renamed(node, [given], name)[1][0] for name in ("n1", "n2", "n1"))
+    one, two, again = (nodetemplate.rename(node, [given], name)[1][0] for name in ("n1", "n2", "n1"))
     drawn = attribute(one, "uuid")
     assert drawn.startswith("GPU-")
     assert str(uuid.UUID(drawn.removeprefix("GPU-"))) == drawn.removeprefix("GPU-")

@@ -1,4 +1,4 @@
-"""Why a pod goes nowhere."""
+"""Explanations of pods."""
 
 from drachma import testing
 from drachma.api import gates
@@ -73,7 +73,7 @@ def test_whom_preemption_would_take_for_a_gang() -> None:
     state = ClusterState.of([*nodes, *lesser, *gang])
     enabled = Settings(gates=gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True}))
     for asked in gang:
-        made = podexplanation.explain(Simulation(state, chosen=enabled), asked)
+        made = podexplanation.explain(Simulation(state, settings=enabled), asked)
         assert made.preemption == "would make room for the whole gang"
         assert sorted(made.victims) == ["default/lesser-n1", "default/lesser-n2"]
 
@@ -102,7 +102,7 @@ def test_a_pod_goes_where_its_gang_goes_or_nowhere() -> None:
     common = [objects.CLASS, objects.template("one"), *objects.gpu_node("n1", 2)]
     groups = [objects.gpu_group("big", 2), objects.cpu_group("none")]
     made = [
-        podexplanation.explain(Simulation(ClusterState.of([*common, *gang]), chosen=enabled), asked, groups=groups)
+        podexplanation.explain(Simulation(ClusterState.of([*common, *gang]), settings=enabled), asked, groups=groups)
         for asked in (gang[0], gang[2])
     ]
     reason = "gang default/g, pod default/c: 0/1 nodes are available: 1 cannot allocate all claims."
@@ -111,7 +111,7 @@ def test_a_pod_goes_where_its_gang_goes_or_nowhere() -> None:
     assert [bool(each.ruled_out) for each in made] == [False, True]
 
     placed = podexplanation.explain(
-        Simulation(ClusterState.of([*common, *gang, *objects.gpu_node("n2", 1)]), chosen=enabled), gang[2]
+        Simulation(ClusterState.of([*common, *gang, *objects.gpu_node("n2", 1)]), settings=enabled), gang[2]
     )
     assert placed.node
     assert len(placed.devices) == 1

@@ -1,4 +1,4 @@
-"""Policies: which nodes and devices pods get, where several would do."""
+"""Device policies: choice among suitable nodes and devices."""
 
 import pathlib
 
@@ -16,7 +16,7 @@ def test_what_policies_come_to_is_what_the_document_says() -> None:
 
 
 def test_what_a_pod_likes_best_comes_before_what_a_policy_does() -> None:
-    """Small GPUs of one node are in use in part, which packing prefers; the pod prefers a large one of another node."""
+    """Small GPUs of one node are partly used, which packing prefers; the pod prefers a large one of another node."""
     driver = objects.DRIVER
     small, large = (f'device.attributes["{driver}"].model == "{model}"' for model in ("small", "large"))
     template = testing.claim_template("either").first_available(
@@ -36,6 +36,6 @@ def test_what_a_pod_likes_best_comes_before_what_a_policy_does() -> None:
     ]
     taken = testing.claim("c").uid("c").request("r", device_class=driver).allocated(("r", driver, "busy", "gpu-0"))
     state = ClusterState.of([objects.CLASS, template.build(), *machines, taken.build(), objects.gpu_pod("p", "either")])
-    cluster = Simulation(state, chosen=Settings(policy=allocator.Policy.PACK))
+    cluster = Simulation(state, settings=Settings(policy=allocator.Policy.PACK))
     (placement,) = cluster.schedule().placements
     assert placement.node == "idle"

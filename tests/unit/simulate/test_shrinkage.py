@@ -1,4 +1,4 @@
-"""Which nodes could go."""
+"""Nodes that can be removed."""
 
 from msgspec import structs
 
@@ -39,7 +39,7 @@ def test_empty_nodes_go_first_and_pods_move() -> None:
 
 def test_devices_move_where_there_are_others() -> None:
     made = shrink(gpu_cluster(gpus=(1, 1)))
-    # The node without anything in use goes first; then nothing is left to move to.
+    # The unused node is removed first. Then no node is left to move to.
     assert [each.usage.node for each in made.removals] == ["n2"]
 
 

@@ -1,4 +1,4 @@
-"""Pods placed in thought."""
+"""Simulated scheduling."""
 
 from msgspec import structs
 

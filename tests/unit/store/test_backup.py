@@ -198,6 +198,6 @@ async def test_vacuum_gives_room_back(tmp_path: pathlib.Path) -> None:
 
 def test_a_row_of_an_object_has_no_history() -> None:
     item = store.Record(key(1), "u", 5, 9, b"{}")
-    made = row.of_object(item, Untouched())
+    made = row.make_object_row(item, Untouched())
     assert row.is_intact(made)
     assert made[:4] == (9, 0, 5, 0)

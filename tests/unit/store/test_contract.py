@@ -61,7 +61,7 @@ async def test_a_read_hands_out_the_bytes_and_the_value_that_were_written(object
 
 async def test_a_deletion_is_stamped_with_its_own_revision(objects: store.Store) -> None:
     await objects.create(claim("a"), store.stamped({"metadata": {"name": "a"}}))
-    last = await objects.delete(claim("a"), draft=store.stamped_deletion)
+    last = await objects.delete(claim("a"), draft=store.make_deletion_body)
     assert last.value == {"metadata": {"name": "a", "resourceVersion": "3"}}
 
 

@@ -1,4 +1,4 @@
-"""What only the durable store has: a file that lasts, is checked, is locked, and may fail."""
+"""The durable store: a file that persists, is checked, is locked, and may fail."""
 
 import asyncio
 import collections

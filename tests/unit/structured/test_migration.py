@@ -1,4 +1,4 @@
-"""What becomes of objects of v1alpha2 in v1, and what is reported because v1 has nothing for it."""
+"""Objects of v1alpha2 in v1, and notes on what v1 cannot express."""
 
 from typing import Any
 
@@ -102,7 +102,7 @@ NIC = "nics.example.com"
 
 
 def of_two_drivers(*others: Any) -> list[Any]:
-    """What a claim for resources of two drivers becomes."""
+    """Return the result for a claim with resources of two drivers."""
     nic = {"driverName": NIC, "namedResourcesWithAttributes": {"selector": 'attributes.bool["rdma"]'}}
     both = {**PARAMETERS, "requests": [*PARAMETERS["requests"], nic]}
     done = migrationdocuments.migrate([*others, both, CLAIM], with_check=False)
@@ -218,10 +218,10 @@ def test_sources_of_pods_are_lifted() -> None:
         {"name": "c", "resourceClaimName": "z"},
     ]
     job = {"kind": "Job", "spec": {"template": {"spec": {"resourceClaims": claims, "containers": []}}}}
-    assert podsources.lifted(job)["spec"]["template"]["spec"]["resourceClaims"] == [
+    assert podsources.lift_sources(job)["spec"]["template"]["spec"]["resourceClaims"] == [
         {"name": "a", "resourceClaimName": "x"},
         {"name": "b", "resourceClaimTemplateName": "y"},
         {"name": "c", "resourceClaimName": "z"},
     ]
     plain = {"kind": "Pod", "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "z"}], "source": "kept"}}
-    assert podsources.lifted(plain) is plain
+    assert podsources.lift_sources(plain) is plain

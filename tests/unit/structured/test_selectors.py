@@ -1,4 +1,4 @@
-"""Translated selectors say of devices what the original says of resources."""
+"""Translated selectors match the devices of the resources that the original matches."""
 
 import pytest
 
@@ -84,7 +84,7 @@ DEVICE = cel.Device(
 )
 def test_the_device_is_judged_as_the_resource(expression: str, want: bool) -> None:
     assert selectors.accepts(expression, GPU) is want
-    translated = selectors.for_driver(expression, DRIVER)
+    translated = selectors.driver_selector(expression, DRIVER)
     assert PROGRAMS.selector(translated).matches(DEVICE) is want
 
 
@@ -101,11 +101,11 @@ def test_what_has_no_answer_has_none_for_the_device_either(expression: str) -> N
     with pytest.raises(cel.EvaluationError):
         selectors.accepts(expression, GPU)
     with pytest.raises(cel.EvaluationError):
-        PROGRAMS.selector(selectors.for_driver(expression, DRIVER)).matches(DEVICE)
+        PROGRAMS.selector(selectors.driver_selector(expression, DRIVER)).matches(DEVICE)
 
 
 def test_devices_of_other_drivers_are_ruled_out_first() -> None:
-    translated = selectors.for_driver('attributes["memory"] >= "32Gi"', DRIVER)
+    translated = selectors.driver_selector('attributes["memory"] >= "32Gi"', DRIVER)
     assert not PROGRAMS.selector(translated).matches(cel.Device("other.example.com"))
 
 

@@ -1,4 +1,4 @@
-"""Slices, parameters and claims of v1alpha2 in terms of v1: what is kept, what is left out and said."""
+"""Slices, parameters and claims of v1alpha2 in terms of v1."""
 
 import msgspec
 import pytest
@@ -117,7 +117,7 @@ def test_a_slice_of_another_model() -> None:
 
 
 class Objects:
-    """Objects in lists."""
+    """Lookup of objects in lists."""
 
     def __init__(
         self,
@@ -267,7 +267,7 @@ def test_room_for_users() -> None:
     assert counterpart.has_room(made, "p")
     assert counterpart.has_room(used, "p")
     assert not counterpart.has_room(used, "q")
-    held = resourceclaim.ResourceClaimStatus(reserved_for=counterpart.held(made, CLAIM))
+    held = resourceclaim.ResourceClaimStatus(reserved_for=counterpart.consumers_with_claim(made, CLAIM))
     assert counterpart.has_room(msgspec.structs.replace(made, status=held), "q")
     plain = resourceclaim.ResourceClaim(status=resourceclaim.ResourceClaimStatus(reserved_for=(user,)))
     assert counterpart.has_room(plain, "q")

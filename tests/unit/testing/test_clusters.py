@@ -1,4 +1,4 @@
-"""The testing kit's clusters: what a test can do with them, and what it hears when something is wrong."""
+"""Clusters of the test kit: actions of a test, and messages of failures."""
 
 from collections.abc import Iterable, Mapping
 
@@ -98,7 +98,7 @@ def test_the_fixture(drachma_cluster: syncclusters.SyncCluster) -> None:
 
 
 class Lamps(driver.Driver):
-    """A driver as somebody would write it."""
+    """Driver as a user would write it."""
 
     name = "lamp.example.com"
 

@@ -1,4 +1,4 @@
-"""Devices that go wrong in a cluster under test, and what becomes of the pods that want them."""
+"""Faults of devices in a cluster under test, and their effect on pods."""
 
 import pathlib
 from typing import Any
@@ -67,7 +67,7 @@ async def test_a_pod_that_stays_shows_how_its_device_is() -> None:
 
 
 async def _resources(c: testing.Cluster) -> list[dict[str, Any]]:
-    """The devices of the pod as its status shows them."""
+    """Return the devices of the pod in its status."""
     document = await c.client.get_document(pod.Pod, "train", namespace="default")
     [container] = document["status"]["containerStatuses"]
     [claim] = container["allocatedResourcesStatus"]

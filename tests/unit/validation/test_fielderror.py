@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.api import resourceclaim, resourceslice
-from drachma.validation import clienttext, fielderror, refusal, rendering
+from drachma.validation import context, fielderror, refusal, rendering
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import ROOT, SPEC, Path
 from drachma.values import quantity
@@ -170,8 +170,8 @@ def test_printed_structs(value: Any, wire: str, internal: str) -> None:
     ],
 )
 def test_lengths_in_the_clients_text(path: str, want: int | None) -> None:
-    assert clienttext.length_at(b'{"spec": {"a": [{}, {"b": {"c":  1}}]}}', path) == want
+    assert context.length_at(b'{"spec": {"a": [{}, {"b": {"c":  1}}]}}', path) == want
 
 
 def test_broken_text_has_no_lengths() -> None:
-    assert clienttext.length_at(b"not json", "spec") is None
+    assert context.length_at(b"not json", "spec") is None

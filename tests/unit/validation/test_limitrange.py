@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from drachma.validation import limitrange
+from drachma.validation import quota
 
 
 def item(kind: str = "Container", **fields: Any) -> dict[str, Any]:
@@ -96,5 +96,7 @@ MORE = {"cpu": "2"}
     ],
 )
 def test_check(limits: list[dict[str, Any]], want: list[str]) -> None:
-    problems = [str(problem).removeprefix("spec.limits") for problem in limitrange.check({"limits": limits})]
+    problems = [
+        str(problem).removeprefix("spec.limits") for problem in quota.LIMIT_RANGE.always({"spec": {"limits": limits}})
+    ]
     assert [problem.removeprefix("[0].") for problem in problems] == want

@@ -3,7 +3,8 @@
 import pytest
 
 from drachma.api import gates
-from drachma.validation import pod, podfields
+from drachma.validation import podfields
+from drachma.validation.podspec import status as status_rules
 from tests.unit.validation import builders
 from tests.unit.validation.builders import POD, Document, changed, setting
 
@@ -67,7 +68,7 @@ from tests.unit.validation.builders import POD, Document, changed, setting
 )  # fmt: skip
 def test_status(status: Document, want: list[str]) -> None:
     new, old = builders.read(changed(POD, setting("status", status))), builders.read(POD)
-    assert list(map(str, pod.check_status(new, old))) == want
+    assert list(map(str, status_rules.check_claim_statuses(new, old))) == want
 
 
 def test_old_clients_do_not_lose_claim_statuses() -> None:

@@ -1,6 +1,6 @@
-"""What objects charge to the quotas of their namespace, and whether there is room: upstream's evaluators, pure.
+"""Charges of objects to the quotas of their namespace: upstream's evaluators, pure.
 
-Admission asks :mod:`drachma.accounting.quota.charging` before it lets a write pass, the quota controller asks
-:mod:`drachma.accounting.quota.recount` how much is in use. Both go by the evaluator of the object's kind
-(:mod:`drachma.accounting.quota.evaluators`), so what was charged is what is counted.
+Admission asks :mod:`drachma.accounting.quota.charging` before it accepts a write, and the quota controller asks
+:mod:`drachma.accounting.quota.recount` for the current use. Both use the evaluator of the object's kind
+(:mod:`drachma.accounting.quota.evaluators`), so that charges and counts agree.
 """

@@ -1,8 +1,8 @@
-"""Whether there is room for a write in the quotas of its namespace, and what it charges to each.
+"""Charges of a write to the quotas of its namespace, or a refusal.
 
-Upstream's decision, in its order and words: quotas that count nothing of the object, or not in its scope, do not
-matter; an object must state what a quota limits; a quota whose use nobody has counted yet refuses; then the change in
-use must fit into what is left. Limits are those in the quota's status, which its controller takes over from the spec.
+Upstream's decision, in its order and words. Quotas that count nothing of the object, or not in its scope, do not
+matter. An object must state what a quota limits. A quota without a counted use refuses. Then the change in use must fit
+into what is left. Limits are those in the quota's status, which its controller copies from the spec.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from drachma.accounting.quota import amounts, evaluator, scopes
+from drachma.accounting.quota import evaluator
 from drachma.api import meta, resourcequota
 from drachma.api.resourcequota import ResourceQuota
 from drachma.values import quantity
@@ -19,7 +19,7 @@ _Charge: TypeAlias = dict[str, quantity.Quantity]
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """There is no room; ``message`` says where and how much."""
+    """Refusal of a write; the message names the quota and the amounts."""
 
     message: str
 
@@ -31,7 +31,7 @@ def charges(
     *,
     facts: evaluator.Facts,
 ) -> dict[str, _Charge] | Refusal:
-    """What a write adds to the use of each quota, by the quotas' names; those that it does not touch are left out."""
+    """Return the charges of a write by the names of quotas, without quotas that it does not touch, or a refusal."""
     if change.subresource not in judge.subresources or not judge.concerns(change):
         return {}
     concerned = [quota for quota in quotas if _concerns(quota, change.new, judge, facts)]
@@ -42,15 +42,15 @@ def charges(
     if not concerned:
         return {}
     usage = judge.usage(change.new, facts)
-    negative = [name for name, amount in usage.items() if amount < amounts.ZERO]
+    negative = [name for name, amount in usage.items() if amount < evaluator.ZERO]
     if negative:
-        return Refusal(f"quota usage is negative for resource(s): {amounts.names_text(negative)}")
+        return Refusal(f"quota usage is negative for resource(s): {evaluator.names_text(negative)}")
     charged: dict[str, _Charge] = {}
     for quota in concerned:
-        before: amounts.Amounts = {}
+        before: evaluator.Amounts = {}
         if change.old is not None and _concerns(quota, change.old, judge, facts):
             before = judge.usage(change.old, facts)
-        charge = amounts.masked(amounts.excess(usage, before), quota.status.hard)
+        charge = evaluator.select_amounts(evaluator.excess(usage, before), quota.status.hard)
         if not charge:
             continue
         refusal = _excess(quota, charge)
@@ -61,7 +61,7 @@ def charges(
 
 
 def is_owed(subresource: str) -> bool:
-    """Whether a write is charged even where there is no room: a status tells of what is so already."""
+    """Return True if a write is charged even beyond the limit: a status reports facts."""
     return subresource == "status"
 
 
@@ -70,21 +70,21 @@ def _concerns(
 ) -> bool:
     if not judge.counted(quota.status.hard, facts):
         return False
-    return all(judge.is_in_scope(subject, requirement) for requirement in scopes.of(quota.spec))
+    return all(judge.is_in_scope(subject, requirement) for requirement in evaluator.scope_requirements(quota.spec))
 
 
 def _unmet(quota: ResourceQuota, subject: meta.Object, judge: evaluator.Evaluator[Any], facts: evaluator.Facts) -> str:
     name = quota.metadata.name
-    counted = judge.counted(quota.status.hard, facts)
-    omission = judge.omission(subject, counted)
+    limited_resources = judge.counted(quota.status.hard, facts)
+    omission = judge.omission(subject, limited_resources)
     if omission:
         return f"failed quota: {name}: {omission}"
-    if not counted <= quota.status.used.keys():
-        return f"status unknown for quota: {name}, resources: {amounts.names_text(counted)}"
+    if not limited_resources <= quota.status.used.keys():
+        return f"status unknown for quota: {name}, resources: {evaluator.names_text(limited_resources)}"
     return ""
 
 
-def _exceeded(charge: amounts.Amounts, status: resourcequota.ResourceQuotaStatus) -> set[str]:
+def _exceeded(charge: evaluator.Amounts, status: resourcequota.ResourceQuotaStatus) -> set[str]:
     used = status.used
     return {
         name for name, amount in charge.items() if (used[name] + amount if name in used else amount) > status.hard[name]
@@ -97,6 +97,6 @@ def _excess(quota: ResourceQuota, charge: _Charge) -> str:
     if not exceeded:
         return ""
     requested, used, limited = (
-        amounts.text(amounts.masked(each, exceeded)) for each in (charge, status.used, status.hard)
+        evaluator.amounts_text(evaluator.select_amounts(each, exceeded)) for each in (charge, status.used, status.hard)
     )
     return f"exceeded quota: {quota.metadata.name}, requested: {requested}, used: {used}, limited: {limited}"

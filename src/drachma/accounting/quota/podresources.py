@@ -1,7 +1,7 @@
-"""What a pod counts for in a quota: the most of what it asks for, was allowed and has, while a resize is under way.
+"""Charges of a pod: the largest of requested, allocated and actual resources during a resize.
 
-Other than in the ledger of a node, claims add nothing here (they are charged by themselves), and amounts keep their
-spelling, because clients see it.
+Unlike in the ledger of a node, claims add nothing here (they are charged by themselves), and amounts keep their format,
+because clients see it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,21 +19,21 @@ _QOS_RESOURCES: Final = ("cpu", "memory")
 
 
 def requested(subject: pod.Pod) -> Amounts:
-    """What the pod requests in all."""
-    whole = subject.spec.resources
+    """Return the total requests of the pod."""
+    pod_resources = subject.spec.resources
     total = _most(subject, [_stated_requests, _allocated_requests, _actual_requests])
-    if whole is not None:
-        total.update((name, amount) for name, amount in whole.requests.items() if requests.is_budgeted(name))
+    if pod_resources is not None:
+        total.update((name, amount) for name, amount in pod_resources.requests.items() if requests.is_budgeted(name))
     aggregate.add(total, dict(subject.spec.overhead))
     return total
 
 
 def limited(subject: pod.Pod) -> Amounts:
-    """What the pod is limited to in all."""
-    whole = subject.spec.resources
+    """Return the total limits of the pod."""
+    pod_resources = subject.spec.resources
     total = _most(subject, [_stated_limits, _actual_limits])
-    if whole is not None:
-        total.update((name, amount) for name, amount in whole.limits.items() if requests.is_budgeted(name))
+    if pod_resources is not None:
+        total.update((name, amount) for name, amount in pod_resources.limits.items() if requests.is_budgeted(name))
     for name, amount in subject.spec.overhead.items():
         if name in total and total[name].sign:
             total[name] += amount
@@ -41,13 +41,15 @@ def limited(subject: pod.Pod) -> Amounts:
 
 
 def has_budget(subject: pod.Pod) -> bool:
-    """Whether anything is stated for the pod as a whole."""
-    whole = subject.spec.resources
-    return whole is not None and any(map(requests.is_budgeted, (*whole.requests, *whole.limits)))
+    """Return True if the pod states resources as a whole."""
+    pod_resources = subject.spec.resources
+    return pod_resources is not None and any(
+        map(requests.is_budgeted, (*pod_resources.requests, *pod_resources.limits))
+    )
 
 
 def is_best_effort(subject: pod.Pod) -> bool:
-    """Whether the pod asks for no cpu and no memory."""
+    """Return True if the pod requests no cpu and no memory."""
     spec = subject.spec
     if spec.resources is not None and has_budget(subject):
         stated: Iterable[pod.ResourceRequirements] = (spec.resources,)
@@ -61,26 +63,26 @@ def _is_asked(amounts: pod.ResourceList) -> bool:
 
 
 _Of: TypeAlias = Callable[[pod.Container, pod.ContainerStatus | None], pod.ResourceList | None]
-"""Amounts of a container; None where nothing is known but what it asks for."""
+"""Function that returns amounts of a container, or None if only its requests are known."""
 
 
 def _most(subject: pod.Pod, views: list[_Of]) -> Amounts:
-    """The largest of several views on the same containers, the first of which is what they ask for."""
+    """Return the largest of several views on the same containers, the first of which are the requests."""
     statuses = {
         each.name: each for each in (*subject.status.init_container_statuses, *subject.status.container_statuses)
     }
-    stated, *others = views
+    stated, *further_views = views
     total: Amounts = {}
     if not _is_infeasible(subject):
         total = aggregate.together(subject.spec, lambda each: dict(stated(each, None) or {}))
-        # Nobody has been given anything yet: all views are the same.
+        # Nothing is allocated yet, so all views are equal.
         if not statuses:
             return total
         fallback = stated
     else:
-        # What cannot be had is not counted, not even where nothing else is known.
+        # An infeasible resize is not counted, even if nothing else is known.
         fallback = _nothing
-    for view in others:
+    for view in further_views:
         aggregate.lift(total, aggregate.together(subject.spec, _of(view, statuses, fallback)))
     return total
 
@@ -121,5 +123,5 @@ def _nothing(_container: pod.Container, _status: pod.ContainerStatus | None) -> 
 
 
 def _is_infeasible(subject: pod.Pod) -> bool:
-    pending = [each for each in subject.status.conditions if each.type == _RESIZE_PENDING]
-    return bool(pending) and pending[0].reason == _INFEASIBLE
+    conditions = [each for each in subject.status.conditions if each.type == _RESIZE_PENDING]
+    return bool(conditions) and conditions[0].reason == _INFEASIBLE

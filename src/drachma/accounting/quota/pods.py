@@ -1,11 +1,11 @@
-"""Pods: counted, with the compute resources they ask for until they have ended."""
+"""Pods: counted, with their compute resources until they have ended."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
 from drachma.accounting import resourcenames
-from drachma.accounting.quota import amounts, evaluator, podresources, scopes
+from drachma.accounting.quota import evaluator, podresources
 from drachma.api import pod
 from drachma.api.resourcequota import ScopedResourceSelectorRequirement as Requirement
 from drachma.values import names as naming
@@ -19,13 +19,13 @@ _LIMITS: Final = "limits."
 _NAMES: Final = frozenset({_COUNT, _PODS, *_COMPUTE, *(p + name for p in (_REQUESTS, _LIMITS) for name in _COMPUTE)})
 _HUGE_PAGES: Final = ("hugepages-", "requests.hugepages-")
 _MUST_BE_STATED: Final = frozenset({p + name for p in ("", _REQUESTS, _LIMITS) for name in ("cpu", "memory")})
-"""A quota of one of these makes every container state it; upstream regrets that, and keeps it."""
+"""Resources that every container must state if a quota limits them; upstream regrets that, and keeps it."""
 
 _ENDED: Final = ("Failed", "Succeeded")
 
 
 class Pods:
-    """The evaluator of pods."""
+    """Evaluator of pods."""
 
     model: Final = pod.Pod
     subresources: Final = frozenset({"", "resize"})
@@ -33,7 +33,7 @@ class Pods:
     def concerns(self, change: evaluator.Change[pod.Pod]) -> bool:
         if change.old is None or change.subresource:
             return True
-        # It may have come into the scope of another quota.
+        # The pod may have come into the scope of another quota.
         return is_terminating(change.old) != is_terminating(change.new)
 
     def counted(self, names: Iterable[str], _facts: evaluator.Facts) -> frozenset[str]:
@@ -43,18 +43,18 @@ class Pods:
 
     def is_in_scope(self, subject: pod.Pod, requirement: Requirement) -> bool:
         match requirement.scope_name:
-            case scopes.TERMINATING:
+            case evaluator.TERMINATING:
                 return is_terminating(subject)
-            case scopes.NOT_TERMINATING:
+            case evaluator.NOT_TERMINATING:
                 return not is_terminating(subject)
-            case scopes.BEST_EFFORT:
+            case evaluator.BEST_EFFORT:
                 return podresources.is_best_effort(subject)
-            case scopes.NOT_BEST_EFFORT:
+            case evaluator.NOT_BEST_EFFORT:
                 return not podresources.is_best_effort(subject)
-            case scopes.PRIORITY_CLASS:
+            case evaluator.PRIORITY_CLASS:
                 name = subject.spec.priority_class_name
-                return scopes.chooses(requirement, (name,) if name else ())
-            case scopes.CROSS_NAMESPACE_POD_AFFINITY:
+                return evaluator.is_met(requirement, (name,) if name else ())
+            case evaluator.CROSS_NAMESPACE_POD_AFFINITY:
                 return _reaches_out(subject)
         return False
 
@@ -71,21 +71,21 @@ class Pods:
         listed = (f"{name} for: {','.join(sorted(lacking[name]))}" for name in sorted(lacking))
         return f"must specify {'; '.join(listed)}"
 
-    def usage(self, subject: pod.Pod, facts: evaluator.Facts) -> amounts.Amounts:
+    def usage(self, subject: pod.Pod, facts: evaluator.Facts) -> evaluator.Amounts:
         return usage(subject, now=facts.now)
 
 
 def usage(subject: pod.Pod, *, now: datetime) -> dict[str, quantity.Quantity]:
-    """What a pod uses: of one that has ended only its existence counts."""
-    used = {_COUNT: amounts.ONE}
+    """Return the use of a pod. Of a pod that has ended only the object counts."""
+    used = {_COUNT: evaluator.ONE}
     if is_charged(subject, now=now):
         used |= _compute(podresources.requested(subject), podresources.limited(subject))
-        used[_PODS] = amounts.ONE
+        used[_PODS] = evaluator.ONE
     return used
 
 
 def is_charged(subject: pod.Pod, *, now: datetime) -> bool:
-    """Whether a pod counts with what it asks for: not once it has ended, or should be gone long since."""
+    """Return True if a pod counts with its requests: until it has ended, or should have been gone for long."""
     if subject.status.phase in _ENDED:
         return False
     deletion, grace = subject.metadata.deletion_timestamp, subject.metadata.deletion_grace_period_seconds
@@ -93,13 +93,13 @@ def is_charged(subject: pod.Pod, *, now: datetime) -> bool:
 
 
 def is_terminating(subject: pod.Pod) -> bool:
-    """Whether a pod ends by itself, after a time that it was given."""
+    """Return True if a pod has an active deadline."""
     deadline = subject.spec.active_deadline_seconds
     return deadline is not None and deadline >= 0
 
 
 def is_extended_request(name: str) -> bool:
-    """Whether a resource of quotas is ``requests.`` before an extended one, or before one named after a class."""
+    """Return True for ``requests.`` of an extended resource, or of one named after a class."""
     if not name.startswith(_REQUESTS):
         return False
     return not naming.is_native_resource(name) or name.startswith(_REQUESTS + resourcenames.DEVICE_CLASS_PREFIX)
@@ -121,7 +121,7 @@ def _compute(requests: pod.ResourceList, limits: pod.ResourceList) -> dict[str, 
 
 
 def _reaches_out(subject: pod.Pod) -> bool:
-    """Whether a pod wants to be near to, or apart from, pods of other namespaces."""
+    """Return True if a pod has affinity rules about pods of other namespaces."""
     affinity = subject.spec.affinity
     if affinity is None:
         return False

@@ -1,9 +1,9 @@
-"""How much of a quota is in use, counted anew from the objects of its namespace."""
+"""Use of a quota, counted from the objects of its namespace."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from drachma.accounting.quota import amounts, evaluator, scopes
+from drachma.accounting.quota import evaluator
 from drachma.api import meta, resourcequota
 from drachma.values import quantity
 
@@ -14,16 +14,16 @@ def used(
     *,
     facts: evaluator.Facts,
 ) -> dict[str, quantity.Quantity]:
-    """What the objects of each kind use of what the quota limits; resources that no kind uses are left out."""
-    requirements = scopes.of(spec)
+    """Return the use of each limited resource by the objects of each kind, without resources that no kind uses."""
+    requirements = evaluator.scope_requirements(spec)
     countable: set[str] = set()
     total: dict[str, quantity.Quantity] = {}
     for judge, objects in kinds:
-        counted = judge.counted(spec.hard, facts)
-        if not counted:
+        limited_resources = judge.counted(spec.hard, facts)
+        if not limited_resources:
             continue
-        countable |= counted
+        countable |= limited_resources
         for subject in objects:
             if all(judge.is_in_scope(subject, requirement) for requirement in requirements):
-                total = amounts.add(total, judge.usage(subject, facts))
-    return {name: total.get(name, amounts.ZERO) for name in sorted(countable)}
+                total = evaluator.add_amounts(total, judge.usage(subject, facts))
+    return {name: total.get(name, evaluator.ZERO) for name in sorted(countable)}

@@ -1,15 +1,15 @@
-"""Resource claims: counted, with the most devices of each class that they may be given (KEP-4381).
+"""Resource claims: counted, with the largest number of devices of each class that they may get (KEP-4381).
 
-``All`` may be as many as an allocation can hold. Of alternatives (KEP-4816) the one that takes most of a class counts,
-for each class by itself. Where devices can also be had as an extended resource, a claim counts against quotas of that
-as well, less what the pod has paid already that the claim was made for.
+``All`` may be as many as an allocation can hold. Of alternatives (KEP-4816) the one with most devices of a class
+counts, for each class by itself. If devices back an extended resource, a claim counts against quotas of that resource
+as well, less what its pod was charged.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 from drachma.accounting import resourcenames
-from drachma.accounting.quota import amounts, evaluator, pods
+from drachma.accounting.quota import evaluator, pods
 from drachma.api import deviceclass, pod, resourceclaim
 from drachma.api.resourceclaim import ResourceClaim
 from drachma.api.resourcequota import ScopedResourceSelectorRequirement as Requirement
@@ -22,11 +22,11 @@ _REQUESTS: Final = "requests."
 _IMPLICIT: Final = _REQUESTS + resourcenames.DEVICE_CLASS_PREFIX
 
 _MOST_DEVICES: Final = 32
-"""How many devices an allocation holds at most."""
+"""Largest number of devices in an allocation."""
 
 
 class ResourceClaims:
-    """The evaluator of resource claims."""
+    """Evaluator of resource claims."""
 
     model: Final = ResourceClaim
     subresources: Final = frozenset({""})
@@ -43,21 +43,21 @@ class ResourceClaims:
     def omission(self, _subject: ResourceClaim, _required: frozenset[str]) -> str:
         return ""
 
-    def usage(self, subject: ResourceClaim, facts: evaluator.Facts) -> amounts.Amounts:
-        used = {_COUNT: amounts.ONE}
+    def usage(self, subject: ResourceClaim, facts: evaluator.Facts) -> evaluator.Amounts:
+        used = {_COUNT: evaluator.ONE}
         paid = _paid(subject, facts)
         for class_name, count in devices(subject.spec.devices.requests).items():
             amount = quantity.Quantity.from_int(count)
             used[class_name + _DEVICES] = amount
             for name in _extended_names(class_name, facts):
-                left = amount - paid[name] if name in paid else amount
-                if left > amounts.ZERO:
-                    used[name] = left
+                unpaid = amount - paid[name] if name in paid else amount
+                if unpaid > evaluator.ZERO:
+                    used[name] = unpaid
         return used
 
 
 def devices(requests: Iterable[resourceclaim.DeviceRequest]) -> dict[str, int]:
-    """The most devices of each class that requests may come to."""
+    """Return the largest number of devices of each class that requests may get."""
     total: dict[str, int] = {}
     for request in requests:
         most: dict[str, int] = {}
@@ -78,7 +78,7 @@ def _count(way: resourceclaim.ExactDeviceRequest | resourceclaim.DeviceSubReques
 
 
 def _is_backed(name: str, facts: evaluator.Facts) -> bool:
-    """Whether devices stand behind an extended resource. By the class's own name only if it has another one too."""
+    """Return True if devices back an extended resource. The implicit name needs a class with an explicit one."""
     if name.startswith(_IMPLICIT):
         return bool(_explicit_name(facts.extended.get(name.removeprefix(_REQUESTS))))
     return pods.is_extended_request(name) and facts.extended.get(name.removeprefix(_REQUESTS)) is not None
@@ -93,8 +93,8 @@ def _explicit_name(device_class: deviceclass.DeviceClass | None) -> str:
     return (device_class.spec.extended_resource_name or "") if device_class is not None else ""
 
 
-def _paid(claim: ResourceClaim, facts: evaluator.Facts) -> amounts.Amounts:
-    """What the pod has paid for that a claim for extended resources was made for."""
+def _paid(claim: ResourceClaim, facts: evaluator.Facts) -> evaluator.Amounts:
+    """Return the charges of the pod for which a claim for extended resources was created."""
     owner = ownership.owning_pod(claim)
     if owner is None or claim.metadata.annotations.get(wellknown.EXTENDED_RESOURCE_ANNOTATION) != "true":
         return {}
@@ -105,7 +105,7 @@ def _paid(claim: ResourceClaim, facts: evaluator.Facts) -> amounts.Amounts:
 
 
 def _is_its_claim(claim: ResourceClaim, owning: pod.Pod, facts: evaluator.Facts) -> bool:
-    """Whether a claim is the one of its pod: the one that the pod names, or the first while it names none."""
+    """Return True if a claim belongs to its pod: the pod names it, or names none and it is the first."""
     status = owning.status.extended_resource_claim_status
     if status is not None:
         return status.resource_claim_name == claim.metadata.name
@@ -119,8 +119,8 @@ def _is_its_claim(claim: ResourceClaim, owning: pod.Pod, facts: evaluator.Facts)
     return not any(_is_before(each, claim) for each in rivals)
 
 
-def _is_before(one: ResourceClaim, other: ResourceClaim) -> bool:
-    mine, theirs = one.metadata.creation_timestamp, other.metadata.creation_timestamp
+def _is_before(one: ResourceClaim, reference: ResourceClaim) -> bool:
+    mine, theirs = one.metadata.creation_timestamp, reference.metadata.creation_timestamp
     if mine is None or theirs is None:
         return mine is not None
-    return (mine, one.metadata.name) < (theirs, other.metadata.name)
+    return (mine, one.metadata.name) < (theirs, reference.metadata.name)

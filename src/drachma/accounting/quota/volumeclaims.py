@@ -1,9 +1,9 @@
-"""Persistent volume claims: counted, with the storage they ask for, in all and for each storage class."""
+"""Persistent volume claims: counted, with their requested storage, in total and by storage class."""
 
 from collections.abc import Iterable
 from typing import Final
 
-from drachma.accounting.quota import amounts, evaluator, scopes
+from drachma.accounting.quota import evaluator
 from drachma.api import persistentvolumeclaim
 from drachma.api.persistentvolumeclaim import PersistentVolumeClaim
 from drachma.api.resourcequota import ScopedResourceSelectorRequirement as Requirement
@@ -19,7 +19,7 @@ _GIGA: Final = 10**9
 
 
 class VolumeClaims:
-    """The evaluator of persistent volume claims."""
+    """Evaluator of persistent volume claims."""
 
     model: Final = PersistentVolumeClaim
     subresources: Final = frozenset({"", "status"})
@@ -31,39 +31,39 @@ class VolumeClaims:
         return frozenset(name for name in names if name in _NAMES or name.endswith(_PER_CLASS))
 
     def is_in_scope(self, subject: PersistentVolumeClaim, requirement: Requirement) -> bool:
-        if requirement.scope_name != scopes.VOLUME_ATTRIBUTES_CLASS:
+        if requirement.scope_name != evaluator.VOLUME_ATTRIBUTES_CLASS:
             return False
-        return scopes.chooses(requirement, _attributes_classes(subject))
+        return evaluator.is_met(requirement, _attributes_classes(subject))
 
     def omission(self, _subject: PersistentVolumeClaim, _required: frozenset[str]) -> str:
         return ""
 
-    def usage(self, subject: PersistentVolumeClaim, _facts: evaluator.Facts) -> amounts.Amounts:
-        usage = {_CLAIMS: amounts.ONE, _COUNT: amounts.ONE}
+    def usage(self, subject: PersistentVolumeClaim, _facts: evaluator.Facts) -> evaluator.Amounts:
+        usage = {_CLAIMS: evaluator.ONE, _COUNT: evaluator.ONE}
         storage = _storage(subject)
         if storage is not None:
             usage[_STORAGE] = storage
         storage_class = persistentvolumeclaim.class_of(subject)
         if storage_class:
-            usage[f"{storage_class}{_CLASS_SUFFIX}{_CLAIMS}"] = amounts.ONE
+            usage[f"{storage_class}{_CLASS_SUFFIX}{_CLAIMS}"] = evaluator.ONE
             if storage is not None:
                 usage[f"{storage_class}{_CLASS_SUFFIX}{_STORAGE}"] = storage
         return usage
 
 
 def is_moved(old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> bool:
-    """Whether a status says that a claim now has another amount of storage, or belongs to other classes."""
+    """Return True if a status changes the storage of a claim or its classes."""
     before, after = old.status.allocated_resources, new.status.allocated_resources
     return before.get("storage") != after.get("storage") or _attributes_classes(old) != _attributes_classes(new)
 
 
 def _storage(subject: PersistentVolumeClaim) -> quantity.Quantity | None:
-    """In whole bytes: what is asked for, or what an expansion that is not taken back yet has been given."""
-    asked = subject.spec.resources.requests.get("storage")
-    if asked is None:
+    """Return the storage in whole bytes: requested, or allocated by an expansion that is not taken back yet."""
+    requested = subject.spec.resources.requests.get("storage")
+    if requested is None:
         return None
     allocated = subject.status.allocated_resources.get("storage")
-    return _whole(asked if allocated is None or allocated <= asked else allocated)
+    return _whole(requested if allocated is None or allocated <= requested else allocated)
 
 
 def _whole(amount: quantity.Quantity) -> quantity.Quantity:

@@ -1,8 +1,8 @@
-"""Agreement: whether the usable devices of a claim's requests can meet its constraints, value by value.
+"""Agreement: a check, value by value, if the usable devices of a claim's requests can meet its constraints.
 
-For every value of an attribute that must match, how many devices each request has and wants: the table that shows at
-a glance why no value will do. Devices whose value nobody else can have drop out, which may leave other values short;
-that goes on until nothing changes. For values that must differ, how many there are.
+For every value of an attribute that must match, the table of devices that each request has and needs shows why no
+value suffices. Devices with a value that other requests cannot have drop out, which may leave other values short.
+This is repeated until nothing changes. For values that must differ, the table shows their number.
 
 These are bounds: what drops out here cannot be used, what stays may still be unusable in combination.
 """
@@ -21,7 +21,7 @@ from drachma.allocator.explanation import cause, reading, report
 from drachma.api import resourceclaim, resourceslice
 
 MAX_VALUES: Final = 64
-"""How many values of an attribute a report lists."""
+"""Most values of an attribute that a report lists."""
 
 _Element = tuple[str, int | str]
 
@@ -68,21 +68,21 @@ class Agreement:
 
     def _reject_outsiders(self) -> bool:
         """Drop the devices that cannot be part of any choice that meets a constraint; whether there were any."""
-        found = len(self.rejections)
+        rejections_before = len(self.rejections)
         for number in self._numbers:
             for option in self._options():
                 check = _check(option, number)
                 if check is not None:
-                    kept = 0
+                    devices = 0
                     for element, holders in self._index(option, check).items():
                         if check.distinct or self._agreed(number, option, element):
-                            kept |= holders
-                    for position in views.positions(self._usable[option] & ~kept):
+                            devices |= holders
+                    for position in views.positions(self._usable[option] & ~devices):
                         self._reject(option, position, self._cause(check, position))
-        return len(self.rejections) > found
+        return len(self.rejections) > rejections_before
 
     def _agreed(self, number: int, option: problems.Option, element: _Element) -> bool:
-        """Whether this option, and with it all other requests, can have devices with this element."""
+        """Return True if this option and all other requests can have devices with this element."""
         demands: list[matching.Demand] = []
         for depth, level in enumerate(self._levels):
             options = (option,) if depth == self._depth(option) else level.options
@@ -95,21 +95,21 @@ class Agreement:
 
     def _report(self, number: int) -> report.ConstraintReport:
         covered = [option for option in self._options() if _check(option, number) is not None]
-        known: dict[_Element, None] = {}
+        elements: dict[_Element, None] = {}
         distinct = False
         for option in covered:
             check = _check(option, number)
             assert check is not None, "covered options are those with a check"
             distinct = check.distinct
-            known.update(dict.fromkeys(self._index(option, check)))
-        values = [self._value(number, covered, element, distinct=distinct) for element in known]
-        wanted = sum(
+            elements.update(dict.fromkeys(self._index(option, check)))
+        values = [self._value(number, covered, element, distinct=distinct) for element in elements]
+        device_count = sum(
             min(option.count for option in level.options)
             for level in self._levels
             if all(_check(option, number) is not None for option in level.options)
         )
         if distinct:
-            satisfiable = self._has_distinct(number, list(known))
+            satisfiable = self._has_distinct(number, list(elements))
         else:
             satisfiable = any(value.enough for value in values) or not covered
         spec = self._spec[number]
@@ -118,7 +118,7 @@ class Agreement:
             kind="distinctAttribute" if spec.match_attribute is None else "matchAttribute",
             attribute=_attribute(spec),
             requests=tuple(map(str, spec.requests)),
-            wanted=wanted,
+            wanted=device_count,
             values=tuple(values[:MAX_VALUES]),
             more_values=max(len(values) - MAX_VALUES, 0),
             satisfiable=satisfiable,
@@ -153,13 +153,13 @@ class Agreement:
         return matching.can_serve(demands)
 
     def _holding(self, number: int, option: problems.Option, element: _Element) -> int:
-        """The usable devices of an option that have an element; all of them where the constraint is not about it."""
+        """Return the option's usable devices with an element, or all of them if the constraint does not apply."""
         check = _check(option, number)
         holders = -1 if check is None else self._index(option, check).get(element, 0)
         return self._usable[option] & holders
 
     def _index(self, option: problems.Option, check: constraint.Check) -> dict[_Element, int]:
-        """The devices of an option by the elements of their value, as they were before any dropped out."""
+        """Return the option's devices by the elements of their value, as they were before any dropped out."""
         key = (option, check.number)
         if key not in self._indexes:
             index = self._indexes[key] = {}
@@ -172,7 +172,7 @@ class Agreement:
         return not option.way.admin_access and not self._usable[option] & self._problem.shared
 
     def _of(self, check: constraint.Check, position: int) -> tuple[_Element, ...]:
-        """The elements of a device's value, empty where there is none that can be compared."""
+        """Return the elements of a device's value, or none if it cannot be compared."""
         lists = self._source.features.list_type_attributes
         value = attributes.elements(self._attribute(check, position), lists=lists)
         if isinstance(value, attributes.Untyped):

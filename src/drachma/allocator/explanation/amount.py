@@ -11,7 +11,7 @@ _ONE = quantity.Quantity.from_int(1)
 
 
 def spell(nanos: int, *, like: quantity.Quantity) -> str:
-    """An amount with the family of suffixes that another one has."""
+    """Spell an amount with the suffixes of another amount."""
     if nanos % _NANO == 0:
         return str(quantity.Quantity.from_int(nanos // _NANO, format=like.format))
     if nanos % _MILLI == 0:
@@ -19,8 +19,8 @@ def spell(nanos: int, *, like: quantity.Quantity) -> str:
     return str(quantity.Quantity.parse(f"{nanos}n"))
 
 
-def of_counter(block: pool.Block, counter_set: str, counter: str) -> quantity.Quantity:
-    """An amount of a counter as some device of the pool writes it; 1 where none does."""
+def counter_amount(block: pool.Block, counter_set: str, counter: str) -> quantity.Quantity:
+    """Return an amount of a counter as a device of the pool spells it, or 1."""
     for device in block.devices:
         for entry in device.consumes_counters:
             value = entry.counters[counter].value if counter in entry.counters else None

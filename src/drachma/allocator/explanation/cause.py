@@ -17,7 +17,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field=
 
 
 class Reading(msgspec.Struct, frozen=True, rename="camel"):
-    """What an expression read of a device: ``driver``, ``allowMultipleAllocations``, or the full name of an attribute
+    """Value that an expression read: ``driver``, ``allowMultipleAllocations``, or the full name of an attribute
     or a capacity. The value is None where the device does not have it."""
 
     name: str
@@ -100,7 +100,7 @@ class CounterExhausted(Part, frozen=True, kw_only=True, tag="counterExhausted"):
     needed: str
     left: str
     claims: tuple[str, ...] = ()
-    """Who holds devices that draw from it."""
+    """Claims that hold devices which draw from it."""
 
 
 class CapacityShort(Part, frozen=True, kw_only=True, tag="capacityShort"):
@@ -110,7 +110,7 @@ class CapacityShort(Part, frozen=True, kw_only=True, tag="capacityShort"):
     needed: str
     left: str
     claims: tuple[str, ...] = ()
-    """Who has shares of the device."""
+    """Claims that have shares of the device."""
 
 
 class CapacityUnsuitable(Part, frozen=True, kw_only=True, tag="capacityUnsuitable"):

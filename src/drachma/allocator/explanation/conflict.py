@@ -13,7 +13,7 @@ from drachma.claims import identity
 
 
 def find(claims: wish.Claims, trials: trial.Trials) -> tuple[tuple[wish.Part, ...], bool]:
-    """The parts of a conflict as claims name them, and whether it is minimal. The claims as given do not fit."""
+    """Return the parts of a conflict, and True if it is minimal. The given claims do not fit."""
     parts = [
         part
         for kind in (wish.requests(claims), wish.constraints(claims), wish.selectors(claims))
@@ -21,7 +21,7 @@ def find(claims: wish.Claims, trials: trial.Trials) -> tuple[tuple[wish.Part, ..
     ]
     left_out: set[wish.Part] = set()
     while True:
-        kept: list[wish.Part] = []
+        needed: list[wish.Part] = []
         verdicts: list[report.Verdict] = []
         for part in parts:
             if _is_gone(part, left_out):
@@ -30,16 +30,16 @@ def find(claims: wish.Claims, trials: trial.Trials) -> tuple[tuple[wish.Part, ..
             if verdict is report.Verdict.DOES_NOT_FIT:
                 left_out.add(part)
             else:
-                kept.append(part)
+                needed.append(part)
                 verdicts.append(verdict)
-        if len(kept) == len(parts):
-            return tuple(sorted(kept, key=_place)), all(entry is report.Verdict.FITS for entry in verdicts)
+        if len(needed) == len(parts):
+            return tuple(sorted(needed, key=_place)), all(entry is report.Verdict.FITS for entry in verdicts)
         # Without a selector "All" wants more devices, so what could not be left out before may be by now.
-        parts = kept
+        parts = needed
 
 
 def describe(claims: wish.Claims, parts: tuple[wish.Part, ...]) -> tuple[report.ConflictPart, ...]:
-    """The parts, named."""
+    """Return the parts with their names."""
     return tuple(_describe(claims, part) for part in parts)
 
 

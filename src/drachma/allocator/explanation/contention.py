@@ -21,7 +21,7 @@ Usable = Mapping[problems.Option, int]
 def find(
     problem: problems.Problem, options: Iterable[problems.Option], usable: Usable
 ) -> tuple[report.Contention, ...]:
-    """What these options, one of each request, want too much of although each has enough devices for itself."""
+    """Return the resources that these options, one of each request, exceed together but not alone."""
     wanting = [option for option in options if not option.way.admin_access]
     if any(usable[option].bit_count() < option.count for option in wanting):
         return ()
@@ -36,13 +36,13 @@ def _devices(problem: problems.Problem, options: list[problems.Option], usable: 
     union = 0
     for option in options:
         union |= usable[option]
-    wanted = sum(option.count for option in options)
-    if len(options) > 1 and union.bit_count() < wanted and not union & problem.shared:
-        yield report.Contention(kind="devices", needed=str(wanted), available=str(union.bit_count()))
+    needed = sum(option.count for option in options)
+    if len(options) > 1 and union.bit_count() < needed and not union & problem.shared:
+        yield report.Contention(kind="devices", needed=str(needed), available=str(union.bit_count()))
 
 
 def _counters(problem: problems.Problem, options: list[problems.Option], usable: Usable) -> Iterable[report.Contention]:
-    for number, left in enumerate(problem.left):
+    for number, available in enumerate(problem.left):
         needed = 0
         for option in options:
             draws = sorted(
@@ -51,23 +51,23 @@ def _counters(problem: problems.Problem, options: list[problems.Option], usable:
                 if not problem.shared >> position & 1
             )
             needed += sum(draws[: option.count])
-        if needed > left:
-            yield _counter(problem, number, needed=needed, left=left)
+        if needed > available:
+            yield _counter(problem, number, needed=needed, available=available)
 
 
-def _counter(problem: problems.Problem, number: int, *, needed: int, left: int) -> report.Contention:
+def _counter(problem: problems.Problem, number: int, *, needed: int, available: int) -> report.Contention:
     position = next(place for place, draws in problem.draws.items() if any(entry == number for entry, _ in draws))
     block, place = problem.view.locate(position)
     assert block.counters is not None, "what draws has counters"
     # The problem numbers the counters of all pools one after the other, the pool only its own.
     shift = problem.draws[position][0][0] - block.counters.draws[place][0][0]
     counter_set, name = block.counters.names[number - shift]
-    like = amount.of_counter(block, counter_set, name)
+    like = amount.counter_amount(block, counter_set, name)
     return report.Contention(
         kind="counter",
         name=f"{name} of {counter_set} in pool {block.pool_id}",
         needed=amount.spell(needed, like=like),
-        available=amount.spell(left, like=like),
+        available=amount.spell(available, like=like),
     )
 
 
@@ -81,35 +81,37 @@ def _capacities(
             # Some of it could come from devices that are not shared.
             return
     needed: dict[str, int] = {}
-    left: dict[str, int] = {}
+    available: dict[str, int] = {}
     like: dict[str, quantity.Quantity] = {}
     for option in options:
-        for name, wanted in _least(problem, option, usable[option]).items():
-            needed[name] = needed.get(name, 0) + wanted * option.count
+        for name, least_amount in _least(problem, option, usable[option]).items():
+            needed[name] = needed.get(name, 0) + least_amount * option.count
     for position in views.positions(union):
         device = problem.view.device(position)
         option = next(entry for entry in options if usable[entry] >> position & 1)
-        for name, rest in zip(option.shape.amounts(device) or {}, problem.room(option, position)[1], strict=True):
-            left[name] = left.get(name, 0) + rest
+        for name, device_amount in zip(
+            option.shape.amounts(device) or {}, problem.room(option, position)[1], strict=True
+        ):
+            available[name] = available.get(name, 0) + device_amount
             like[name] = capacity.value_of(device.capacity[name])
     for name in sorted(needed):
-        if needed[name] > left[name]:
+        if needed[name] > available[name]:
             yield report.Contention(
                 kind="capacity",
                 name=name,
                 needed=amount.spell(needed[name], like=like[name]),
-                available=amount.spell(left[name], like=like[name]),
+                available=amount.spell(available[name], like=like[name]),
             )
 
 
 def _least(problem: problems.Problem, option: problems.Option, units: int) -> dict[str, int]:
-    """The least that the option takes of each capacity, if it takes some of it from every device."""
-    found: dict[str, int] | None = None
+    """Return the least amount of each capacity that the option takes from every device."""
+    least: dict[str, int] | None = None
     for position in views.positions(units):
-        taken = option.shape.amounts(problem.view.device(position)) or {}
-        amounts = {name: wanted.nanos for name, wanted in taken.items()}
-        if found is None:
-            found = amounts
+        consumed = option.shape.amounts(problem.view.device(position)) or {}
+        amounts = {name: quantity.nanos for name, quantity in consumed.items()}
+        if least is None:
+            least = amounts
         else:
-            found = {name: min(found[name], amounts[name]) for name in found if name in amounts}
-    return found or {}
+            least = {name: min(least[name], amounts[name]) for name in least if name in amounts}
+    return least or {}

@@ -1,7 +1,7 @@
-"""Explainer: why claims fit on a node or do not, put together from what the other modules of this package find out.
+"""Explainer: combines the findings of this package into the explanation of why claims fit on a node or do not.
 
-Called only when somebody asks, for claims that do not fit or for any others. Nothing of this costs an allocation
-anything: the explainer works on the same catalog, state and compiled selectors, afterwards.
+Called only on request, for claims that fit or do not. An allocation pays nothing for it: the explainer works afterwards
+on the same catalog, state and compiled selectors.
 """
 
 from __future__ import annotations
@@ -50,65 +50,67 @@ class Explainer:
         self._limits = limits
         self._inventory: reach.Inventory | None = None
 
-    def explain(self, node: placement.Node, wanted: Iterable[resourceclaim.ResourceClaim]) -> report.Explanation:
-        """Everything about these claims on this node: devices, conflict and changes."""
-        claims = tuple(wanted)
+    def explain(self, node: placement.Node, claims: Iterable[resourceclaim.ResourceClaim]) -> report.Explanation:
+        """Explain the claims on this node with devices, conflict and changes."""
+        all_claims = tuple(claims)
         trials = trial.Trials(self._source, node, limits=self._limits)
-        analysis = self._analyse(node, claims, trials)
-        found: report.Conflict | None = None
+        analysis = self._analyse(node, all_claims, trials)
+        conflict_report: report.Conflict | None = None
         changes: tuple[report.Change, ...] = ()
         if analysis.outcome is report.Outcome.DOES_NOT_FIT and analysis.description is not None:
-            parts, minimal = conflict.find(claims, trials)
-            found = report.Conflict(
-                parts=conflict.describe(claims, parts),
+            parts, minimal = conflict.find(all_claims, trials)
+            conflict_report = report.Conflict(
+                parts=conflict.describe(all_claims, parts),
                 is_minimal=minimal,
                 contentions=analysis.description.contentions(parts),
             )
-            remedies = remedy.Remedies(self._source, claims, trials=trials, obstacles=analysis.description.obstacles)
+            remedies = remedy.Remedies(
+                self._source, all_claims, trials=trials, obstacles=analysis.description.obstacles
+            )
             changes = remedies.find(parts, self._source.catalog.view(node, self._source.features))
         return report.Explanation(
             node=node.name,
             outcome=analysis.outcome,
             message=analysis.message,
-            claims=analysis.claims if found is None else _combined(analysis.claims, found),
-            conflict=found,
+            claims=analysis.claims if conflict_report is None else _combined(analysis.claims, conflict_report),
+            conflict=conflict_report,
             changes=changes,
             is_complete=not trials.was_cut_short,
         )
 
-    def outline(self, node: placement.Node, wanted: Iterable[resourceclaim.ResourceClaim]) -> report.Explanation:
-        """The same without conflict and changes, which are most of the work; for comparing many nodes."""
-        analysis = self._analyse(node, tuple(wanted), None)
+    def outline(self, node: placement.Node, claims: Iterable[resourceclaim.ResourceClaim]) -> report.Explanation:
+        """Explain without conflict and changes, which are most of the work. For comparing many nodes."""
+        analysis = self._analyse(node, tuple(claims), None)
         return report.Explanation(
             node=node.name, outcome=analysis.outcome, message=analysis.message, claims=analysis.claims
         )
 
     def _analyse(self, node: placement.Node, claims: wish.Claims, trials: trial.Trials | None) -> _Analysis:
-        spent = budget.Budget(self._limits)
+        search_budget = budget.Budget(self._limits)
         unknown = tuple(report.ClaimReport(name=identity.label(claim.metadata), requests=()) for claim in claims)
         try:
-            problem = self._source.problem(node, claims, spent=spent)
+            problem = self._source.problem(node, claims, budget=search_budget)
         except errors.AllocationError as error:
             return _Analysis(report.Outcome.ERROR, str(error), unknown)
         except budget.ExhaustedError as error:
             return _Analysis(report.Outcome.GAVE_UP, str(error), unknown)
-        outcome, message = _outcome(problem, spent)
+        outcome, message = _outcome(problem, search_budget)
         try:
-            described = _Description(self._source, problem, claims=claims, spent=budget.Budget(self._limits))
+            described = _Description(self._source, problem, claims=claims, budget=budget.Budget(self._limits))
         except budget.ExhaustedError as error:
             return _Analysis(outcome, message or str(error), unknown)
         beyond = self._beyond(problem.view)
         reports = tuple(described.claim(number, beyond=beyond, trials=trials) for number in range(len(claims)))
         return _Analysis(outcome, message, reports, described)
 
-    def _beyond(self, shown: views.View) -> tuple[report.Obstacle, ...]:
+    def _beyond(self, view: views.View) -> tuple[report.Obstacle, ...]:
         if self._inventory is None or self._inventory.revision != self._source.catalog.revision:
             self._inventory = reach.Inventory(self._source.catalog)
-        return self._inventory.beyond(shown)
+        return self._inventory.beyond(view)
 
 
 class _Description:
-    """What became of every device, request by request."""
+    """Fate of every device, request by request."""
 
     def __init__(
         self,
@@ -116,12 +118,12 @@ class _Description:
         problem: problems.Problem,
         *,
         claims: wish.Claims,
-        spent: budget.Budget,
+        budget: budget.Budget,
     ) -> None:
         self._problem = problem
         self._claims = claims
         self.obstacles: remedy.Obstacles = {}
-        inspector = obstacle.Inspector(source, problem, spent=spent)
+        inspector = obstacle.Inspector(source, problem, budget=budget)
         everything = sum(len(block.devices) for block in problem.view.blocks)
         self._size = everything
         self._spots: dict[problems.Option, wish.Spot] = {}
@@ -132,11 +134,11 @@ class _Description:
             causes = self._causes[option] = {}
             usable = 0
             for position in range(everything):
-                found = inspector.first_obstacle(option, position)
-                if found is None:
+                obstacle_cause = inspector.first_obstacle(option, position)
+                if obstacle_cause is None:
                     usable |= 1 << position
                 else:
-                    causes.setdefault(found, []).append(position)
+                    causes.setdefault(obstacle_cause, []).append(position)
             self._usable[option] = usable
         self._agreements = [
             agreement.Agreement(source, problem, claim=number, usable=self._usable) for number in range(len(claims))
@@ -146,7 +148,7 @@ class _Description:
                 self._causes[rejection.option].setdefault(rejection.cause, []).append(rejection.position)
 
     def contentions(self, parts: Iterable[wish.Part]) -> tuple[report.Contention, ...]:
-        """What the requests among these parts run short of; nothing is said where some have alternatives."""
+        """Return the resources that the requests of these parts run short of; none if a request has alternatives."""
         involved = {(part.claim, part.request) for part in parts if part.request >= 0}
         options = [option for option, spot in self._spots.items() if (spot.claim, spot.request) in involved]
         if len(options) > len(involved):
@@ -156,7 +158,7 @@ class _Description:
     def claim(
         self, number: int, *, beyond: tuple[report.Obstacle, ...], trials: trial.Trials | None
     ) -> report.ClaimReport:
-        """The report on one claim; without trials it is not known what would fit alone."""
+        """Return the report on one claim. Without trials it does not say which requests fit alone."""
         claim = self._claims[number]
         levels = [level for level in self._problem.levels if level.claim == number]
         requests = tuple(
@@ -175,11 +177,13 @@ class _Description:
         self, option: problems.Option, *, beyond: tuple[report.Obstacle, ...], trials: trial.Trials | None
     ) -> report.AlternativeReport:
         spot = self._spots[option]
-        found = [
+        own_obstacles = [
             report.Obstacle(cause=why, count=len(positions), devices=self._names(sorted(positions)[: reach.MAX_LISTED]))
             for why, positions in self._causes[option].items()
         ]
-        obstacles = tuple(sorted((*found, *beyond), key=lambda entry: cause.NEAREST_FIRST.index(type(entry.cause))))
+        obstacles = tuple(
+            sorted((*own_obstacles, *beyond), key=lambda entry: cause.NEAREST_FIRST.index(type(entry.cause)))
+        )
         self.obstacles[spot] = obstacles
         way = option.way
         return report.AlternativeReport(
@@ -207,9 +211,9 @@ def _spots(problem: problems.Problem) -> Iterable[tuple[problems.Option, wish.Sp
             yield option, wish.Spot(level.claim, place, number)
 
 
-def _outcome(problem: problems.Problem, spent: budget.Budget) -> tuple[report.Outcome, str]:
+def _outcome(problem: problems.Problem, search_budget: budget.Budget) -> tuple[report.Outcome, str]:
     try:
-        solution = search.search(problem, spent)
+        solution = search.search(problem, search_budget)
     except errors.AllocationError as error:
         return report.Outcome.ERROR, str(error)
     except budget.ExhaustedError as error:
@@ -217,14 +221,14 @@ def _outcome(problem: problems.Problem, spent: budget.Budget) -> tuple[report.Ou
     return (report.Outcome.DOES_NOT_FIT if solution is None else report.Outcome.FITS), ""
 
 
-def _combined(claims: tuple[report.ClaimReport, ...], found: report.Conflict) -> tuple[report.ClaimReport, ...]:
-    """The reports, with enough devices of a request that is part of the conflict seen as what they are: not enough."""
-    involved = {(part.claim, part.request) for part in found.parts if part.kind == "request"}
+def _combined(claims: tuple[report.ClaimReport, ...], conflict: report.Conflict) -> tuple[report.ClaimReport, ...]:
+    """Mark the usable devices of requests in the conflict as unusable in combination."""
+    involved = {(part.claim, part.request) for part in conflict.parts if part.kind == "request"}
     return tuple(
         msgspec.structs.replace(
             claim,
             requests=tuple(
-                msgspec.structs.replace(request, alternatives=tuple(map(_in_combination, request.alternatives)))
+                msgspec.structs.replace(request, alternatives=tuple(map(_mark_combination, request.alternatives)))
                 if (claim.name, request.name) in involved
                 else request
                 for request in claim.requests
@@ -234,8 +238,10 @@ def _combined(claims: tuple[report.ClaimReport, ...], found: report.Conflict) ->
     )
 
 
-def _in_combination(way: report.AlternativeReport) -> report.AlternativeReport:
+def _mark_combination(way: report.AlternativeReport) -> report.AlternativeReport:
     if not way.usable or len(way.usable) < way.wanted:
         return way
-    found = report.Obstacle(cause=cause.InCombination(), count=len(way.usable), devices=way.usable[: reach.MAX_LISTED])
-    return msgspec.structs.replace(way, usable=(), obstacles=(found, *way.obstacles))
+    combination = report.Obstacle(
+        cause=cause.InCombination(), count=len(way.usable), devices=way.usable[: reach.MAX_LISTED]
+    )
+    return msgspec.structs.replace(way, usable=(), obstacles=(combination, *way.obstacles))

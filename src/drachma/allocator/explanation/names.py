@@ -9,7 +9,7 @@ from typing import Final
 from drachma.allocator.explanation import cause, report
 
 MAX_SHOWN: Final = 8
-"""How many names a line shows."""
+"""Most names that a line shows."""
 
 
 class Names:
@@ -39,19 +39,19 @@ class Names:
                 self._short[device] = _tail(device, parts)
 
     def of(self, device: str) -> str:
-        """A device, by its full name."""
+        """Return the short name of a device."""
         return self._short.get(device, device)
 
     def several(self, devices: Sequence[str], *, count: int | None = None) -> str:
-        """Some devices; ``count`` is how many there are if not all are given."""
+        """Join the short names of devices; ``count`` is their number if only some are given."""
         total = len(devices) if count is None else count
-        shown = [self.of(device) for device in devices[:MAX_SHOWN]]
-        more = total - len(shown)
-        return ", ".join(shown) + (f" and {more} more" if more else "")
+        names = [self.of(device) for device in devices[:MAX_SHOWN]]
+        more = total - len(names)
+        return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def listed(items: Iterable[str]) -> str:
-    """Texts with commas between them."""
+    """Join texts with commas."""
     return ", ".join(items)
 
 

@@ -19,15 +19,15 @@ from drachma.claims import taints
 class Inspector:
     """Tells what is in the way of single devices of a problem."""
 
-    def __init__(self, source: allocators.Allocator, problem: problems.Problem, *, spent: budget.Budget) -> None:
+    def __init__(self, source: allocators.Allocator, problem: problems.Problem, *, budget: budget.Budget) -> None:
         self._features = source.features
         self._state = source.allocated
         self._problem = problem
         self._view = problem.view
-        self._spent = spent
+        self._spent = budget
 
     def first_obstacle(self, option: problems.Option, position: int) -> cause.Cause | None:
-        """What keeps the device from the option, None if nothing does; ExhaustedError when the budget is used up."""
+        """Return the first cause that rejects the device, or None. Raises ExhaustedError at the end of the budget."""
         block, place = self._view.locate(position)
         return (
             self._selection(option, block, place, position=position)
@@ -43,21 +43,21 @@ class Inspector:
             return cause.FeatureOff(feature=Gate.DEVICE_BINDING_CONDITIONS, detail=detail)
         shape = option.shape
         for number, judge in enumerate(shape.class_judges):
-            yes, failing = judge.on_block(block, self._spent)
+            yes, failing = judge.judge_block(block, self._spent)
             if failing >> place & 1:
                 return self._failure(option, position)
             if not yes >> place & 1:
-                read = _readings(judge, block, place)
+                readings = _readings(judge, block, place)
                 return cause.ClassSelector(
-                    class_name=shape.class_name, number=number, expression=judge.expression, read=read
+                    class_name=shape.class_name, number=number, expression=judge.expression, read=readings
                 )
         for number, judge in enumerate(shape.request_judges):
-            yes, failing = judge.on_block(block, self._spent)
+            yes, failing = judge.judge_block(block, self._spent)
             if failing >> place & 1:
                 return self._failure(option, position)
             if not yes >> place & 1:
-                read = _readings(judge, block, place)
-                return cause.RequestSelector(number=number, expression=judge.expression, read=read)
+                readings = _readings(judge, block, place)
+                return cause.RequestSelector(number=number, expression=judge.expression, read=readings)
         return None
 
     def _suitability(
@@ -69,16 +69,16 @@ class Inspector:
         if self._view.misplaced >> position & 1:
             return reach.OWN_CHOICE
         if self._features.consumable_capacity:
-            found = self._capacity(option, block, place, position=position)
-            if found is not None:
-                return found
+            obstacle = self._capacity(option, block, place, position=position)
+            if obstacle is not None:
+                return obstacle
         if block.consuming >> place & 1 and not self._features.partitionable_devices:
             return cause.FeatureOff(feature=Gate.PARTITIONABLE_DEVICES, detail="the device draws from counters")
         if self._features.device_taints:
             untolerated = tuple(
                 cause.Taint(key=str(taint.key), value=str(taint.value), effect=str(taint.effect))
                 for taint in device.taints
-                if taints.preventing((taint,), option.way.tolerations) is not None
+                if taints.first_untolerated((taint,), option.way.tolerations) is not None
             )
             if untolerated:
                 return cause.Tainted(taints=untolerated)
@@ -91,16 +91,18 @@ class Inspector:
     ) -> cause.Cause | None:
         if self._problem.taken >> position & 1 and not option.way.admin_access:
             return cause.Held(claims=self._state.holders(block, place))
-        in_part = self._state.in_part(block) >> place & 1
+        in_part = self._state.partly_used(block) >> place & 1
         if in_part and self._features.consumable_capacity:
             device = block.devices[place]
-            taken = option.shape.amounts(device) or {}
-            for (name, needed), left in zip(taken.items(), self._problem.room(option, position)[1], strict=True):
-                if needed.nanos > left:
+            consumed = option.shape.amounts(device) or {}
+            for (name, needed), available in zip(
+                consumed.items(), self._problem.room(option, position)[1], strict=True
+            ):
+                if needed.nanos > available:
                     return cause.CapacityShort(
                         capacity=name,
                         needed=str(needed),
-                        left=amount.spell(left, like=capacity.value_of(device.capacity[name])),
+                        left=amount.spell(available, like=capacity.value_of(device.capacity[name])),
                         claims=self._state.holders(block, place),
                     )
         if in_part and self._problem.shared >> position & 1:
@@ -110,35 +112,35 @@ class Inspector:
 
     def _capacity(self, option: problems.Option, block: pool.Block, place: int, *, position: int) -> cause.Cause | None:
         device = block.devices[place]
-        wanted = option.way.capacity
-        requests = {} if wanted is None else wanted.requests
+        requirements = option.way.capacity
+        requests = {} if requirements is None else requirements.requests
         for name in requests:
             if name not in device.capacity:
                 return cause.CapacityUnsuitable(
                     capacity=name, requested=str(requests[name]), detail="the device does not have it"
                 )
         try:
-            taken = option.shape.amounts(device)
+            consumed = option.shape.amounts(device)
         except capacity.CapacityError:
             return self._failure(option, position)
-        if taken is None:
+        if consumed is None:
             return self._unsuitable(requests, block, place)
-        for name, needed in taken.items():
+        for name, needed in consumed.items():
             there = capacity.value_of(device.capacity[name])
             if needed > there:
                 return cause.CapacityShort(capacity=name, needed=str(needed), left=str(there))
         return None
 
     def _unsuitable(self, requests: capacity.Amounts, block: pool.Block, place: int) -> cause.Cause:
-        """Which of the amounts asked for is against a policy; at least one is."""
+        """Return the first requested amount that a policy refuses. There is at least one."""
         device = block.devices[place]
-        for name, asked in requests.items():
-            alone = resourceclaim.CapacityRequirements(requests={name: asked})
+        for name, request in requests.items():
+            alone = resourceclaim.CapacityRequirements(requests={name: request})
             part = {name: device.capacity[name]}
             fractional = self._features.fractional_capacity_range
             if capacity.consumption(alone, part, fractional=fractional) is None:
                 return cause.CapacityUnsuitable(
-                    capacity=name, requested=str(asked), detail="its request policy does not allow that amount"
+                    capacity=name, requested=str(request), detail="its request policy does not allow that amount"
                 )
         return cause.CapacityUnsuitable(capacity="", requested="", detail="a request policy refuses its own default")
 
@@ -153,22 +155,22 @@ class Inspector:
         table = block.counters
         if table is None or not block.consuming >> place & 1:
             return None
-        left = self._state.counters_left(block)
+        available = self._state.counters_left(block)
         draws = dict(table.draws[place])
         # Where a counter is overdrawn already, nothing of the pool that draws from any counter can be had.
-        short = [number for number, rest in enumerate(left) if rest < 0] or [
-            number for number, needed in draws.items() if left[number] < needed
+        short = [number for number, remainder in enumerate(available) if remainder < 0] or [
+            number for number, needed in draws.items() if available[number] < needed
         ]
         if short:
             number = short[0]
             set_name, name = table.names[number]
-            like = amount.of_counter(block, set_name, name)
+            like = amount.counter_amount(block, set_name, name)
             return cause.CounterExhausted(
                 pool=str(block.pool_id),
                 counter_set=set_name,
                 counter=name,
                 needed=amount.spell(draws.get(number, 0), like=like),
-                left=amount.spell(left[number], like=like),
+                left=amount.spell(available[number], like=like),
                 claims=self._drawing(block, number),
             )
         if self._features.compatibility_groups and table.uses_groups:
@@ -187,13 +189,13 @@ class Inspector:
         return None
 
     def _drawing(self, block: pool.Block, number: int) -> tuple[str, ...]:
-        """The claims that hold devices which draw from a counter."""
+        """Return the claims that hold devices which draw from a counter."""
         table = block.counters
-        found: set[str] = set()
+        claims: set[str] = set()
         for place in range(len(block.devices)):
-            if table is not None and any(counter == number and taken for counter, taken in table.draws[place]):
-                found.update(self._state.holders(block, place))
-        return tuple(sorted(found))
+            if table is not None and any(counter == number and draw for counter, draw in table.draws[place]):
+                claims.update(self._state.holders(block, place))
+        return tuple(sorted(claims))
 
     def _failure(self, option: problems.Option, position: int) -> cause.Failure:
         return cause.Failure(message=str(self._problem.failure(option, position)))

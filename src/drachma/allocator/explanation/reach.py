@@ -19,7 +19,7 @@ from drachma.allocator.explanation import cause, report
 from drachma.claims import identity
 
 MAX_LISTED: Final = 128
-"""How many devices an obstacle names."""
+"""Most devices that an obstacle names."""
 
 _ANOTHER_NODE: Final = cause.NotReachable(because="their slice is for another node")
 _NODE_SELECTOR: Final = cause.NotReachable(because="the node selector of their slice does not match the node")
@@ -35,33 +35,33 @@ class Inventory:
         self._by_node: dict[str, list[pool.SliceRecord]] = {}
         pool_ids = dict.fromkeys(identity.PoolID(entry.spec.driver, entry.spec.pool.name) for entry in source.slices())
         for pool_id in pool_ids:
-            records = list(source.in_pool(pool_id))
+            records = list(source.pool_slices(pool_id))
             newest = max(record.spec.pool.generation for record in records)
             for record in records:
                 if record.spec.pool.generation == newest:
                     self._by_node.setdefault(record.node_name, []).append(record)
         self._sizes = {name: sum(map(_size, records)) for name, records in self._by_node.items()}
 
-    def beyond(self, shown: views.View) -> tuple[report.Obstacle, ...]:
-        """Everything that is not in the node's view."""
-        inside = {id(owner) for block in shown.blocks for owner in block.owners}
-        found: dict[cause.Cause, list[pool.SliceRecord]] = {}
-        states = {gathered.pool_id: gathered for gathered in shown.pools}
-        seen: set[int] = set()
+    def beyond(self, view: views.View) -> tuple[report.Obstacle, ...]:
+        """Return the devices outside the node's view, by cause."""
+        inside = {id(owner) for block in view.blocks for owner in block.owners}
+        records_by_cause: dict[cause.Cause, list[pool.SliceRecord]] = {}
+        states = {gathered.pool_id: gathered for gathered in view.pools}
+        visible: set[int] = set()
         # Older generations count where the node sees nothing newer: it has devices, and cannot use them.
         for record in itertools.chain(
-            self._source.near(shown.node.name), self._by_node.get(shown.node.name, ()), self._by_node.get("", ())
+            self._source.near(view.node.name), self._by_node.get(view.node.name, ()), self._by_node.get("", ())
         ):
-            if id(record) in inside or id(record) in seen or not record.spec.devices:
+            if id(record) in inside or id(record) in visible or not record.spec.devices:
                 continue
-            seen.add(id(record))
-            why = self._why(record, shown.node, states=states)
+            visible.add(id(record))
+            why = self._why(record, view.node, states=states)
             if why is not None:
-                found.setdefault(why, []).append(record)
-        obstacles = [_obstacle(why, records) for why, records in found.items()]
-        elsewhere = sum(size for name, size in self._sizes.items() if name not in ("", shown.node.name))
+                records_by_cause.setdefault(why, []).append(record)
+        obstacles = [_obstacle(why, records) for why, records in records_by_cause.items()]
+        elsewhere = sum(size for name, size in self._sizes.items() if name not in ("", view.node.name))
         if elsewhere:
-            names = itertools.islice(self._elsewhere(shown.node.name), MAX_LISTED)
+            names = itertools.islice(self._elsewhere(view.node.name), MAX_LISTED)
             obstacles.append(report.Obstacle(cause=_ANOTHER_NODE, count=elsewhere, devices=tuple(names)))
         return tuple(obstacles)
 
@@ -100,15 +100,17 @@ class Inventory:
 
     def _is_stale(self, record: pool.SliceRecord) -> bool:
         generation = record.spec.pool.generation
-        return any(other.spec.pool.generation > generation for other in self._source.in_pool(record.pool_id))
+        return any(sibling.spec.pool.generation > generation for sibling in self._source.pool_slices(record.pool_id))
 
     def _missing(self, record: pool.SliceRecord) -> str:
         declared = record.spec.pool
-        there = sum(other.spec.pool.generation == declared.generation for other in self._source.in_pool(record.pool_id))
-        wanted = declared.resource_slice_count
-        if there == wanted:
-            return f"some of its {wanted} slices use a feature that is off"
-        return f"{there} of {wanted} slices of generation {declared.generation} are published"
+        there = sum(
+            sibling.spec.pool.generation == declared.generation for sibling in self._source.pool_slices(record.pool_id)
+        )
+        slice_count = declared.resource_slice_count
+        if there == slice_count:
+            return f"some of its {slice_count} slices use a feature that is off"
+        return f"{there} of {slice_count} slices of generation {declared.generation} are published"
 
 
 def _covers(record: pool.SliceRecord, node: placement.Node) -> bool:

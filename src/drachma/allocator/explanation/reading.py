@@ -10,30 +10,30 @@ from drachma.api import resourceslice
 def readings(
     reads: frozenset[projection.Path] | None, device: resourceslice.Device, *, driver: str
 ) -> tuple[cause.Reading, ...]:
-    """What an expression that reads these parts saw of a device, by name; None stands for all of it."""
+    """Return the values of a device that an expression reads; None means the whole device."""
     if reads is None:
         reads = frozenset({("driver",), ("attributes",), ("capacity",), ("allowMultipleAllocations",)})
-    found: dict[str, cause.Value | None] = {}
+    values: dict[str, cause.Value | None] = {}
     for path in sorted(reads):
         match path:
             case ("driver",):
-                found["driver"] = driver
+                values["driver"] = driver
             case ("allowMultipleAllocations",):
-                found["allowMultipleAllocations"] = bool(device.allow_multiple_allocations)
+                values["allowMultipleAllocations"] = bool(device.allow_multiple_allocations)
             case ("attributes" | "capacity" as kind, domain, name):
-                known = _parts(device, kind, driver=driver)
+                parts = _parts(device, kind, driver=driver)
                 full = f"{domain}/{name}"
-                found[full] = known.get(full)
+                values[full] = parts.get(full)
             case ("attributes" | "capacity" as kind, *domains):
-                known = _parts(device, kind, driver=driver)
-                found.update((full, known[full]) for full in sorted(known) if _is_in(full, domains))
+                parts = _parts(device, kind, driver=driver)
+                values.update((full, parts[full]) for full in sorted(parts) if _is_in(full, domains))
             case _:
                 raise AssertionError(f"a device has no part {path}")
-    return tuple(cause.Reading(name, value) for name, value in found.items())
+    return tuple(cause.Reading(name, value) for name, value in values.items())
 
 
 def attribute_value(attribute: resourceslice.DeviceAttribute | None) -> cause.Value | None:
-    """The value of an attribute; None where there is none."""
+    """Return the value of an attribute, or None."""
     if attribute is None:
         return None
     for values in (attribute.int_values, attribute.bool_values, attribute.string_values, attribute.version_values):

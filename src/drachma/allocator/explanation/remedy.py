@@ -25,7 +25,7 @@ _AMOUNTS_TRIED: Final = 3
 _KINDS: Final = list(report.ChangeKind)
 
 Obstacles = dict[wish.Spot, tuple[report.Obstacle, ...]]
-"""What keeps devices from each alternative."""
+"""Obstacles by alternative."""
 
 
 class Remedies:
@@ -39,20 +39,20 @@ class Remedies:
         self._trials = trials
         self._obstacles = obstacles
 
-    def find(self, conflict: tuple[wish.Part, ...], shown: views.View) -> tuple[report.Change, ...]:
-        """All changes that would do, the smallest first."""
+    def find(self, conflict: tuple[wish.Part, ...], view: views.View) -> tuple[report.Change, ...]:
+        """Return all changes that make the claims fit, the smallest first."""
         touched = {(part.claim, part.request) for part in conflict if part.request >= 0 and part.selector < 0}
         spots = [spot for spot in wish.spots(self._claims) if (spot.claim, spot.request) in touched]
-        found = [
+        changes = [
             *self._tolerations(spots),
             *self._capacities(spots),
             *self._counts(spots),
             *self._parts(conflict),
-            *self._freed(shown),
+            *self._freed(view),
             *self._requests(conflict),
             *self._class_selectors(spots),
         ]
-        return tuple(sorted(found, key=lambda change: (change.size, _KINDS.index(change.kind))))
+        return tuple(sorted(changes, key=lambda change: (change.size, _KINDS.index(change.kind))))
 
     def _fits(self, claims: wish.Claims, *, source: allocators.Allocator | None = None) -> bool:
         return self._trials.run(claims, source=source) is report.Verdict.FITS
@@ -74,27 +74,29 @@ class Remedies:
                     if taint in tried:
                         continue
                     tried.add(taint)
-                    if self._fits(wish.with_toleration(self._claims, spot, _tolerating(taint))):
+                    if self._fits(wish.add_toleration(self._claims, spot, _tolerating(taint))):
                         yield self._change(report.ChangeKind.TOLERATE, spot, before="", after=str(taint))
 
     def _capacities(self, spots: list[wish.Spot]) -> Iterator[report.Change]:
         for spot in spots:
             capacity = wish.way_of(self._claims, spot).capacity
-            for name, wanted in ({} if capacity is None else capacity.requests).items():
-                for less in self._smaller(spot, name, wanted):
-                    if self._fits(wish.with_capacity(self._claims, spot, name, amount=less)):
+            for name, request in ({} if capacity is None else capacity.requests).items():
+                for less in self._smaller(spot, name, request):
+                    if self._fits(wish.change_capacity(self._claims, spot, name, amount=less)):
                         kind = report.ChangeKind.LOWER_CAPACITY
-                        yield self._change(kind, spot, before=f"{wanted} {name}", after=f"{less} {name}")
+                        yield self._change(kind, spot, before=f"{request} {name}", after=f"{less} {name}")
                         break
 
-    def _smaller(self, spot: wish.Spot, name: str, wanted: quantity.Quantity) -> list[quantity.Quantity]:
-        """The amounts that devices have left, the largest first."""
-        left = {
+    def _smaller(self, spot: wish.Spot, name: str, request: quantity.Quantity) -> list[quantity.Quantity]:
+        """Return smaller amounts that devices have left, the largest first."""
+        available = {
             quantity.Quantity.parse(obstacle.cause.left)
             for obstacle in self._obstacles.get(spot, ())
             if isinstance(obstacle.cause, cause.CapacityShort) and obstacle.cause.capacity == name
         }
-        return sorted((amount for amount in left if 0 < amount.nanos < wanted.nanos), reverse=True)[:_AMOUNTS_TRIED]
+        return sorted((amount for amount in available if 0 < amount.nanos < request.nanos), reverse=True)[
+            :_AMOUNTS_TRIED
+        ]
 
     def _counts(self, spots: list[wish.Spot]) -> Iterator[report.Change]:
         for spot in spots:
@@ -106,12 +108,12 @@ class Remedies:
                 yield self._change(kind, spot, before=str(way.count), after=str(most), size=less)
 
     def _largest_count(self, spot: wish.Spot, count: int) -> int:
-        """The largest smaller count that fits, 0 if none does: fewer devices never are harder to find."""
+        """Return the largest smaller count that fits, or 0. Fewer devices are never harder to find."""
         fitting, failing = 0, count
         while failing - fitting > 1:
             # Close to what is wanted is most likely, so one less comes first.
             middle = failing - 1 if failing == count else (fitting + failing) // 2
-            if self._fits(wish.with_count(self._claims, spot, middle)):
+            if self._fits(wish.change_count(self._claims, spot, middle)):
                 fitting = middle
             else:
                 failing = middle
@@ -146,7 +148,7 @@ class Remedies:
 
     def _requests(self, conflict: tuple[wish.Part, ...]) -> Iterator[report.Change]:
         if len(list(wish.requests(self._claims))) == 1:
-            # Nothing always fits, and helps nobody.
+            # An empty claim always fits, and is no remedy.
             return
         for part in conflict:
             if part.request < 0 or part.selector >= 0 or not self._fits(wish.without(self._claims, {part})):
@@ -160,21 +162,21 @@ class Remedies:
                 request=str(request.name),
             )
 
-    def _freed(self, shown: views.View) -> Iterator[report.Change]:
+    def _freed(self, view: views.View) -> Iterator[report.Change]:
         state = self._source.allocated
         own = {identity.label(claim.metadata) for claim in self._claims}
         owners = dict.fromkeys(
             owner
-            for block in shown.blocks
-            for place in views.positions(state.taken(block) | state.in_part(block))
+            for block in view.blocks
+            for place in views.positions(state.taken(block) | state.partly_used(block))
             for owner in state.holders(block, place)
         )
         for owner in owners:
             if owner in own:
                 continue
-            other = self._source.sibling(allocated=state.without(owner))
-            if self._fits(self._claims, source=other):
-                size = len(state.held_by(owner))
+            sibling = self._source.sibling(allocated=state.without(owner))
+            if self._fits(self._claims, source=sibling):
+                size = len(state.claim_holdings(owner))
                 yield report.Change(kind=report.ChangeKind.FREE_CLAIM, size=size, subject=owner)
 
     def _class_selectors(self, spots: list[wish.Spot]) -> Iterator[report.Change]:
@@ -185,26 +187,26 @@ class Remedies:
             if isinstance(obstacle.cause, cause.ClassSelector) and obstacle.cause.read != _driver_of(obstacle.cause)
         }
         for name, number in sorted(rejecting):
-            found = self._source.classes.get(name)
-            assert found is not None, "a class that rejected devices is there"
-            if self._fits(self._claims, source=self._source.sibling(classes=self._without(found, number))):
+            device_class = self._source.classes.get(name)
+            assert device_class is not None, "a class that rejected devices is there"
+            if self._fits(self._claims, source=self._source.sibling(classes=self._without(device_class, number))):
                 kind = report.ChangeKind.DROP_CLASS_SELECTOR
-                before = _expression(found.spec.selectors[number])
+                before = _expression(device_class.spec.selectors[number])
                 yield report.Change(kind=kind, size=1, subject=name, number=number, before=before)
 
     def _without(self, changed: deviceclass.DeviceClass, number: int) -> deviceclasses.Classes:
-        """The classes that the claims name, one of them without one of its selectors."""
-        known = self._source.classes
+        """Return the classes that the claims name, with one selector of one class removed."""
+        classes = self._source.classes
         names = {str(wish.way_of(self._claims, spot).device_class_name) for spot in wish.spots(self._claims)}
-        others = deviceclasses.Classes(filter(None, map(known.get, names)), missing=known.missing)
-        kept = changed.spec.selectors[:number] + changed.spec.selectors[number + 1 :]
-        spec = msgspec.structs.replace(changed.spec, selectors=kept)
-        others.put(msgspec.structs.replace(changed, spec=spec))
-        return others
+        reduced = deviceclasses.Classes(filter(None, map(classes.get, names)), missing=classes.missing)
+        selectors = changed.spec.selectors[:number] + changed.spec.selectors[number + 1 :]
+        spec = msgspec.structs.replace(changed.spec, selectors=selectors)
+        reduced.put(msgspec.structs.replace(changed, spec=spec))
+        return reduced
 
 
 def _driver_of(rejected: cause.ClassSelector) -> tuple[cause.Reading, ...]:
-    """The driver, if the selector read that and maybe more."""
+    """Return the driver's reading, if the selector read the driver."""
     return tuple(entry for entry in rejected.read if entry.name == "driver")
 
 

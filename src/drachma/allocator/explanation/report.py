@@ -16,7 +16,7 @@ from drachma.allocator.explanation import cause
 
 
 class Outcome(enum.StrEnum):
-    """What an allocation came to."""
+    """Result of an allocation."""
 
     FITS = "Fits"
     DOES_NOT_FIT = "DoesNotFit"
@@ -25,7 +25,7 @@ class Outcome(enum.StrEnum):
 
 
 class Verdict(enum.StrEnum):
-    """What a trial came to; an error or a used-up budget leaves it unknown."""
+    """Result of a trial. An error or a used-up budget leaves it unknown."""
 
     FITS = "Fits"
     DOES_NOT_FIT = "DoesNotFit"
@@ -53,14 +53,14 @@ class AlternativeReport(_Data, frozen=True, kw_only=True):
     class_name: str
     wanted: int
     everything: bool = False
-    """Whether it wants all devices that match, and ``wanted`` is how many that are."""
+    """True if it requests all matching devices; ``wanted`` is their number."""
     admin_access: bool = False
     considered: int
     usable: tuple[str, ...]
     """Devices that nothing keeps away: they are there to be had, or would be, if the combination worked."""
     obstacles: tuple[Obstacle, ...]
     alone: Verdict
-    """Whether it would fit if it were all that is asked for."""
+    """Verdict on this request alone, without the others."""
 
 
 class RequestReport(_Data, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class RequestReport(_Data, frozen=True, kw_only=True):
 
 
 class Supply(_Data, frozen=True, kw_only=True):
-    """How many usable devices a request has, and how many it wants."""
+    """Number of usable devices that a request has, and that it needs."""
 
     request: str
     have: int
@@ -85,7 +85,7 @@ class ValueReport(_Data, frozen=True, kw_only=True):
     value: cause.Value
     supplies: tuple[Supply, ...]
     enough: bool
-    """Whether the constraint could be met with this value; for values that must differ, whether there is a device."""
+    """True if this value can meet the constraint, or, for values that must differ, if a device has it."""
 
 
 class ConstraintReport(_Data, frozen=True, kw_only=True):
@@ -96,12 +96,12 @@ class ConstraintReport(_Data, frozen=True, kw_only=True):
     """``matchAttribute`` or ``distinctAttribute``."""
     attribute: str
     requests: tuple[str, ...]
-    """What it covers; all requests where it names none."""
+    """Requests that it covers; empty for all requests."""
     wanted: int
-    """How many devices it covers, at the least."""
+    """Least number of devices that it covers."""
     values: tuple[ValueReport, ...]
     more_values: int = 0
-    """How many values there are beyond those listed."""
+    """Number of values that are not listed."""
     satisfiable: bool
 
 
@@ -145,7 +145,7 @@ class Conflict(_Data, frozen=True, kw_only=True):
 
 
 class ChangeKind(enum.StrEnum):
-    """What can be changed; of two changes of the same size the kind that comes first here is preferred."""
+    """Kind of a change. Of two changes of the same size, the kind listed first is preferred."""
 
     TOLERATE = "tolerate"
     LOWER_CAPACITY = "lowerCapacity"
@@ -183,10 +183,10 @@ class Explanation(_Data, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
     """Single changes that would make it fit, the smallest first."""
     is_complete: bool = True
-    """Whether the budget was enough to look for the conflict and for all changes."""
+    """True if the budget sufficed to look for the conflict and for all changes."""
 
 
 def to_document(explanation: Explanation) -> dict[str, Any]:
-    """The explanation as plain dicts, lists and scalars."""
+    """Return the explanation as plain dicts, lists and scalars."""
     document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(explanation))
     return document

@@ -1,7 +1,7 @@
-"""Survey: why claims fit on none of many nodes. Nodes on which it is for the same reasons stand together.
+"""Survey: explains why claims fit on none of many nodes. Nodes with the same reasons form a group.
 
-What counts as the same: the same causes for the same numbers of devices, whoever holds them and whatever they are
-called. Of each group of nodes the first is explained in full.
+Reasons are the same if the same causes reject the same numbers of devices, regardless of holders and names. The first
+node of each group is explained in full.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ def survey(
     source: explainer.Explainer,
     nodes: Iterable[placement.Node],
     *,
-    wanted: Iterable[resourceclaim.ResourceClaim],
+    claims: Iterable[resourceclaim.ResourceClaim],
     most: int,
 ) -> Survey:
-    """Up to ``most`` groups of nodes, in the order of their first members."""
-    claims = tuple(wanted)
+    """Return up to ``most`` groups of nodes in the order of their first members."""
+    all_claims = tuple(claims)
     groups: dict[Hashable, list[placement.Node]] = {}
     for node in nodes:
-        groups.setdefault(_key(source.outline(node, claims)), []).append(node)
+        groups.setdefault(_key(source.outline(node, all_claims)), []).append(node)
     ordered = list(groups.values())
     explained = tuple(
-        NodeGroup(source.explain(first, claims), tuple(node.name for node in others))
-        for first, *others in ordered[:most]
+        NodeGroup(source.explain(first, all_claims), tuple(node.name for node in similar))
+        for first, *similar in ordered[:most]
     )
     return Survey(explained, tuple(node.name for group in ordered[most:] for node in group))
 
@@ -67,7 +67,7 @@ def _counts(way: report.AlternativeReport) -> Hashable:
 
 
 def _kind(why: cause.Cause) -> Hashable:
-    """A cause without what belongs to single nodes: who holds devices, their pools, their values."""
+    """Return a cause without parts that belong to single nodes: holders, pools and values."""
     match why:
         case cause.ClassSelector() | cause.RequestSelector():
             return type(why), why.number

@@ -29,12 +29,12 @@ _ALONE: Final = {
 
 
 def render(explanation: report.Explanation) -> str:
-    """The explanation in lines, each with a line end."""
+    """Return the explanation as text."""
     return "".join(f"{line}\n" for line in lines(explanation))
 
 
 def lines(explanation: report.Explanation) -> Iterator[str]:
-    """The lines of an explanation."""
+    """Yield the lines of an explanation."""
     yield headline(explanation)
     naming = names.Names(explanation)
     for claim in explanation.claims:
@@ -51,7 +51,7 @@ def lines(explanation: report.Explanation) -> Iterator[str]:
 
 
 def headline(explanation: report.Explanation) -> str:
-    """One line: what became of which claims on which node."""
+    """Return one line with the node, the claims and the outcome."""
     subject = " and ".join(f"claim {claim.name}" for claim in explanation.claims)
     message = f": {explanation.message}" if explanation.message else ""
     verb = _HEADLINES[explanation.outcome]
@@ -74,9 +74,9 @@ def _claim(claim: report.ClaimReport, naming: names.Names) -> Iterator[str]:
 
 def _alternative(way: report.AlternativeReport, naming: names.Names) -> Iterator[str]:
     kind = "subrequest" if "/" in way.name else "request"
-    wanted = f"all of class {way.class_name}" if way.everything else f"{way.wanted} of class {way.class_name}"
+    request = f"all of class {way.class_name}" if way.everything else f"{way.wanted} of class {way.class_name}"
     admin = " with admin access" if way.admin_access else ""
-    yield f"{kind} {way.name}: wants {wanted}{admin}{_ALONE[way.alone]}"
+    yield f"{kind} {way.name}: wants {request}{admin}{_ALONE[way.alone]}"
     inner = _INDENT
     if way.usable:
         yield f"{inner}{len(way.usable)} of {way.considered}: usable ({naming.several(way.usable)})"
@@ -94,11 +94,11 @@ def _alternative(way: report.AlternativeReport, naming: names.Names) -> Iterator
             continue
         yield f"{inner}{total} of {way.considered}: {heading}"
         for detail, entry in details[:_MAX_LINES]:
-            shown = naming.several(entry.devices, count=entry.count)
-            yield f"{inner}{_INDENT}{detail}: {shown}" if detail else f"{inner}{_INDENT}{shown}"
+            devices = naming.several(entry.devices, count=entry.count)
+            yield f"{inner}{_INDENT}{detail}: {devices}" if detail else f"{inner}{_INDENT}{devices}"
         if len(details) > _MAX_LINES:
-            rest = sum(entry.count for _, entry in details[_MAX_LINES:])
-            yield f"{inner}{_INDENT}and {rest} more with {len(details) - _MAX_LINES} other values"
+            remainder = sum(entry.count for _, entry in details[_MAX_LINES:])
+            yield f"{inner}{_INDENT}and {remainder} more with {len(details) - _MAX_LINES} other values"
 
 
 def _constraint(constraint: report.ConstraintReport) -> Iterator[str]:
@@ -123,21 +123,21 @@ def _constraint(constraint: report.ConstraintReport) -> Iterator[str]:
 
 
 def _conflict(explanation: report.Explanation) -> Iterator[str]:
-    found = explanation.conflict
-    if found is None or not found.parts:
+    conflict = explanation.conflict
+    if conflict is None or not conflict.parts:
         return
-    one = len(found.parts) == 1
+    one = len(conflict.parts) == 1
     if one:
         yield f"{_INDENT}this cannot be had, whatever else is asked for:"
-    elif found.is_minimal:
+    elif conflict.is_minimal:
         yield f"{_INDENT}these cannot be had together, and without any one of them the rest can:"
     else:
         yield f"{_INDENT}these cannot be had together:"
-    for part in found.parts:
+    for part in conflict.parts:
         claim = f"claim {part.claim}, " if len(explanation.claims) > 1 else ""
         yield f"{_INDENT}{_INDENT}{claim}{wording.conflict_part(part)}"
-    for short in found.contentions:
-        several = sum(part.kind == "request" for part in found.parts) > 1
+    for short in conflict.contentions:
+        several = sum(part.kind == "request" for part in conflict.parts) > 1
         yield f"{_INDENT}{'together they need' if several else 'it needs'} {wording.contention(short)}"
 
 
@@ -148,9 +148,9 @@ def _changes(explanation: report.Explanation) -> Iterator[str]:
     if not explanation.changes:
         yield f"{_INDENT}no single change was found that would make it fit"
         return
-    smallest, *others = explanation.changes
+    smallest, *alternatives = explanation.changes
     yield f"{_INDENT}smallest change that would make it fit: {wording.change(smallest, name_claim=several)}"
-    for change in others[:_MAX_CHANGES]:
+    for change in alternatives[:_MAX_CHANGES]:
         yield f"{_INDENT}{_INDENT}or: {wording.change(change, name_claim=several)}"
-    if len(others) > _MAX_CHANGES:
-        yield f"{_INDENT}{_INDENT}and {len(others) - _MAX_CHANGES} more"
+    if len(alternatives) > _MAX_CHANGES:
+        yield f"{_INDENT}{_INDENT}and {len(alternatives) - _MAX_CHANGES} more"

@@ -28,15 +28,15 @@ class Trials:
         self._limits = limits
         self._left = limits.steps
         self.was_cut_short = False
-        """Whether any trial ran out of steps or time."""
+        """True if any trial ran out of steps or time."""
 
     def run(self, claims: wish.Claims, *, source: allocators.Allocator | None = None) -> report.Verdict:
-        """Whether the claims fit; ``source`` is another allocator over the same catalog."""
+        """Try whether the claims fit; ``source`` is another allocator on the same catalog."""
         cap = min(self._left, max(self._limits.steps // _SHARE, 1))
-        spent = budget.Budget(budget.Limits(steps=cap, deadline=self._limits.deadline, clock=self._limits.clock))
+        trial_budget = budget.Budget(budget.Limits(steps=cap, deadline=self._limits.deadline, clock=self._limits.clock))
         try:
-            problem = (source or self._source).problem(self._node, claims, spent=spent)
-            solution = search.search(problem, spent)
+            problem = (source or self._source).problem(self._node, claims, budget=trial_budget)
+            solution = search.search(problem, trial_budget)
         except budget.ExhaustedError:
             self.was_cut_short = True
             return report.Verdict.UNKNOWN
@@ -44,5 +44,5 @@ class Trials:
             return report.Verdict.UNKNOWN
         finally:
             # Even a search that needs no steps costs something, and there can be many.
-            self._left -= max(spent.steps, 1)
+            self._left -= max(trial_budget.steps, 1)
         return report.Verdict.DOES_NOT_FIT if solution is None else report.Verdict.FITS

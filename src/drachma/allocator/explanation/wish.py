@@ -38,26 +38,26 @@ class Part(NamedTuple):
 
     @property
     def spot(self) -> Spot:
-        """The alternative of a selector, or the first of a request."""
+        """Alternative of a selector, or the first alternative of a request."""
         return Spot(self.claim, self.request, max(self.alternative, 0))
 
 
 def requests(claims: Claims) -> Iterator[Part]:
-    """All requests."""
+    """Yield all requests."""
     for number, claim in enumerate(claims):
         for place in range(len(claim.spec.devices.requests)):
             yield Part(number, place)
 
 
 def constraints(claims: Claims) -> Iterator[Part]:
-    """All constraints."""
+    """Yield all constraints."""
     for number, claim in enumerate(claims):
         for place in range(len(claim.spec.devices.constraints)):
             yield Part(number, constraint=place)
 
 
 def spots(claims: Claims) -> Iterator[Spot]:
-    """All alternatives."""
+    """Yield all alternatives."""
     for number, claim in enumerate(claims):
         for place, request in enumerate(claim.spec.devices.requests):
             for alternative in range(len(ways(request))):
@@ -65,26 +65,26 @@ def spots(claims: Claims) -> Iterator[Spot]:
 
 
 def selectors(claims: Claims) -> Iterator[Part]:
-    """All selectors of requests."""
+    """Yield all selectors of requests."""
     for spot in spots(claims):
         for place in range(len(way_of(claims, spot).selectors)):
             yield Part(*spot, selector=place)
 
 
 def ways(request: resourceclaim.DeviceRequest) -> tuple[Exact, ...]:
-    """The alternatives of a request; none for a request of a type that is not known."""
+    """Return the alternatives of a request; none for a request of unknown type."""
     if request.first_available:
         return request.first_available
     return () if request.exactly is None else (request.exactly,)
 
 
 def way_of(claims: Claims, spot: Spot) -> Exact:
-    """An alternative."""
+    """Return an alternative."""
     return ways(claims[spot.claim].spec.devices.requests[spot.request])[spot.alternative]
 
 
 def name_of(claims: Claims, spot: Spot) -> str:
-    """The name of an alternative: ``request`` or ``request/subrequest``."""
+    """Return the name of an alternative: ``request`` or ``request/subrequest``."""
     request = claims[spot.claim].spec.devices.requests[spot.request]
     if request.first_available:
         return f"{request.name}/{request.first_available[spot.alternative].name}"
@@ -92,13 +92,13 @@ def name_of(claims: Claims, spot: Spot) -> str:
 
 
 def without(claims: Claims, parts: Iterable[Part]) -> Claims:
-    """The claims without these parts."""
+    """Return the claims without these parts."""
     left_out = set(parts)
     return tuple(_reduced(claim, number, left_out) for number, claim in enumerate(claims))
 
 
 def only(claims: Claims, spot: Spot) -> Claims:
-    """The claims with no request but one, and no alternative to it; all constraints stay."""
+    """Return the claims with a single request without alternatives. All constraints stay."""
     others = {part for part in requests(claims) if (part.claim, part.request) != (spot.claim, spot.request)}
     reduced = without(claims, others)
     kept = reduced[spot.claim].spec.devices.requests[0]
@@ -106,29 +106,29 @@ def only(claims: Claims, spot: Spot) -> Claims:
         return reduced
     kept = msgspec.structs.replace(kept, first_available=(kept.first_available[spot.alternative],))
     wanted = msgspec.structs.replace(reduced[spot.claim].spec.devices, requests=(kept,))
-    return _replaced(reduced, spot.claim, _with_devices(reduced[spot.claim], wanted))
+    return _replaced(reduced, spot.claim, _replace_devices(reduced[spot.claim], wanted))
 
 
-def with_count(claims: Claims, spot: Spot, count: int) -> Claims:
-    """The claims with another count in one alternative."""
-    return _with_way(claims, spot, msgspec.structs.replace(way_of(claims, spot), count=count))
+def change_count(claims: Claims, spot: Spot, count: int) -> Claims:
+    """Return the claims with another count in one alternative."""
+    return _replace_way(claims, spot, msgspec.structs.replace(way_of(claims, spot), count=count))
 
 
-def with_toleration(claims: Claims, spot: Spot, toleration: devices.DeviceToleration) -> Claims:
-    """The claims with one more toleration in one alternative."""
+def add_toleration(claims: Claims, spot: Spot, toleration: devices.DeviceToleration) -> Claims:
+    """Return the claims with one more toleration in one alternative."""
     way = way_of(claims, spot)
-    return _with_way(claims, spot, msgspec.structs.replace(way, tolerations=(*way.tolerations, toleration)))
+    return _replace_way(claims, spot, msgspec.structs.replace(way, tolerations=(*way.tolerations, toleration)))
 
 
-def with_capacity(claims: Claims, spot: Spot, name: str, *, amount: quantity.Quantity) -> Claims:
-    """The claims with another amount of one capacity in one alternative."""
+def change_capacity(claims: Claims, spot: Spot, name: str, *, amount: quantity.Quantity) -> Claims:
+    """Return the claims with another amount of one capacity in one alternative."""
     way = way_of(claims, spot)
     requests = {**(way.capacity.requests if way.capacity is not None else {}), name: amount}
     capacity = resourceclaim.CapacityRequirements(requests=requests)
-    return _with_way(claims, spot, msgspec.structs.replace(way, capacity=capacity))
+    return _replace_way(claims, spot, msgspec.structs.replace(way, capacity=capacity))
 
 
-def _with_way(claims: Claims, spot: Spot, way: Exact) -> Claims:
+def _replace_way(claims: Claims, spot: Spot, way: Exact) -> Claims:
     claim = claims[spot.claim]
     request = claim.spec.devices.requests[spot.request]
     if isinstance(way, resourceclaim.DeviceSubRequest):
@@ -139,20 +139,20 @@ def _with_way(claims: Claims, spot: Spot, way: Exact) -> Claims:
         changed = msgspec.structs.replace(request, exactly=way)
     wanted = claim.spec.devices
     wanted = msgspec.structs.replace(wanted, requests=_replaced(wanted.requests, spot.request, changed))
-    return _replaced(claims, spot.claim, _with_devices(claim, wanted))
+    return _replaced(claims, spot.claim, _replace_devices(claim, wanted))
 
 
 def _reduced(claim: resourceclaim.ResourceClaim, number: int, left_out: set[Part]) -> resourceclaim.ResourceClaim:
     wanted = claim.spec.devices
     kept = tuple(
-        _without_selectors(request, Part(number, place), left_out)
+        _drop_selectors(request, Part(number, place), left_out)
         for place, request in enumerate(wanted.requests)
         if Part(number, place) not in left_out
     )
     constraints = tuple(
         entry for place, entry in enumerate(wanted.constraints) if Part(number, constraint=place) not in left_out
     )
-    return _with_devices(
+    return _replace_devices(
         claim,
         msgspec.structs.replace(
             wanted, requests=kept or struct.ABSENT_TUPLE, constraints=constraints or struct.ABSENT_TUPLE
@@ -160,7 +160,7 @@ def _reduced(claim: resourceclaim.ResourceClaim, number: int, left_out: set[Part
     )
 
 
-def _without_selectors(
+def _drop_selectors(
     request: resourceclaim.DeviceRequest, part: Part, left_out: set[Part]
 ) -> resourceclaim.DeviceRequest:
     def reduced(way: Exact, alternative: int) -> Exact:
@@ -179,7 +179,9 @@ def _without_selectors(
     return msgspec.structs.replace(request, exactly=reduced(request.exactly, 0))
 
 
-def _with_devices(claim: resourceclaim.ResourceClaim, wanted: resourceclaim.DeviceClaim) -> resourceclaim.ResourceClaim:
+def _replace_devices(
+    claim: resourceclaim.ResourceClaim, wanted: resourceclaim.DeviceClaim
+) -> resourceclaim.ResourceClaim:
     return msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=wanted))
 
 

@@ -9,7 +9,7 @@ from drachma.values import quotation
 
 
 def heading(why: cause.Cause) -> str:
-    """What devices with causes of one kind have in common; causes with the same heading stand together."""
+    """Return the text that causes of one kind share. Causes with the same heading are listed together."""
     match why:
         case cause.NotReachable():
             return "not reachable from the node"
@@ -28,7 +28,9 @@ def heading(why: cause.Cause) -> str:
         case cause.Held():
             return "already allocated"
         case cause.CounterExhausted():
-            return f"counter {why.counter} of {why.counter_set} in pool {why.pool} has {why.left} left" + _held_by(why)
+            return f"counter {why.counter} of {why.counter_set} in pool {why.pool} has {why.left} left" + _holders_text(
+                why
+            )
         case cause.CapacityShort():
             return f"not enough {why.capacity}, {why.needed} wanted"
         case cause.CapacityUnsuitable():
@@ -44,7 +46,7 @@ def heading(why: cause.Cause) -> str:
 
 
 def detail(why: cause.Cause) -> str:
-    """What tells a cause from others with the same heading; empty where there is nothing to tell."""
+    """Return the text that distinguishes a cause from others with the same heading; may be empty."""
     match why:
         case cause.NotReachable():
             return why.because
@@ -74,19 +76,19 @@ def detail(why: cause.Cause) -> str:
             assert_never(why)
 
 
-def value(shown: cause.Value) -> str:
-    """A value as CEL would write it."""
-    if isinstance(shown, bool):
-        return "true" if shown else "false"
-    if isinstance(shown, str):
-        return quotation.quote(shown)
-    if isinstance(shown, tuple):
-        return f"[{', '.join(map(value, shown))}]"
-    return str(shown)
+def value(content: cause.Value) -> str:
+    """Return a value as CEL writes it."""
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    if isinstance(content, str):
+        return quotation.quote(content)
+    if isinstance(content, tuple):
+        return f"[{', '.join(map(value, content))}]"
+    return str(content)
 
 
 def conflict_part(part: report.ConflictPart) -> str:
-    """A member of a conflict."""
+    """Describe a member of a conflict."""
     if part.kind == "constraint":
         return f"constraint #{part.number} ({part.text})"
     if part.kind == "selector":
@@ -95,48 +97,48 @@ def conflict_part(part: report.ConflictPart) -> str:
 
 
 def contention(short: report.Contention) -> str:
-    """What runs out, and by how much."""
+    """Describe the resource that runs out, and the shortage."""
     if short.kind == "devices":
         return f"{short.needed} devices of {short.available} usable"
     what = f"counter {short.name}" if short.kind == "counter" else short.name
     return f"{short.needed} of {what}, which has {short.available} left"
 
 
-def change(wanted: report.Change, *, name_claim: bool) -> str:
-    """A change, as something to do; ``name_claim`` where there are several claims that could be changed."""
-    where = f"claim {wanted.subject}, request {wanted.request}" if name_claim else f"request {wanted.request}"
-    match wanted.kind:
+def change(proposal: report.Change, *, name_claim: bool) -> str:
+    """Describe a change as an instruction; ``name_claim`` names the claim if there are several."""
+    where = f"claim {proposal.subject}, request {proposal.request}" if name_claim else f"request {proposal.request}"
+    match proposal.kind:
         case report.ChangeKind.TOLERATE:
-            return f"tolerate {wanted.after} in {where}"
+            return f"tolerate {proposal.after} in {where}"
         case report.ChangeKind.LOWER_CAPACITY:
-            return f"ask for {wanted.after} instead of {wanted.before} in {where}"
+            return f"ask for {proposal.after} instead of {proposal.before} in {where}"
         case report.ChangeKind.LOWER_COUNT:
-            return f"lower the count of {where} from {wanted.before} to {wanted.after}"
+            return f"lower the count of {where} from {proposal.before} to {proposal.after}"
         case report.ChangeKind.DROP_SELECTOR:
-            return f"drop selector #{wanted.number} of {where} ({wanted.before})"
+            return f"drop selector #{proposal.number} of {where} ({proposal.before})"
         case report.ChangeKind.DROP_CONSTRAINT:
-            owner = f" of claim {wanted.subject}" if name_claim else ""
-            return f"drop constraint #{wanted.number}{owner} ({wanted.before})"
+            owner = f" of claim {proposal.subject}" if name_claim else ""
+            return f"drop constraint #{proposal.number}{owner} ({proposal.before})"
         case report.ChangeKind.FREE_CLAIM:
-            devices = "1 device" if wanted.size == 1 else f"{wanted.size} devices"
-            return f"free claim {wanted.subject} ({devices})"
+            devices = "1 device" if proposal.size == 1 else f"{proposal.size} devices"
+            return f"free claim {proposal.subject} ({devices})"
         case report.ChangeKind.DROP_REQUEST:
             return f"leave out {where}"
         case report.ChangeKind.DROP_CLASS_SELECTOR:
-            return f"drop selector #{wanted.number} of class {wanted.subject} ({wanted.before})"
+            return f"drop selector #{proposal.number} of class {proposal.subject} ({proposal.before})"
         case _:
-            assert_never(wanted.kind)
+            assert_never(proposal.kind)
 
 
-def _is(shown: cause.Value | None) -> str:
-    return "is not set" if shown is None else f"is {value(shown)}"
+def _is(content: cause.Value | None) -> str:
+    return "is not set" if content is None else f"is {value(content)}"
 
 
 def _claims(claims: tuple[str, ...]) -> str:
     if not claims:
-        return "somebody unknown"
+        return "an unknown claim"
     return ("claim " if len(claims) == 1 else "claims ") + ", ".join(claims)
 
 
-def _held_by(why: cause.CounterExhausted) -> str:
+def _holders_text(why: cause.CounterExhausted) -> str:
     return f" ({_claims(why.claims)} draw from it)" if why.claims else ""

@@ -1,8 +1,8 @@
-"""ResourceClaimParameters and ResourceClassParameters: what vendors' parameters mean to the scheduler.
+"""ResourceClaimParameters and ResourceClassParameters: vendors' parameters in a form that the scheduler reads.
 
-In the KEP's spelling, parameters for the vendor stand beside requests and filters, and a request of the model
-``namedResourcesWithAttributes`` may be for several resources (``required``) or for one (``selector``). In that of 1.30,
-the model is ``namedResources``, and requests are grouped by their driver.
+In the KEP's spelling, parameters of the vendor are next to requests and filters, and a request of the model
+``namedResourcesWithAttributes`` is for several resources (``required``) or for one (``selector``). In the spelling of
+1.30 the model is ``namedResources``, and requests are grouped by driver.
 """
 
 from drachma.api import meta
@@ -17,28 +17,28 @@ class NamedResourcesRequest(Struct, frozen=True, kw_only=True):
 
 
 class NamedResourcesWithAttributesRequest(Struct, frozen=True, kw_only=True):
-    """Requests for one resource each, or one such request alone."""
+    """Requests for one resource each, or a single request."""
 
     required: tuple[NamedResourcesRequest, ...] = ABSENT_TUPLE
     selector: str = ABSENT_TEXT
 
 
 class ResourceRequest(Struct, frozen=True, kw_only=True):
-    """What is wanted of one driver; exactly one model is set."""
+    """Request to one driver; exactly one model is set."""
 
     driver_name: str = ABSENT_TEXT
     named_resources_with_attributes: NamedResourcesWithAttributesRequest | None = None
 
 
 class DriverResourceRequest(Struct, frozen=True, kw_only=True):
-    """One request among those for a driver, in the spelling of 1.30; exactly one model is set."""
+    """Request to a driver, in the spelling of 1.30. Exactly one model is set."""
 
     vendor_parameters: meta.Opaque = None
     named_resources: NamedResourcesRequest | None = None
 
 
 class DriverRequests(Struct, frozen=True, kw_only=True):
-    """All that is wanted of one driver, in the spelling of 1.30."""
+    """All requests to one driver, in the spelling of 1.30."""
 
     driver_name: str = ABSENT_TEXT
     vendor_parameters: meta.Opaque = None
@@ -56,7 +56,7 @@ class ResourceClaimParameters(meta.Object, frozen=True, kw_only=True):
 
 
 class NamedResourcesFilter(Struct, frozen=True, kw_only=True):
-    """What must be true of every resource that claims of the class get."""
+    """Condition on every resource of the class."""
 
     selector: str = ABSENT_TEXT
 

@@ -1,10 +1,10 @@
-"""References to the objects that parameters are in, or were generated from."""
+"""References to parameter objects and to their sources."""
 
 from drachma.api.struct import ABSENT_TEXT, ZERO_TEXT, Struct
 
 
 class ResourceClaimParametersReference(Struct, frozen=True, kw_only=True):
-    """Parameters of a claim, in the claim's namespace; the uid is known of what others were generated from."""
+    """Reference to parameters of a claim, in the claim's namespace; sources of generated objects have a uid."""
 
     api_group: str = ABSENT_TEXT
     kind: str = ZERO_TEXT
@@ -13,7 +13,7 @@ class ResourceClaimParametersReference(Struct, frozen=True, kw_only=True):
 
 
 class ResourceClassParametersReference(Struct, frozen=True, kw_only=True):
-    """Parameters of a class; where they are of a namespaced kind, with their namespace."""
+    """Reference to parameters of a class, with a namespace if their kind is namespaced."""
 
     api_group: str = ABSENT_TEXT
     kind: str = ZERO_TEXT

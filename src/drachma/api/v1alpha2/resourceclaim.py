@@ -1,4 +1,4 @@
-"""ResourceClaim: of which class a resource is wanted, with which parameters; what was allocated, and who uses it."""
+"""ResourceClaim: requested class and parameters, allocated resources, and their users."""
 
 from typing import Final
 
@@ -31,16 +31,16 @@ class NamedResourcesAllocationResult(Struct, frozen=True, kw_only=True):
 
 
 class DriverAllocationResult(Struct, frozen=True, kw_only=True):
-    """What one request was given, in the spelling of 1.30."""
+    """Allocation for one request, in the spelling of 1.30."""
 
     vendor_request_parameters: meta.Opaque = None
     named_resources: NamedResourcesAllocationResult | None = None
 
 
 class StructuredResourceHandle(Struct, frozen=True, kw_only=True):
-    """What was allocated of one driver, with the parameters as they were then.
+    """Allocation of one driver, with the parameters at that time.
 
-    The KEP has one model's result in it, 1.30 has ``results``, one for each request.
+    The KEP has the result of one model, and 1.30 has ``results``, one for each request.
     """
 
     vendor_class_parameters: meta.Opaque = None
@@ -51,7 +51,7 @@ class StructuredResourceHandle(Struct, frozen=True, kw_only=True):
 
 
 class ResourceHandle(Struct, frozen=True, kw_only=True):
-    """What the plugin of a driver is told: opaque ``data``, or structured."""
+    """Data for the plugin of a driver: opaque ``data``, or structured."""
 
     driver_name: str = ABSENT_TEXT
     data: str = ABSENT_TEXT
@@ -59,7 +59,7 @@ class ResourceHandle(Struct, frozen=True, kw_only=True):
 
 
 class AllocationResult(Struct, frozen=True, kw_only=True):
-    """What was allocated, where it can be used, and whether by several at once."""
+    """Allocated resources, their nodes, and whether they can be shared."""
 
     resource_handles: tuple[ResourceHandle, ...] = ABSENT_TUPLE
     available_on_nodes: nodeselector.NodeSelector | None = None

@@ -1,4 +1,4 @@
-"""ResourceClaimTemplate: from which a pod gets a claim of its own."""
+"""ResourceClaimTemplate: template of claims that are generated for pods."""
 
 from drachma.api import meta
 from drachma.api.struct import Struct

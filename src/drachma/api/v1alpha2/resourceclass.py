@@ -1,4 +1,4 @@
-"""ResourceClass: what an administrator offers under a name, by which driver, with which parameters."""
+"""ResourceClass: a named offer of an administrator, with its driver and parameters."""
 
 from drachma.api import meta, nodeselector
 from drachma.api.struct import ZERO_TEXT
@@ -8,7 +8,7 @@ from drachma.api.v1alpha2 import references
 class ResourceClass(meta.Object, frozen=True, kw_only=True):
     """``resource.k8s.io/v1alpha2`` ResourceClass, cluster-scoped.
 
-    Where ``structured_parameters`` is not true, claims of the class are allocated by a controller of the driver.
+    If ``structured_parameters`` is not true, a controller of the driver allocates claims of the class.
     """
 
     driver_name: str = ZERO_TEXT

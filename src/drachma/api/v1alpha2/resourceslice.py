@@ -1,6 +1,6 @@
-"""NodeResourceSlice, and the ResourceSlice of 1.30: resources of a node as a driver publishes them.
+"""NodeResourceSlice, and the ResourceSlice of 1.30: resources of a node that a driver publishes.
 
-Exactly one model is set. An object without any uses a model that is not known here.
+Exactly one model is set. An object without a model uses one that drachma does not know.
 """
 
 import msgspec
@@ -11,7 +11,7 @@ from drachma.values import quantity
 
 
 class Attribute(Struct, frozen=True, kw_only=True):
-    """A named value; exactly one of the others is set."""
+    """A named value; exactly one other field is set."""
 
     name: str = ZERO_TEXT
     quantity_value: quantity.Quantity | None = msgspec.field(default=None, name="quantity")
@@ -24,7 +24,7 @@ class Attribute(Struct, frozen=True, kw_only=True):
 
 
 class NamedResource(Struct, frozen=True, kw_only=True):
-    """A resource that can be told from others by its attributes."""
+    """A resource with a name and attributes."""
 
     name: str = ZERO_TEXT
     attributes: tuple[Attribute, ...] = ABSENT_TUPLE
@@ -45,19 +45,19 @@ class NodeResourceSlice(meta.Object, frozen=True, kw_only=True):
 
 
 class NamedResourcesIntSlice(Struct, frozen=True, kw_only=True):
-    """Several numbers."""
+    """List of integers."""
 
     ints: tuple[Int64, ...] = ZERO_TUPLE
 
 
 class NamedResourcesStringSlice(Struct, frozen=True, kw_only=True):
-    """Several texts."""
+    """List of strings."""
 
     strings: tuple[str, ...] = ZERO_TUPLE
 
 
 class NamedResourcesAttribute(Struct, frozen=True, kw_only=True):
-    """A named value, in the spelling of 1.30; exactly one of the others is set."""
+    """A named value, in the spelling of 1.30; exactly one other field is set."""
 
     name: str = ZERO_TEXT
     quantity_value: quantity.Quantity | None = msgspec.field(default=None, name="quantity")
@@ -70,7 +70,7 @@ class NamedResourcesAttribute(Struct, frozen=True, kw_only=True):
 
 
 class NamedResourcesInstance(Struct, frozen=True, kw_only=True):
-    """A resource that can be told from others by its attributes, in the spelling of 1.30."""
+    """A resource with a name and attributes, in the spelling of 1.30."""
 
     name: str = ZERO_TEXT
     attributes: tuple[NamedResourcesAttribute, ...] = ABSENT_TUPLE

@@ -18,14 +18,14 @@ _UINT_OVERFLOW: Final = "unsigned integer overflow"
 
 
 def make_int(number: int) -> int:
-    """A computed int; beyond 64 bits it is an overflow."""
+    """Return a computed int; beyond 64 bits it is an overflow."""
     if not values.INT_MIN <= number <= values.INT_MAX:
         raise faults.Fault(_INT_OVERFLOW)
     return number
 
 
 def make_uint(number: int) -> UInt:
-    """A computed uint; below zero or beyond 64 bits it is an overflow."""
+    """Return a computed uint; below zero or beyond 64 bits it is an overflow."""
     if not 0 <= number <= values.UINT_MAX:
         raise faults.Fault(_UINT_OVERFLOW)
     return UInt(number)
@@ -70,8 +70,8 @@ def _concatenate(left: Any, right: Any) -> Any:
         left.extend(right)
         return left
     if left.__class__ is values.SetList:
-        known = left.identities()
-        return [*left, *(each for each in right if values.identity(each) not in known)]
+        identities = left.identities()
+        return [*left, *(each for each in right if values.identity(each) not in identities)]
     if left.__class__ is values.KeyedList:
         later = {left.identity(each): each for each in right}
         merged = [later.pop(left.identity(each), each) for each in left]
@@ -154,8 +154,8 @@ def modulo(left: Any, right: Any) -> Any:
         return UInt(int(left) % int(right))
     if left == values.INT_MIN and right == -1:
         raise faults.Fault(_INT_OVERFLOW)
-    rest = abs(left) % abs(right)
-    return -rest if left < 0 else rest
+    remainder = abs(left) % abs(right)
+    return -remainder if left < 0 else remainder
 
 
 def negate(operand: Any) -> Any:

@@ -1,6 +1,6 @@
 """Authorizers in expressions: ``authorizer.group("apps").resource("deployments").check("get").allowed()``.
 
-An :class:`Authorizer` is made for the user of a request by whoever evaluates expressions that have one; the steps of
+An :class:`Authorizer` is made for the user of a request by the caller that evaluates expressions with one; the steps of
 the chain are values that say more and more about a question, and ``check`` asks it.
 """
 
@@ -59,7 +59,7 @@ Ask = Callable[[Question], Decision]
 
 
 class Authorizer(msgspec.Struct, frozen=True, eq=False):
-    """Where a chain begins."""
+    """First link of a chain."""
 
     ask: Ask
     subject: ServiceAccount | None = None

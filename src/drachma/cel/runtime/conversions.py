@@ -25,7 +25,7 @@ _TRUTH: Final = {
 
 
 def refused(value: Any, target: str) -> faults.Fault:
-    """The value has no counterpart in the target type."""
+    """Return the value has no counterpart in the target type."""
     return faults.Fault(f"type conversion error from '{kinds.name(value)}' to '{target}'")
 
 
@@ -61,7 +61,7 @@ def _uint_from_string(text: str) -> values.UInt:
 
 
 def _separates_digits(text: str) -> bool:
-    """Whether underscores stand between digits only; one may follow the prefix of a hexadecimal number."""
+    """Return True if underscores stand between digits only; one may follow the prefix of a hexadecimal number."""
     if "_" not in text:
         return True
     number = text.lstrip("+-")
@@ -122,7 +122,7 @@ def _string_from_bytes(data: bytes) -> str:
 
 
 def _string_from_duration(duration: values.Duration) -> str:
-    return spelling.positional(instants.in_units(duration, instants.SECOND)) + "s"
+    return spelling.positional(instants.convert_to_units(duration, instants.SECOND)) + "s"
 
 
 def to_string(value: Any) -> str:

@@ -38,7 +38,7 @@ _UNIT_EQUALITY: Final = frozenset(
 
 
 def tenth(size: float) -> int:
-    """A tenth of a size, rounded up the way upstream's floating point rounds it."""
+    """Return a tenth of a size, rounded up the way upstream's floating point rounds it."""
     return math.ceil(size * _TENTH)
 
 
@@ -55,7 +55,7 @@ def _traversal(args: Sequence[Any], result: Any) -> int:
 
 
 def traverse(value: Any) -> int:
-    """The cost of looking at everything in a value."""
+    """Return the cost of looking at everything in a value."""
     total = 0
     stack = [value]
     while stack:
@@ -106,14 +106,14 @@ def _validate(args: Sequence[Any], result: Any) -> int:
 
 
 def equals(args: Sequence[Any], result: Any) -> int:
-    """The cost of ``==``."""
+    """Return the cost of ``==``."""
     if args[0].__class__ in _UNIT_EQUALITY:
         return 1
     return smaller(args, result)
 
 
 def smaller(args: Sequence[Any], result: Any) -> int:
-    """The cost of ``!=`` and of comparing texts: a tenth of the shorter one."""
+    """Return the cost of ``!=`` and of comparing texts: a tenth of the shorter one."""
     return tenth(min(kinds.size_through(args[0]), kinds.size_through(args[1])))
 
 
@@ -228,12 +228,12 @@ _BY_STANDARD_OVERLOAD: Final[dict[str, Charge]] = {
 
 
 def charge(function: str, overload: str) -> Charge:
-    """What a call of the function costs; ``overload`` is empty where it is only known at run time."""
-    found = _BY_OVERLOAD.get(overload)
-    if found is None:
-        found = _BY_FUNCTION.get(function)
-    if found is not None:
-        return found
+    """Return the cost of a call of the function; ``overload`` is empty if it is only known at run time."""
+    cost = _BY_OVERLOAD.get(overload)
+    if cost is None:
+        cost = _BY_FUNCTION.get(function)
+    if cost is not None:
+        return cost
     if function == "ip":
         return 1 if overload == "cidr_ip" else _scan(0)
     if function == "containsIP":

@@ -18,7 +18,7 @@ _EXACT = frozenset((str, bool, bytes, values.Duration, values.Timestamp, values.
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Whether two values are equal; raises Fault where that question has no answer."""
+    """Return True if two values are equal. Raises Fault where that question has no answer."""
     if left is None or right is None:
         return left is right
     return same(left, right)
@@ -44,13 +44,13 @@ _Comparison = Generator[tuple[Any, Any], bool, bool]
 
 def _same_deep(left: Any, right: Any) -> bool:
     """Compares values with parts, without recursion and no two parts twice: both depth and sharing can be great."""
-    known: dict[tuple[int, int], bool | faults.Fault] = {}
+    results: dict[tuple[int, int], bool | faults.Fault] = {}
     stack: list[tuple[tuple[int, int], _Comparison]] = []
     pair, answer = (left, right), None
     while True:
         if answer is None:
             key = (id(pair[0]), id(pair[1]))
-            answer = known.get(key)
+            answer = results.get(key)
             if answer is None:
                 stack.append((key, _compare(*pair)))
                 step: Callable[[], tuple[Any, Any]] = stack[-1][1].__next__
@@ -64,9 +64,9 @@ def _same_deep(left: Any, right: Any) -> bool:
         try:
             pair = step()
         except StopIteration as stop:
-            answer = known[stack.pop()[0]] = bool(stop.value)
+            answer = results[stack.pop()[0]] = bool(stop.value)
         except faults.Fault as fault:
-            answer = known[stack.pop()[0]] = fault
+            answer = results[stack.pop()[0]] = fault
     if isinstance(answer, faults.Fault):
         raise answer
     return answer
@@ -77,7 +77,7 @@ def _resume(comparison: _Comparison, answer: bool | faults.Fault) -> tuple[Any, 
 
 
 def _compare(left: Any, right: Any) -> _Comparison:
-    """One level of a comparison of values with parts."""
+    """Yield one level of a comparison of values with parts."""
     kind, other = left.__class__, right.__class__
     if kind in kinds.LISTS:
         if other not in kinds.LISTS or len(left) != len(right):
@@ -95,11 +95,11 @@ def _compare(left: Any, right: Any) -> _Comparison:
     if kind in kinds.MAPS:
         if other not in kinds.MAPS or len(left) != len(right):
             return False
-        found = [(mine, values.find(right, values.decode_key(key))) for key, mine in left.items()]
-        if any(entry is values.MISSING for _, entry in found):
+        values_of_right = [(mine, values.find(right, values.decode_key(key))) for key, mine in left.items()]
+        if any(entry is values.MISSING for _, entry in values_of_right):
             # A difference before the missing key would be found first, to the same effect.
             return False
-        return (yield from _compare_parts(found, strict=False))
+        return (yield from _compare_parts(values_of_right, strict=False))
     if other is not values.Optional:
         return False
     if left is values.NONE or right is values.NONE:
@@ -136,7 +136,7 @@ def _has_parts(value: Any) -> bool:
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """The same, where an error counts as different."""
+    """Like same(), with an error counted as different."""
     try:
         return same(left, right)
     except faults.Fault:

@@ -1,4 +1,4 @@
-"""What goes wrong while an expression is evaluated; raised by the runtime, turned into outcomes by programs.
+"""Errors of evaluation, raised by the runtime and turned into outcomes by programs.
 
 A :class:`Fault` is an error in the sense of CEL: ``&&``, ``||`` and the quantifiers may absorb it. An :class:`Abort`
 ends the evaluation whatever surrounds it.
@@ -21,7 +21,7 @@ class Abort(errors.CelError):
 
 
 def no_such_overload() -> Fault:
-    """The arguments have types that the operation is not defined for."""
+    """Return the arguments have types that the operation is not defined for."""
     return Fault(OVERLOAD)
 
 
@@ -31,5 +31,5 @@ def internal(detail: str) -> Abort:
 
 
 def cost_limit() -> Abort:
-    """The evaluation has used up its budget."""
+    """Return the evaluation has used up its budget."""
     return Abort("operation cancelled: actual cost limit exceeded")

@@ -68,8 +68,8 @@ class Format:
 
 
 def _rule(message: str, pattern: str, *examples: str) -> str:
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{message} (e.g. {shown}regex used for validation is '{pattern}')"
+    examples_text = " or ".join(f"'{example}', " for example in examples)
+    return f"{message} (e.g. {examples_text}regex used for validation is '{pattern}')"
 
 
 def _too_long(text: str, limit: int, unit: str = "characters") -> list[str]:
@@ -102,7 +102,7 @@ def _label_1035(text: str) -> list[str]:
 
 
 def _prefix_of(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """The same rule for a text that something will be appended to: a dash at the end is fine."""
+    """Return the rule for a text that something will be appended to: a dash at the end is valid."""
 
     def check_prefix(text: str) -> list[str]:
         # Upstream replaces two bytes, and so do we.
@@ -176,8 +176,8 @@ def _date(text: str) -> list[str]:
 
 
 def _datetime(text: str) -> list[str]:
-    date, separator, rest = text.lower().partition("t")
-    match = _matches_clock(rest.partition("t")[0]) if separator and _is_date(date) else None
+    date, separator, time = text.lower().partition("t")
+    match = _matches_clock(time.partition("t")[0]) if separator and _is_date(date) else None
     if match is None or match[1] > "23" or match[2] > "59" or match[3] > "59":
         return ["invalid datetime"]
     return []
@@ -201,8 +201,8 @@ FORMATS: Final = {
 
 
 def _named(name: str) -> values.Optional:
-    found = FORMATS.get(name)
-    return values.NONE if found is None else values.Optional(found)
+    format_ = FORMATS.get(name)
+    return values.NONE if format_ is None else values.Optional(format_)
 
 
 def _validate(rule: Format, text: str) -> values.Optional:

@@ -28,7 +28,7 @@ class _ClauseError(ValueError):
 
 
 def format_text(template: str, arguments: Any) -> str:
-    """The template with each clause replaced by the next argument; raises Fault with upstream's message."""
+    """Return the template with each clause replaced by the next argument. Raises Fault with upstream's message."""
     try:
         return _format(template, arguments)
     except _ClauseError as error:
@@ -79,12 +79,12 @@ def _parse_clause(template: str, position: int) -> tuple[_Clause, int]:
     if simple is not None:
         return simple, position + 1
     if letter in "fe":
-        chosen = _DEFAULT_PRECISION if precision is None else precision
+        digits = _DEFAULT_PRECISION if precision is None else precision
         print_number = _fixed if letter == "f" else _scientific
-        return lambda value: print_number(value, chosen), position + 1
+        return lambda value: print_number(value, digits), position + 1
     # Upstream looks at one byte here.
-    shown = chr(letter.encode()[0])
-    raise _ClauseError(f'unrecognized formatting clause "{shown}"')
+    character = chr(letter.encode()[0])
+    raise _ClauseError(f'unrecognized formatting clause "{character}"')
 
 
 def _parse_precision(digits: str) -> int:
@@ -137,7 +137,7 @@ def _map(value: Any) -> str:
 
 
 def _joined(parts: Iterable[str]) -> str:
-    """The parts with commas between them; lists that share parts can be short and their text enormous."""
+    """Return the parts with commas between them; lists that share parts can be short and their text enormous."""
     out, size = [], 0
     for part in parts:
         out.append(part)
@@ -147,7 +147,7 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 def _nested(value: Any) -> str:
-    """A value inside a list or map, spelled as a literal."""
+    """Return a value inside a list or map, spelled as a literal."""
     kind = value.__class__
     if kind is str:
         return quotation.quote(value)
@@ -198,9 +198,9 @@ def _fixed(value: Any, precision: int) -> str:
     if precision <= 255:
         return f"{number:,.{precision}f}"
     # Past one byte upstream pads to the remainder only; the digits there are remain.
-    whole, _, fraction = f"{number:,.{min(precision, _EXACT_DIGITS)}f}".partition(".")
+    integer, _, fraction = f"{number:,.{min(precision, _EXACT_DIGITS)}f}".partition(".")
     fraction = fraction.rstrip("0").ljust(precision % 256, "0")
-    return f"{whole}.{fraction}" if fraction else whole
+    return f"{integer}.{fraction}" if fraction else integer
 
 
 def _scientific(value: Any, width: int) -> str:

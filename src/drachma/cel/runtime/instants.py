@@ -36,27 +36,27 @@ _MOMENT: Final = re.compile(
 
 
 def parse_duration(text: str) -> Duration | None:
-    """The duration spelled by ``text``, such as ``1h30m`` or ``-1.5s``; None where it is not one."""
-    rest = text
-    negative = rest.startswith("-")
-    if rest[:1] in ("-", "+"):
-        rest = rest[1:]
-    if rest == "0":
+    """Return the duration spelled by ``text``, such as ``1h30m`` or ``-1.5s``; None where it is not one."""
+    remainder = text
+    negative = remainder.startswith("-")
+    if remainder[:1] in ("-", "+"):
+        remainder = remainder[1:]
+    if remainder == "0":
         return Duration(0)
-    if not rest:
+    if not remainder:
         return None
     total = position = 0
-    while position < len(rest):
-        match = _TERM.match(rest, position)
+    while position < len(remainder):
+        match = _TERM.match(remainder, position)
         if match is None:
             return None
-        whole, fraction, bare, name = match.groups("")
+        integer, fraction, bare, name = match.groups("")
         unit = _UNITS.get(name)
-        whole = whole.lstrip("0")
+        integer = integer.lstrip("0")
         # 2**63 exactly is accepted below zero only, as the last step decides.
-        if unit is None or len(whole) > 19 or int(whole or 0) * unit > 2**63:
+        if unit is None or len(integer) > 19 or int(integer or 0) * unit > 2**63:
             return None
-        total += int(whole or 0) * unit + _fraction(fraction or bare, unit)
+        total += int(integer or 0) * unit + _fraction(fraction or bare, unit)
         if total > 2**63:
             return None
         position = match.end()
@@ -66,7 +66,7 @@ def parse_duration(text: str) -> Duration | None:
 
 
 def _fraction(digits: str, unit: int) -> int:
-    """The part after the point, in floating point as upstream computes it."""
+    """Return the part after the point, in floating point as upstream computes it."""
     number, scale = 0, 1.0
     for digit in digits:
         if number > (2**63 - 1) // 10:
@@ -80,18 +80,18 @@ def _fraction(digits: str, unit: int) -> int:
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """The moment spelled by ``text`` in RFC 3339; None where it is not one, or outside years 1 to 9999."""
+    """Return the moment spelled by ``text`` in RFC 3339; None where it is not one, or outside years 1 to 9999."""
     moment = read_timestamp(text)
     return moment if moment is not None and is_in_range(moment) else None
 
 
 def is_in_range(moment: Timestamp) -> bool:
-    """Whether a moment lies in years 1 to 9999."""
+    """Return True if a moment lies in years 1 to 9999."""
     return _MIN_SECONDS <= moment.nanos // SECOND <= _MAX_SECONDS
 
 
 def read_timestamp(text: str) -> Timestamp | None:
-    """The same without a look at the range."""
+    """Like parse_timestamp(), without checking the range."""
     match = _MOMENT(text)
     if match is None:
         return None
@@ -129,21 +129,21 @@ def _days_since_epoch(year: int, month: int, day: int) -> int:
 
 
 def from_unix(seconds: int) -> Timestamp:
-    """The moment so many seconds after 1970."""
+    """Return the moment so many seconds after 1970."""
     if not _MIN_SECONDS <= seconds <= _MAX_SECONDS:
         raise faults.Fault("timestamp overflow")
     return Timestamp(seconds * SECOND)
 
 
 def make_duration(nanos: int) -> Duration:
-    """A computed duration; beyond 64 bits it is an overflow."""
+    """Return a computed duration; beyond 64 bits it is an overflow."""
     if not values.INT_MIN <= nanos <= values.INT_MAX:
         raise faults.Fault("integer overflow")
     return Duration(nanos)
 
 
 def shift(moment: Timestamp, nanos: int) -> Timestamp:
-    """The moment so many nanoseconds later."""
+    """Return the moment so many nanoseconds later."""
     total = moment.nanos + nanos
     if not _MIN_SECONDS <= total // SECOND <= _MAX_SECONDS:
         raise faults.Fault("timestamp overflow")
@@ -151,17 +151,17 @@ def shift(moment: Timestamp, nanos: int) -> Timestamp:
 
 
 def between(later: Timestamp, earlier: Timestamp) -> Duration:
-    """The time from one moment to another."""
+    """Return the time from one moment to another."""
     seconds = later.nanos // SECOND - earlier.nanos // SECOND
     # Upstream scales the seconds first, and that step may overflow on its own.
     make_duration(seconds * SECOND)
     return make_duration(later.nanos - earlier.nanos)
 
 
-def in_units(duration: Duration, unit: int) -> float:
-    """The duration in seconds, minutes or hours: whole units plus the rest, added in floating point."""
-    whole, rest = divmod(abs(duration.nanos), unit)
-    result = float(whole) + float(rest) / float(unit)
+def convert_to_units(duration: Duration, unit: int) -> float:
+    """Return the duration in seconds, minutes or hours: whole units plus the rest, added in floating point."""
+    units, remainder = divmod(abs(duration.nanos), unit)
+    result = float(units) + float(remainder) / float(unit)
     return -result if duration.nanos < 0 else result
 
 
@@ -183,17 +183,17 @@ def _write_offset(offset: int) -> str:
 
 def _split(nanos: int) -> tuple[int, int, int, int, int]:
     """Year, month, day, second of the day and nanosecond of a count of nanoseconds since 1970."""
-    seconds, rest = divmod(nanos, SECOND)
+    seconds, remainder = divmod(nanos, SECOND)
     days, clock = divmod(seconds, _DAY)
     ordinal = days + _EPOCH_ORDINAL
     if ordinal < 1:
         date = dt.date.fromordinal(ordinal + _DAYS_IN_400_YEARS)
-        return date.year - 400, date.month, date.day, clock, rest
+        return date.year - 400, date.month, date.day, clock, remainder
     if ordinal > dt.date.max.toordinal():
         date = dt.date.fromordinal(ordinal - _DAYS_IN_400_YEARS)
-        return date.year + 400, date.month, date.day, clock, rest
+        return date.year + 400, date.month, date.day, clock, remainder
     date = dt.date.fromordinal(ordinal)
-    return date.year, date.month, date.day, clock, rest
+    return date.year, date.month, date.day, clock, remainder
 
 
 def show_duration(duration: Duration) -> str:
@@ -206,8 +206,8 @@ def show_duration(duration: Duration) -> str:
         for unit, name in ((1, "ns"), (1_000, "µs"), (1_000_000, "ms")):
             if nanos < unit * 1000:
                 return f"{sign}{_decimal(nanos, unit)}{name}"
-    minutes, rest = divmod(nanos, _MINUTE)
-    text = f"{_decimal(rest, SECOND)}s"
+    minutes, remainder = divmod(nanos, _MINUTE)
+    text = f"{_decimal(remainder, SECOND)}s"
     if minutes:
         text = f"{minutes % 60}m{text}"
         if minutes >= 60:
@@ -216,9 +216,9 @@ def show_duration(duration: Duration) -> str:
 
 
 def _decimal(amount: int, unit: int) -> str:
-    whole, rest = divmod(amount, unit)
-    digits = str(unit + rest)[1:].rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)
+    integer, remainder = divmod(amount, unit)
+    digits = str(unit + remainder)[1:].rstrip("0")
+    return f"{integer}.{digits}" if digits else str(integer)
 
 
 def show_timestamp(moment: Timestamp) -> str:
@@ -272,9 +272,9 @@ def _named_offset(zone: str, moment: Timestamp) -> int:
     return int(offset.total_seconds()) if offset is not None else 0
 
 
-def _getter(read: Callable[[int, int, int, int, int], int]) -> Callable[..., int]:
+def _getter(getter: Callable[[int, int, int, int, int], int]) -> Callable[..., int]:
     def get(moment: Timestamp, zone: str = "UTC") -> int:
-        return read(*_split(moment.nanos + _offset_at(zone, moment) * SECOND))
+        return getter(*_split(moment.nanos + _offset_at(zone, moment) * SECOND))
 
     return get
 
@@ -300,12 +300,12 @@ _MILLISECONDS: Final = _getter(lambda year, month, day, clock, nanos: nanos // 1
 
 
 def _truncated(unit: int) -> Callable[[Duration], int]:
-    return lambda duration: int(in_units(duration, unit))
+    return lambda duration: int(convert_to_units(duration, unit))
 
 
 def _milliseconds(duration: Duration) -> int:
-    whole = abs(duration.nanos) // 1_000_000
-    return -whole if duration.nanos < 0 else whole
+    milliseconds = abs(duration.nanos) // 1_000_000
+    return -milliseconds if duration.nanos < 0 else milliseconds
 
 
 IMPLEMENTATIONS: Final[dict[str, Any]] = {

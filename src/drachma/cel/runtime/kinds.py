@@ -111,17 +111,17 @@ RECEIVERS: Final[frozenset[type]] = frozenset((str, values.Duration, values.Time
 
 
 def name(value: Any) -> str:
-    """The CEL name of the value's type, such as ``int`` or ``kubernetes.Quantity``."""
+    """Return the CEL name of the value's type, such as ``int`` or ``kubernetes.Quantity``."""
     return NAMES[value.__class__]
 
 
 def go_name(value: Any) -> str:
-    """The name that upstream's messages print for the value's class."""
+    """Return the name that upstream's messages print for the value's class."""
     return _GO_NAMES[value.__class__]
 
 
 def is_assignable(declared: types.Type, value: Any) -> bool:
-    """Whether a parameter of the declared type accepts the value; of lists and maps the first element is looked at."""
+    """Return True if a parameter of the declared type accepts the value. Checks first elements only."""
     kind = declared.kind
     if kind is types.Kind.DYN or kind is types.Kind.ANY or kind is types.Kind.TYPE_PARAM:
         return True
@@ -136,7 +136,7 @@ def is_assignable(declared: types.Type, value: Any) -> bool:
 
 
 def size(value: Any) -> int:
-    """What a value counts for in the cost of a call: its length, or one."""
+    """Return the size of a value for the cost of a call: its length, or one."""
     kind = value.__class__
     if kind in SIZED:
         return len(value)
@@ -148,7 +148,7 @@ def size(value: Any) -> int:
 
 
 def size_through(value: Any) -> int:
-    """The same, looking through optionals."""
+    """Like size(), looking through optionals."""
     while value.__class__ is values.Optional and value is not values.NONE:
         value = value.value
     return size(value)

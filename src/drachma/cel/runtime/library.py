@@ -128,7 +128,7 @@ _BY_ARRAY: Final = frozenset(("string_format",))
 
 
 def bind(function: declarations.Function, ids: tuple[str, ...], arguments: int) -> Binding:
-    """The binding of a call with so many arguments (a target included) that resolved to these overloads."""
+    """Return the binding of a call with so many arguments (a target included) that resolved to these overloads."""
     name = function.name
     overload = ids[0] if len(ids) == 1 else ""
     charge = costs.charge(name, overload)
@@ -137,7 +137,7 @@ def bind(function: declarations.Function, ids: tuple[str, ...], arguments: int) 
         return Binding(name, overload, run, charge, _evaluation(arguments), run)
     declared = function.overloads[0] if len(function.overloads) == 1 else None
     if overload:
-        declared = next(found for found in function.overloads if found.id == overload)
+        declared = next(overload_ for overload_ in function.overloads if overload_.id == overload)
     if declared is None:
         return Binding(name, "", _dispatcher(function), charge, Evaluation.UNTIL_ERROR)
     evaluation = Evaluation.UNTIL_ERROR if declared.id in _BY_ARRAY else _evaluation(arguments)
@@ -182,7 +182,7 @@ def _accepts_all(param: types.Type) -> bool:
 
 
 def _dispatcher(function: declarations.Function) -> Implementation:
-    """A call that picks the first overload whose parameters accept the arguments."""
+    """Return a call that picks the first overload whose parameters accept the arguments."""
     candidates: list[tuple[tuple[types.Type, ...], Implementation]] = []
     for overload in function.overloads:
         run = UNGUARDED.get(overload.id) or IMPLEMENTATIONS.get(overload.id)

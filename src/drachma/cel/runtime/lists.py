@@ -29,7 +29,7 @@ def _is_sorted(elements: Any) -> bool:
 
 
 def _order(left: Any, right: Any) -> int:
-    """The order of two elements; those without one count as equal."""
+    """Return the order of two elements; those without one count as equal."""
     try:
         return ordering.compare(left, right)
     except faults.Fault:
@@ -63,25 +63,25 @@ def _extreme(name: str, replaced_by: int) -> Callable[[Any], Any]:
     return pick
 
 
-def _index_of(elements: Any, wanted: Any) -> int:
+def _index_of(elements: Any, sought: Any) -> int:
     for position, element in enumerate(elements):
-        if equality.is_same(element, wanted):
+        if equality.is_same(element, sought):
             return position
     return -1
 
 
-def _last_index_of(elements: Any, wanted: Any) -> int:
+def _last_index_of(elements: Any, sought: Any) -> int:
     for position in range(len(elements) - 1, -1, -1):
-        if equality.is_same(elements[position], wanted):
+        if equality.is_same(elements[position], sought):
             return position
     return -1
 
 
-def _includes(target: Any, wanted: Any) -> bool:
+def _includes(target: Any, value: Any) -> bool:
     kind = target.__class__
     if kind in kinds.LISTS:
-        return any(equality.is_same(element, wanted) for element in target)
-    return equality.is_same(target, wanted)
+        return any(equality.is_same(element, value) for element in target)
+    return equality.is_same(target, value)
 
 
 def _slice(elements: Any, start: int, end: int) -> list[Any]:
@@ -162,14 +162,14 @@ def sort(elements: Any) -> Any:
     """``elements.sort()``."""
     if elements.__class__ not in kinds.LISTS:
         raise _not_a_list("sort", elements)
-    return _sorted_by(elements, elements)
+    return _sort_by_keys(elements, elements)
 
 
 def sort_by_keys(elements: Any, keys: Any) -> Any:
-    """The elements in the order of their keys, which ``sortBy`` has computed."""
+    """Return the elements in the order of their keys, which ``sortBy`` has computed."""
     if elements.__class__ not in kinds.LISTS:
         raise _not_a_list("@sortByAssociatedKeys", elements)
-    return _sorted_by(elements, keys)
+    return _sort_by_keys(elements, keys)
 
 
 def _not_a_list(function: str, value: Any) -> faults.Fault:
@@ -178,7 +178,7 @@ def _not_a_list(function: str, value: Any) -> faults.Fault:
     return faults.Fault(f"no such overload: {function}")
 
 
-def _sorted_by(elements: Any, keys: Any) -> Any:
+def _sort_by_keys(elements: Any, keys: Any) -> Any:
     if len(elements) != len(keys):
         raise faults.Fault(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "

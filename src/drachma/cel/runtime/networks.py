@@ -65,12 +65,12 @@ class CIDR:
         return f"{self.address}/{self.length}"
 
     def network(self, length: int) -> int:
-        """The first ``length`` bits of the address as a number."""
+        """Return the first ``length`` bits of the address as a number."""
         return self.address.number >> (self.address.bits - length)
 
 
 def parse_ip(text: str) -> IP:
-    """The address spelled by ``text``; raises Fault with upstream's message."""
+    """Return the address spelled by ``text``. Raises Fault with upstream's message."""
     try:
         address, zone = _parse_address(text)
     except ValueError as error:
@@ -85,7 +85,7 @@ def parse_ip(text: str) -> IP:
 
 
 def parse_cidr(text: str) -> CIDR:
-    """The prefix spelled by ``text``; raises Fault with upstream's message."""
+    """Return the prefix spelled by ``text``. Raises Fault with upstream's message."""
     prefix = "network address parse error during conversion from string: "
     try:
         result = _parse_prefix(text)
@@ -128,7 +128,7 @@ def _parse_address(text: str) -> tuple[IP, str]:
 
 
 def parse_host(text: str) -> IP:
-    """An address inside a URL, where zones are allowed; raises ValueError."""
+    """Return an address inside a URL, where zones are allowed. Raises ValueError."""
     return _parse_address(text)[0]
 
 
@@ -137,89 +137,89 @@ def _unreadable(text: str, reason: str, at: str = "") -> ValueError:
     return ValueError(f"ParseAddr({quotation.quote(text)}): {reason}{where}")
 
 
-def _parse_v4(whole: str, text: str) -> int:
+def _parse_v4(address: str, text: str) -> int:
     number = field = digits = dots = 0
     for position, character in enumerate(text):
         if character in _DIGITS:
             if digits == 1 and field == 0:
-                raise _unreadable(whole, "IPv4 field has octet with leading zero")
+                raise _unreadable(address, "IPv4 field has octet with leading zero")
             field = field * 10 + int(character)
             digits += 1
             if field > 255:
-                raise _unreadable(whole, "IPv4 field has value >255")
+                raise _unreadable(address, "IPv4 field has value >255")
         elif character == ".":
             if position == 0 or position == len(text) - 1 or text[position - 1] == ".":
-                raise _unreadable(whole, "IPv4 field must have at least one digit", text[position:])
+                raise _unreadable(address, "IPv4 field must have at least one digit", text[position:])
             if dots == 3:
-                raise _unreadable(whole, "IPv4 address too long")
+                raise _unreadable(address, "IPv4 address too long")
             number = number << 8 | field
             dots += 1
             field = digits = 0
         else:
-            raise _unreadable(whole, "unexpected character", text[position:])
+            raise _unreadable(address, "unexpected character", text[position:])
     if dots < 3:
-        raise _unreadable(whole, "IPv4 address too short")
+        raise _unreadable(address, "IPv4 address too short")
     return number << 8 | field
 
 
-def _parse_v6(whole: str) -> tuple[IP, str]:
-    rest, percent, zone = whole.partition("%")
+def _parse_v6(address: str) -> tuple[IP, str]:
+    remainder, percent, zone = address.partition("%")
     if percent and not zone:
-        raise _unreadable(whole, "zone must be a non-empty string")
+        raise _unreadable(address, "zone must be a non-empty string")
     octets: list[int] = []
     ellipsis = -1
-    if rest.startswith("::"):
+    if remainder.startswith("::"):
         ellipsis = 0
-        rest = rest[2:]
-        if not rest:
+        remainder = remainder[2:]
+        if not remainder:
             return IP(0, 6), zone
     while len(octets) < 16:
-        length = _group_length(whole, rest)
-        if rest[length : length + 1] == ".":
+        length = _group_length(address, remainder)
+        if remainder[length : length + 1] == ".":
             if ellipsis < 0 and len(octets) != 12:
                 reason = "embedded IPv4 address must replace the final 2 fields of the address"
-                raise _unreadable(whole, reason, rest)
+                raise _unreadable(address, reason, remainder)
             if len(octets) + 4 > 16:
                 reason = "too many hex fields to fit an embedded IPv4 at the end of the address"
-                raise _unreadable(whole, reason, rest)
-            octets += _parse_v4(whole, rest).to_bytes(4, "big")
-            rest = ""
+                raise _unreadable(address, reason, remainder)
+            octets += _parse_v4(address, remainder).to_bytes(4, "big")
+            remainder = ""
             break
-        octets += int(rest[:length], 16).to_bytes(2, "big")
-        rest = rest[length:]
-        if not rest:
+        octets += int(remainder[:length], 16).to_bytes(2, "big")
+        remainder = remainder[length:]
+        if not remainder:
             break
-        if rest[0] != ":":
-            raise _unreadable(whole, "unexpected character, want colon", rest)
-        if len(rest) == 1:
-            raise _unreadable(whole, "colon must be followed by more characters", rest)
-        rest = rest[1:]
-        if rest[0] == ":":
+        if remainder[0] != ":":
+            raise _unreadable(address, "unexpected character, want colon", remainder)
+        if len(remainder) == 1:
+            raise _unreadable(address, "colon must be followed by more characters", remainder)
+        remainder = remainder[1:]
+        if remainder[0] == ":":
             if ellipsis >= 0:
-                raise _unreadable(whole, "multiple :: in address", rest)
+                raise _unreadable(address, "multiple :: in address", remainder)
             ellipsis = len(octets)
-            rest = rest[1:]
-            if not rest:
+            remainder = remainder[1:]
+            if not remainder:
                 break
-    if rest:
-        raise _unreadable(whole, "trailing garbage after address", rest)
+    if remainder:
+        raise _unreadable(address, "trailing garbage after address", remainder)
     if len(octets) < 16:
         if ellipsis < 0:
-            raise _unreadable(whole, "address string too short")
+            raise _unreadable(address, "address string too short")
         octets[ellipsis:ellipsis] = bytes(16 - len(octets))
     elif ellipsis >= 0:
-        raise _unreadable(whole, "the :: must expand to at least one field of zeros")
+        raise _unreadable(address, "the :: must expand to at least one field of zeros")
     return IP(int.from_bytes(octets, "big"), 6), zone
 
 
-def _group_length(whole: str, rest: str) -> int:
+def _group_length(address: str, remainder: str) -> int:
     length = 0
-    while length < len(rest) and rest[length] in _HEX:
+    while length < len(remainder) and remainder[length] in _HEX:
         length += 1
         if length > 4:
-            raise _unreadable(whole, "each group must have 4 or less digits", rest)
+            raise _unreadable(address, "each group must have 4 or less digits", remainder)
     if not length:
-        raise _unreadable(whole, "each colon-separated field must have at least one digit", rest)
+        raise _unreadable(address, "each colon-separated field must have at least one digit", remainder)
     return length
 
 

@@ -29,7 +29,7 @@ def _of_non_zero(value: Any) -> values.Optional:
 
 
 def value_of(optional: values.Optional) -> Any:
-    """The value; raises Fault where there is none."""
+    """Return the value. Raises Fault where there is none."""
     if optional is values.NONE:
         raise faults.Fault("optional.none() dereference")
     return optional.value

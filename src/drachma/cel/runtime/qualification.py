@@ -20,12 +20,12 @@ def check_key(key: Any) -> None:
 
 
 def select(value: Any, key: Any) -> Any:
-    """The part of ``value`` under ``key``; raises Fault where there is none."""
+    """Return the part of ``value`` under ``key``. Raises Fault where there is none."""
     kind = value.__class__
     if kind in kinds.MAPS:
-        found = values.find(value, key)
-        if found is not values.MISSING:
-            return found
+        part = values.find(value, key)
+        if part is not values.MISSING:
+            return part
     elif kind in kinds.LISTS:
         index = _index(key)
         if 0 <= index < len(value):
@@ -35,7 +35,7 @@ def select(value: Any, key: Any) -> Any:
 
 
 def select_present(value: Any, key: Any) -> Any:
-    """The same, or ``MISSING``; only keys of a wrong type raise Fault."""
+    """Like select(), or ``MISSING``. Raises Fault only for keys of a wrong type."""
     kind = value.__class__
     if kind in kinds.MAPS:
         return values.find(value, key)

@@ -28,13 +28,13 @@ class Computed:
 
 
 def amount_of(value: Any) -> Quantity:
-    """The plain quantity of a quantity value."""
+    """Return the plain quantity of a quantity value."""
     amount: Quantity = value.amount if value.__class__ is Computed else value
     return amount
 
 
 def parse(text: str) -> Quantity:
-    """The quantity spelled by ``text``; raises Fault with upstream's message."""
+    """Return the quantity spelled by ``text``. Raises Fault with upstream's message."""
     try:
         return Quantity.parse(text)
     except errors.InvalidValueError as error:
@@ -50,8 +50,8 @@ def _is_quantity(text: str) -> bool:
 
 
 def _compare(left: Any, right: Any) -> int:
-    mine, other = amount_of(left).nanos, amount_of(right).nanos
-    return (mine > other) - (mine < other)
+    mine, theirs = amount_of(left).nanos, amount_of(right).nanos
+    return (mine > theirs) - (mine < theirs)
 
 
 def _as_integer(value: Any) -> int:

@@ -87,8 +87,8 @@ def compile_pattern(pattern: str) -> Any:
         except PatternError as error:
             outcome = error
         # Twice: a matcher may have a second program.
-        held = len(pattern) * 2 if isinstance(outcome, PatternError) else 2 * _memory(size)
-        _outcomes.put(pattern, outcome, size=held)
+        memory = len(pattern) * 2 if isinstance(outcome, PatternError) else 2 * _memory(size)
+        _outcomes.put(pattern, outcome, size=memory)
     if isinstance(outcome, PatternError):
         raise PatternError(str(outcome))
     return outcome
@@ -137,10 +137,10 @@ def _compile(pattern: str, options: re2.Options) -> Any:
         try:
             return _build(respelled, options)
         except re2.error as error:
-            other = _go_message(error, respelled)
-        if "invalid character class range" not in other:
+            go_error = _go_message(error, respelled)
+        if "invalid character class range" not in go_error:
             # The classes were not what is wrong; the message shows the pattern as it was written.
-            message = other
+            message = go_error
             for match in _CLASS.finditer(pattern):
                 message = message.replace(_respell_class(match), match[0])
     raise PatternError(message)
@@ -156,16 +156,16 @@ def _build(pattern: str, options: re2.Options) -> Any:
 
 def _respell_class(match: re.Match[str]) -> str:
     """Go takes names of Unicode classes in any case, and categories by their long names; RE2 takes one spelling."""
-    written = match["braced"] or match["letter"]
-    if not written:
+    class_name = match["braced"] or match["letter"]
+    if not class_name:
         return match[0]
-    name = written.removeprefix("^")
+    name = class_name.removeprefix("^")
     plain = re.sub(r"[ _-]", "", name).lower()
-    known = _CATEGORIES.get(plain)
-    if known is None:
-        known = plain.capitalize() if len(plain) <= 2 else "_".join(map(str.capitalize, re.split(r"[ _-]", name)))
-    negated = "^" if written.startswith("^") else ""
-    return f"\\{match['sign']}{{{negated}{known}}}"
+    category = _CATEGORIES.get(plain)
+    if category is None:
+        category = plain.capitalize() if len(plain) <= 2 else "_".join(map(str.capitalize, re.split(r"[ _-]", name)))
+    negated = "^" if class_name.startswith("^") else ""
+    return f"\\{match['sign']}{{{negated}{category}}}"
 
 
 def _go_message(error: re2.error, pattern: str) -> str:
@@ -203,7 +203,7 @@ def _spend_on(text: str, size: int) -> None:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Whether some part of the text matches."""
+    """Return True if some part of the text matches."""
     try:
         compiled = compile_pattern(pattern)
     except PatternError as error:
@@ -220,39 +220,39 @@ def _compile_for_find(pattern: str) -> Any:
 
 
 def find(text: str, pattern: str) -> str:
-    """The first match, or the empty string."""
+    """Return the first match, or the empty string."""
     return find_compiled(text, _compile_for_find(pattern))
 
 
 def find_compiled(text: str, compiled: Any) -> str:
-    """The same with a compiled pattern."""
+    """Like find(), with a compiled pattern."""
     _spend_on(text, compiled.programsize)
     match = compiled.search(text)
     return str(match.group()) if match is not None else ""
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    """The matches that do not overlap, at most ``limit`` of them unless it is negative."""
+    """Return the matches that do not overlap, at most ``limit`` of them unless it is negative."""
     return find_all_compiled(text, _compile_for_find(pattern), limit)
 
 
 def find_all_compiled(text: str, compiled: Any, limit: int = -1) -> list[str]:
-    """The same with a compiled pattern."""
-    found: list[str] = []
+    """Like find_all(), with a compiled pattern."""
+    matches: list[str] = []
     last_end = -1
     if limit == 0:
-        return found
+        return matches
     _spend_on(text, compiled.programsize)
     for match in compiled.finditer(text):
         start, end = match.span()
         effort.spend(1 + (len(text) - end) * _REST_COST // 1000)
         # An empty match directly after another match does not count.
         if end > start or start != last_end:
-            found.append(str(match.group()))
-            if len(found) == limit:
+            matches.append(str(match.group()))
+            if len(matches) == limit:
                 break
         last_end = end
-    return found
+    return matches
 
 
 IMPLEMENTATIONS: Final[dict[str, Any]] = {

@@ -9,10 +9,10 @@ from drachma.cel.runtime import equality, values
 _MAX_COMPARED: Final = 100_000_000
 
 
-def _contains(elements: Any, wanted: Any) -> bool:
+def _contains(elements: Any, subset: Any) -> bool:
     # Charged by the product of the sizes, after the fact; a hopeless call is not even begun.
-    values.check_size(len(elements) * len(wanted), _MAX_COMPARED)
-    return all(equality.is_in(element, elements) for element in wanted)
+    values.check_size(len(elements) * len(subset), _MAX_COMPARED)
+    return all(equality.is_in(element, elements) for element in subset)
 
 
 def _equivalent(left: Any, right: Any) -> bool:

@@ -1,4 +1,4 @@
-"""How upstream's messages and conversions print values: numbers, times, lists and maps.
+"""Values as upstream's messages and conversions print them: numbers, times, lists and maps.
 
 Called by conversions, by the formatting library, and wherever an error text shows a value.
 """
@@ -38,9 +38,9 @@ def positional(number: float) -> str:
 def _decimal(number: float) -> tuple[str, str, int]:
     """Sign, significant digits without trailing zeros, and the exponent of the first digit."""
     mantissa, _, exponent = repr(abs(number)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    power = int(exponent or 0) + len(whole) - 1
-    digits = whole + fraction
+    integer, _, fraction = mantissa.partition(".")
+    power = int(exponent or 0) + len(integer) - 1
+    digits = integer + fraction
     stripped = digits.lstrip("0")
     power -= len(digits) - len(stripped)
     sign = "-" if math.copysign(1, number) < 0 else ""

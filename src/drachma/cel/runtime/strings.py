@@ -49,8 +49,8 @@ def _last_index_of_offset(text: str, part: str, offset: int) -> int:
 
 
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
-    found = text.count(old)
-    replaced = found if limit < 0 else min(found, limit)
+    occurrences = text.count(old)
+    replaced = occurrences if limit < 0 else min(occurrences, limit)
     values.check_size(len(text) + replaced * len(new), values.MAX_TEXT)
     return text.replace(old, new, limit if limit >= 0 else -1)
 

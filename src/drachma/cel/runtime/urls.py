@@ -50,7 +50,7 @@ class URL:
         self.raw_fragment = ""
 
     def escaped_path(self) -> str:
-        """The path as it is written in a URL."""
+        """Return the path as it is written in a URL."""
         return _respell(self.raw_path, self.path, "path")
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class URL:
         return out + _escape(self.host, "host")
 
     def host_and_port(self) -> tuple[str, str]:
-        """The host without brackets, and the port without its colon."""
+        """Return the host without brackets, and the port without its colon."""
         host, port = _text(self.host), ""
         colon = host.rfind(":")
         if colon >= 0 and _is_optional_port(host[colon:]):
@@ -97,7 +97,7 @@ class URL:
 
 
 def parse(text: str) -> URL:
-    """The absolute URL or path spelled by ``text``; raises Fault with upstream's message."""
+    """Return the absolute URL or path spelled by ``text``. Raises Fault with upstream's message."""
     try:
         parse_request(text)
     except ValueError as error:
@@ -120,7 +120,7 @@ def parse(text: str) -> URL:
 
 
 def parse_request(text: str) -> URL:
-    """The URL of a request line; raises ValueError with upstream's message."""
+    """Return the URL of a request line. Raises ValueError with upstream's message."""
     try:
         return _parse(text, via_request=True)
     except ValueError as error:
@@ -136,31 +136,31 @@ def _parse(text: str, *, via_request: bool) -> URL:
     if text == "*":
         url.path = b"*"
         return url
-    scheme, rest = _split_scheme(text)
+    scheme, remainder = _split_scheme(text)
     url.scheme = scheme.lower()
-    if rest.endswith("?") and rest.count("?") == 1:
+    if remainder.endswith("?") and remainder.count("?") == 1:
         url.force_query = True
-        rest = rest[:-1]
+        remainder = remainder[:-1]
     else:
-        rest, _, url.raw_query = rest.partition("?")
-    if not rest.startswith("/"):
+        remainder, _, url.raw_query = remainder.partition("?")
+    if not remainder.startswith("/"):
         if url.scheme:
-            url.opaque = rest
+            url.opaque = remainder
             return url
         if via_request:
             raise ValueError("invalid URI for request")
-        if ":" in rest.partition("/")[0]:
+        if ":" in remainder.partition("/")[0]:
             raise ValueError("first path segment in URL cannot contain colon")
-    relative = not via_request and not rest.startswith("///")
-    if (url.scheme or relative) and rest.startswith("//"):
-        authority, slash, tail = rest[2:].partition("/")
-        rest = slash + tail
+    relative = not via_request and not remainder.startswith("///")
+    if (url.scheme or relative) and remainder.startswith("//"):
+        authority, slash, tail = remainder[2:].partition("/")
+        remainder = slash + tail
         url.user, url.host = _parse_authority(url.scheme, authority)
-    elif url.scheme and rest.startswith("/"):
+    elif url.scheme and remainder.startswith("/"):
         url.omit_host = True
-    url.path = _unescape(rest, "path")
-    if _escape(url.path, "path") != rest:
-        url.raw_path = rest
+    url.path = _unescape(remainder, "path")
+    if _escape(url.path, "path") != remainder:
+        url.raw_path = remainder
     return url
 
 
@@ -242,10 +242,10 @@ def _unescape(text: str, mode: str) -> bytes:
             if len(pair) < 2 or pair[0] not in _HEX or pair[1] not in _HEX:
                 raise ValueError(f"invalid URL escape {_quoted(data[position : position + 3])}")
             value = int(pair, 16)
-            allowed = pair == b"25"
+            is_valid = pair == b"25"
             if mode == "zone":
-                allowed = allowed or value == 0x20 or value in _PLAIN["host"]
-            if mode in ("host", "zone") and not allowed and (mode == "zone" or value < 0x80):
+                is_valid = is_valid or value == 0x20 or value in _PLAIN["host"]
+            if mode in ("host", "zone") and not is_valid and (mode == "zone" or value < 0x80):
                 raise ValueError(f"invalid URL escape {_quoted(data[position : position + 3])}")
             out.append(value)
             position += 3
@@ -263,7 +263,7 @@ def _escape(data: bytes, mode: str) -> str:
 
 
 def _respell(raw: str, decoded: bytes, mode: str) -> str:
-    """The spelling it came with where that is acceptable, otherwise the default one."""
+    """Return the spelling it came with where that is acceptable, otherwise the default one."""
     acceptable = _PLAIN[mode] | _SPELLABLE
     if raw and all(byte in acceptable for byte in raw.encode()):
         return raw

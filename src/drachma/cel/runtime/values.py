@@ -164,7 +164,7 @@ class SetList(list[Any]):
     __slots__ = ()
 
     def identities(self) -> set[Any]:
-        """What tells its elements from others."""
+        """Return the hashable keys of its elements."""
         return {identity(element) for element in self}
 
 
@@ -178,7 +178,7 @@ class KeyedList(list[Any]):
         self.keys = keys
 
     def identity(self, element: Any) -> Any:
-        """What tells an element from others; elements of another kind have no identity."""
+        """Return a hashable key that is equal exactly for equal values of a document."""
         if not isinstance(element, dict):
             return None
         return tuple([encode_key(element.get(key)) for key in self.keys])
@@ -215,7 +215,7 @@ class LazyMap(dict[Any, Any]):
         self._computations: Final = computations
 
     def select(self, key: str) -> Any:
-        """The value under a key, or ``MISSING``; raises Fault where computing it failed."""
+        """Return the value under a key, or ``MISSING``. Raises Fault where computing it failed."""
         value = self.get(key, MISSING)
         if value is MISSING:
             compute = self._computations.get(key)
@@ -266,7 +266,7 @@ def check_size(size: int, limit: int) -> None:
 
 
 def encode_key(value: Value) -> Any:
-    """The dict key that stands for a CEL value; 1, 1u, 1.0 and true are four keys."""
+    """Return the dict key that stands for a CEL value; 1, 1u, 1.0 and true are four keys."""
     kind = value.__class__
     if kind is str or kind is int:
         return value
@@ -284,12 +284,12 @@ def encode_key(value: Value) -> Any:
 
 
 def decode_key(key: Any) -> Value:
-    """The CEL value that a dict key stands for."""
+    """Return the CEL value that a dict key stands for."""
     return key.value if key.__class__ is Key else key
 
 
 def identity(value: Value) -> Any:
-    """What tells a value of a document from others, as something that can be hashed."""
+    """Return the hashable key of an element. Elements of another kind have none."""
     if isinstance(value, dict):
         return frozenset([(key, identity(each)) for key, each in value.items()])
     if isinstance(value, list):
@@ -298,25 +298,25 @@ def identity(value: Value) -> Any:
 
 
 def find(mapping: dict[Any, Any], key: Value) -> Value:
-    """The entry under ``key``, or ``MISSING``; whole numbers are found whatever their type."""
+    """Return the entry under ``key``, or ``MISSING``; whole numbers are found whatever their type."""
     kind = key.__class__
     if mapping.__class__ is LazyMap:
         return mapping.select(key) if kind is str else MISSING
     if kind is str:
-        found = mapping.get(key, MISSING)
+        value = mapping.get(key, MISSING)
     elif not mapping or mapping.__class__ in _NATIVE:
-        found = MISSING
+        value = MISSING
     else:
-        found = mapping.get(encode_key(key), MISSING)
-        if found is MISSING and (kind is int or kind is UInt or kind is float):
-            found = _find_number(mapping, key)
-    if found is MISSING and mapping.__class__ is DefaultMap:
+        value = mapping.get(encode_key(key), MISSING)
+        if value is MISSING and (kind is int or kind is UInt or kind is float):
+            value = _find_number(mapping, key)
+    if value is MISSING and mapping.__class__ is DefaultMap:
         return EMPTY_MAP
-    return found
+    return value
 
 
 def contains(mapping: dict[Any, Any], key: Value) -> bool:
-    """Whether ``key in mapping`` as CEL sees it; defaults do not count."""
+    """Return True if ``key in mapping`` as CEL sees it; defaults do not count."""
     if key.__class__ is str:
         return key in mapping
     if not mapping or mapping.__class__ in _NATIVE:
@@ -331,9 +331,9 @@ def _find_number(mapping: dict[Any, Any], key: Any) -> Value:
     kind = key.__class__
     if kind is float:
         if INT_MIN < key < 2**63 and int(key) == key:
-            found = mapping.get(int(key), MISSING)
-            if found is not MISSING:
-                return found
+            value = mapping.get(int(key), MISSING)
+            if value is not MISSING:
+                return value
         if 0 <= key < 2**64 and int(key) == key:
             return mapping.get(encode_key(UInt(int(key))), MISSING)
         return MISSING
@@ -343,10 +343,10 @@ def _find_number(mapping: dict[Any, Any], key: Any) -> Value:
 
 
 def keys(mapping: dict[Any, Any]) -> list[Value]:
-    """The keys as CEL values, in the order of insertion."""
+    """Return the keys as CEL values, in the order of insertion."""
     return [key.value if key.__class__ is Key else key for key in mapping]
 
 
 def make_map(pairs: list[tuple[Value, Value]]) -> dict[Any, Any]:
-    """The map with these entries; a later entry replaces an earlier one with the same key."""
+    """Return the map with these entries; a later entry replaces an earlier one with the same key."""
     return {encode_key(key): value for key, value in pairs}

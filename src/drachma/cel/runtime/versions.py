@@ -12,7 +12,7 @@ SemVer = semver.SemVer
 
 
 def parse(text: str, *, tolerant: bool = False) -> SemVer:
-    """The version spelled by ``text``; raises Fault with upstream's message."""
+    """Return the version spelled by ``text``. Raises Fault with upstream's message."""
     try:
         return SemVer.parse_tolerant(text) if tolerant else SemVer.parse(text)
     except errors.InvalidValueError as error:

@@ -20,7 +20,7 @@ _Piece = tuple[Callable[..., None], tuple[Any, ...]]
 
 
 def assemble(root: steps.Node) -> machine.Code:
-    """The instructions of a plan."""
+    """Return the instructions of a plan."""
     return _Assembler().assemble(root)
 
 
@@ -131,15 +131,15 @@ class _Assembler:
         ids: list[int] = []
         pieces: list[_Piece] = []
         for key, value, optional in node.entries:
-            mine, other = self.register(), self.register()
-            registers.append((mine, other, optional))
+            mine, value_register = self.register(), self.register()
+            registers.append((mine, value_register, optional))
             ids += [key.id, value.id]
             pieces.append((self.node, (key, scope, mine)))
             pieces.append((self.add, (instructions.skip_error, mine, out, done)))
-            pieces.append((self.node, (value, scope, other)))
-            pieces.append((self.add, (instructions.skip_error, other, out, done)))
+            pieces.append((self.node, (value, scope, value_register)))
+            pieces.append((self.add, (instructions.skip_error, value_register, out, done)))
             if optional:
-                pieces.append((self.add, (instructions.check_entry, mine, other, out, done)))
+                pieces.append((self.add, (instructions.check_entry, mine, value_register, out, done)))
         pieces.append((self.add, (instructions.make_map, out, registers)))
         pieces.append((self.here, (done,)))
         pieces.append((self.add, (instructions.construct, out, node.id, ids, costs.MAP)))
@@ -181,7 +181,7 @@ class _Assembler:
         )
 
     def resolve(self, node: steps.Attribute, scope: _Scope, out: int) -> None:
-        """The value of an attribute without its being noted."""
+        """Write the value of an attribute without recording it."""
         flag, end = self.register(), Label()
         self.then(
             (self.open, (node, scope, out, flag, end)),
@@ -190,7 +190,7 @@ class _Assembler:
         )
 
     def open(self, node: steps.Attribute, scope: _Scope, out: int, flag: int, end: Label) -> None:
-        """The value of an attribute before it is wrapped; the flag tells whether an optional was on the way."""
+        """Write the value of an attribute before it is wrapped. The flag tells if an optional was on the way."""
         base, pieces = node.base, list[_Piece]()
         if scope and isinstance(base, steps.Variable) and base.name.startswith("."):
             self.open_muted(node, out, flag, end)
@@ -244,13 +244,13 @@ class _Assembler:
         )
 
     def variable(self, name: str, scope: _Scope, out: int) -> None:
-        found = scope.get(name)
-        if found is None:
+        register = scope.get(name)
+        if register is None:
             self.add(selection.variable, out, name.removeprefix("."))
-        elif found[0] == "accu":
-            self.add(folding.accumulator, out, found[1], found[2])
+        elif register[0] == "accu":
+            self.add(folding.accumulator, out, register[1], register[2])
         else:
-            self.add(folding.local, out, found[1], found[0] == "second")
+            self.add(folding.local, out, register[1], register[0] == "second")
 
     def fold(self, node: steps.Fold, scope: _Scope, out: int) -> None:
         frame = self.frames
@@ -320,7 +320,7 @@ def _step_cost(node: steps.Attribute) -> int:
 
 
 def _dropped(node: steps.Attribute) -> tuple[int, ...]:
-    """The ids whose values end with this attribute."""
+    """Return the ids whose values end with this attribute."""
     if not isinstance(node.base, steps.Branch):
         return (node.id,)
     branch = node.base

@@ -123,7 +123,7 @@ def accumulate(register: int, out: int, frame: int, loop: Label, label: Label) -
 
 
 def finish(register: int, out: int, frame: int, following: int) -> machine.Instruction:
-    """The result of a fold, which grows no more."""
+    """Return the result of a fold, which grows no more."""
 
     def run(state: machine.State) -> int:
         value = state.registers[register]

@@ -74,7 +74,7 @@ def call(
 
 
 def not_strictly_false(out: int, register: int, following: int) -> machine.Instruction:
-    """Whether a fold goes on: anything but false will do, an error included."""
+    """Return True if a fold goes on: anything but false will do, an error included."""
 
     def run(state: machine.State) -> int:
         state.registers[out] = state.registers[register] is not False
@@ -84,13 +84,13 @@ def not_strictly_false(out: int, register: int, following: int) -> machine.Instr
 
 
 def charge(out: int, node_id: int, arguments: Sequence[int], cost: costs.Charge, following: int) -> machine.Instruction:
-    """Adds the cost of a call, if all of its arguments have been evaluated."""
+    """Add the cost of a call, if all of its arguments have been evaluated."""
 
     def run(state: machine.State) -> int:
         ledger, value = state.ledger, state.registers[out]
-        found = ledger.take(arguments)
-        if found is not None:
-            ledger.cost += cost if isinstance(cost, int) else cost(found, value)
+        values = ledger.take(arguments)
+        if values is not None:
+            ledger.cost += cost if isinstance(cost, int) else cost(values, value)
         ledger.push(node_id, value)
         return following
 
@@ -98,7 +98,7 @@ def charge(out: int, node_id: int, arguments: Sequence[int], cost: costs.Charge,
 
 
 def construct(out: int, node_id: int, arguments: Sequence[int], cost: int, following: int) -> machine.Instruction:
-    """Adds the cost of a list, map or message literal."""
+    """Add the cost of a list, map or message literal."""
 
     def run(state: machine.State) -> int:
         ledger = state.ledger
@@ -115,8 +115,8 @@ def note(out: int, node_id: int, dropped: Sequence[int], cost: int, following: i
 
     def run(state: machine.State) -> int:
         ledger = state.ledger
-        for other in dropped:
-            ledger.drop(other)
+        for id_ in dropped:
+            ledger.drop(id_)
         ledger.cost += cost
         ledger.push(node_id, state.registers[out])
         return following
@@ -137,7 +137,7 @@ def decide(register: int, out: int, decided_by: bool, label: Label, following: i
 
 
 def combine(left: int, right: int, out: int, decided_by: bool, following: int) -> machine.Instruction:  # noqa: FBT001
-    """The result of a logical operator whose left side did not decide it: errors lose against a decision."""
+    """Return the result of a logical operator whose left side did not decide it: errors lose against a decision."""
 
     def run(state: machine.State) -> int:
         registers = state.registers
@@ -309,5 +309,5 @@ def refuse_message(out: int, type_name: str, following: int) -> machine.Instruct
 
 
 def stop(state: machine.State) -> int:
-    """The end of the code."""
+    """Return the end of the code."""
     return -1

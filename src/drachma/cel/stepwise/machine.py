@@ -14,10 +14,10 @@ import msgspec
 from drachma.cel.runtime import faults
 
 LIMIT: Final = 1_000_000
-"""What one evaluation may cost unless the caller says otherwise."""
+"""Default cost limit of one evaluation."""
 
 CHECK_EVERY: Final = 100
-"""How many iterations pass between two looks at the interrupt."""
+"""Iterations between two calls of the interrupt."""
 
 Interrupt = Callable[[], str | None]
 """Asked now and then while an expression runs; a text is the reason to stop."""
@@ -61,17 +61,17 @@ class Ledger:
             self._take(node_id)
 
     def take(self, node_ids: Sequence[int]) -> list[Any] | None:
-        """The values of these steps, which are forgotten; None as soon as one is not there."""
-        found = []
+        """Return the values of these steps, which are forgotten; None as soon as one is not there."""
+        values = []
         for node_id in reversed(node_ids):
             if not self._counts.get(node_id):
                 return None
-            found.append(self._take(node_id))
-        found.reverse()
-        return found
+            values.append(self._take(node_id))
+        values.reverse()
+        return values
 
     def mark(self) -> tuple[int, int]:
-        """A point to go back to."""
+        """Return a point to go back to."""
         return self.cost, len(self._ids)
 
     def rewind(self, point: tuple[int, int]) -> None:
@@ -131,7 +131,7 @@ class State:
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What an evaluation came to: a value, which is a Fault or an Abort where it failed, and the cost."""
+    """Result of an evaluation: a value, which is a Fault or an Abort on failure, and the cost."""
 
     value: Any
     cost: int

@@ -83,17 +83,17 @@ def qualify(
     def run(state: machine.State) -> int:
         registers = state.registers
         base = registers[out]
-        chosen = fixed if key is None else registers[key]
+        qualifier = fixed if key is None else registers[key]
         registers[flag] = through = registers[flag] or optional
         try:
-            if chosen.__class__ is Fault:
-                raise chosen
+            if qualifier.__class__ is Fault:
+                raise qualifier
             if key is not None:
-                qualification.check_key(chosen)
+                qualification.check_key(qualifier)
             if through or test:
-                value = qualification.select_present(base, chosen)
+                value = qualification.select_present(base, qualifier)
             else:
-                value = qualification.select(base, chosen)
+                value = qualification.select(base, qualifier)
         except Fault as fault:
             registers[out] = fault
             if not through:
@@ -123,7 +123,7 @@ def wrap(out: int, flag: int, following: int) -> machine.Instruction:
 
 
 def test_result(out: int, following: int) -> machine.Instruction:
-    """The answer of ``has``: an optional counts by its having a value."""
+    """Return the answer of ``has``: an optional counts by its having a value."""
 
     def run(state: machine.State) -> int:
         value = state.registers[out]
@@ -145,7 +145,7 @@ def mute(register: int, following: int) -> machine.Instruction:
 
 
 def unmute(register: int, following: int) -> machine.Instruction:
-    """Everything counts again."""
+    """Count everything again."""
 
     def run(state: machine.State) -> int:
         state.ledger.rewind(state.registers[register])

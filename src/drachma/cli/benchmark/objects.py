@@ -1,4 +1,4 @@
-"""The objects that the workloads are made of: upstream's parameters for its scheduling benchmarks, as documents."""
+"""Objects of the workloads: upstream's parameters for its scheduling benchmarks, as documents."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _TAINT: Final = "example.com/taint"
 
 
 def namespace(name: str) -> Document:
-    """A namespace."""
+    """Return a namespace."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def node_name(number: int) -> str:
-    """The name of a node."""
+    """Return the name of a node."""
     return f"scheduler-perf-dra-{number}"
 
 
 def node(number: int) -> Document:
-    """A node with 4 CPUs, 32 GiB and room for 110 pods."""
+    """Return a node with 4 CPUs and 32 GiB for 110 pods."""
     amounts = {"pods": "110", "cpu": "4", "memory": "32Gi"}
     return {
         "apiVersion": "v1",
@@ -45,13 +45,13 @@ def node(number: int) -> Document:
 
 
 def device_class(name: str = CLASS, *, expression: str = f'device.driver == "{DRIVER}"') -> Document:
-    """The class of all devices of the driver, unless an expression says otherwise."""
+    """Return the class of the devices that an expression matches, by default all of the driver."""
     selectors = [{"cel": {"expression": expression}}]
     return {"apiVersion": _GROUP, "kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": selectors}}
 
 
 def taint_rule() -> Document:
-    """A taint on all devices there are."""
+    """Return a rule that taints all devices."""
     return {
         "apiVersion": _GROUP,
         "kind": "DeviceTaintRule",
@@ -63,16 +63,16 @@ def taint_rule() -> Document:
 TOLERATION: Final[Document] = {"key": _TAINT, "operator": "Exists"}
 
 
-# What pods ask for
+# Requests of pods
 
 
 def request(name: str = "req-0", **exactly: Any) -> Document:
-    """A request for devices of the class."""
+    """Return a request for devices of the class."""
     return {"name": name, "exactly": {"deviceClassName": CLASS, **exactly}}
 
 
 def claim_spec(*requests: Document, constraints: Sequence[Document] = ()) -> Document:
-    """What a claim asks for: one device of the class, unless requests say otherwise."""
+    """Return the spec of a claim for these requests, by default for one device of the class."""
     devices: Document = {"requests": list(requests) or [request()]}
     if constraints:
         devices["constraints"] = list(constraints)
@@ -80,19 +80,19 @@ def claim_spec(*requests: Document, constraints: Sequence[Document] = ()) -> Doc
 
 
 def claim(number: int, spec: Document) -> Document:
-    """A claim among those that fill the cluster beforehand."""
+    """Return a claim that fills the cluster before the measurement."""
     metadata = {"name": f"test-claim-{number}", "namespace": INIT}
     return {"apiVersion": _GROUP, "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
 
 
-def claim_template(place: str, spec: Document) -> Document:
-    """The template that all pods of a namespace use."""
-    metadata = {"name": TEMPLATE, "namespace": place}
+def claim_template(namespace: str, spec: Document) -> Document:
+    """Return the template that all pods of a namespace use."""
+    metadata = {"name": TEMPLATE, "namespace": namespace}
     return {"apiVersion": _GROUP, "kind": "ResourceClaimTemplate", "metadata": metadata, "spec": {"spec": spec}}
 
 
-def pod(place: str) -> Document:
-    """A pod with one claim from the template."""
+def pod(namespace: str) -> Document:
+    """Return a pod with one claim from the template."""
     container = {
         "name": "pause",
         "image": "registry.k8s.io/pause:3.10.1",
@@ -101,7 +101,7 @@ def pod(place: str) -> Document:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"generateName": "test-dra", "namespace": place},
+        "metadata": {"generateName": "test-dra", "namespace": namespace},
         "spec": {
             "containers": [container],
             "resourceClaims": [{"name": "resource", "resourceClaimTemplateName": TEMPLATE}],
@@ -109,11 +109,11 @@ def pod(place: str) -> Document:
     }
 
 
-# What nodes have
+# Devices of nodes
 
 
 def plain_slices(number: int) -> list[Document]:
-    """Ten GPUs with many attributes on two PCIe roots in turn."""
+    """Return ten GPUs with many attributes, on two PCIe roots in turn."""
     return [_slice(number, devices=[_gpu(index) for index in range(10)])]
 
 
@@ -145,7 +145,7 @@ def _gpu(index: int) -> Document:
 
 
 def shared_slices(number: int) -> list[Document]:
-    """Four devices whose bandwidth of 10 Gb is shared; one of them has a bit more."""
+    """Return four devices with a shared bandwidth of 10 Gb; one of them has slightly more."""
     policy = {"default": "1M", "validRange": {"min": "1M", "step": "8"}}
     devices = [
         {
@@ -160,7 +160,7 @@ def shared_slices(number: int) -> list[Document]:
 
 
 def partitioned_slices(number: int) -> list[Document]:
-    """Two devices, each of which takes two of four counters."""
+    """Return two devices, each of which consumes two of four counters."""
     return _counted_slices(
         number,
         counters={"counter-set": {f"counter{index}": "1" for index in (1, 2, 3, 4)}},
@@ -172,7 +172,7 @@ def partitioned_slices(number: int) -> list[Document]:
 
 
 def misleading_slices(number: int) -> list[Document]:
-    """Eight devices; the first takes so much memory that no seven with it among them fit."""
+    """Return eight devices of which the first consumes so much memory that no seven fit together with it."""
     return _counted_slices(
         number,
         counters={
@@ -192,14 +192,17 @@ def misleading_slices(number: int) -> list[Document]:
 def _counted_slices(
     number: int, *, counters: dict[str, dict[str, str]], devices: dict[str, dict[str, dict[str, str]]]
 ) -> list[Document]:
-    """One slice with the counters, one with the devices that take from them."""
+    """Return one slice with the counters, and one with the devices that consume them."""
     sets = [{"name": name, "counters": _amounts(amounts)} for name, amounts in counters.items()]
     consuming = [
         {
             "name": name,
-            "consumesCounters": [{"counterSet": of, "counters": _amounts(amounts)} for of, amounts in taken.items()],
+            "consumesCounters": [
+                {"counterSet": counter_set, "counters": _amounts(amounts)}
+                for counter_set, amounts in consumption.items()
+            ],
         }
-        for name, taken in devices.items()
+        for name, consumption in devices.items()
     ]
     return [
         _slice(number, name="countersets", slices=2, sharedCounters=sets),

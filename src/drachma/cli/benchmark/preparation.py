@@ -1,4 +1,4 @@
-"""The cluster before the measurement: nodes, devices, and claims that are allocated already, on nodes drawn by lot."""
+"""Preparation of the cluster: nodes, devices, and claims that are allocated on random nodes."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ from drachma.api import deviceclass, devicetaintrule, node, resourceclaim, resou
 from drachma.cli.benchmark import objects, workloads
 from drachma.client import Client, patches, target
 
-AT_ONCE: Final = 64
-"""Requests under way at once while the cluster is made and pods are created."""
+CONCURRENCY: Final = 64
+"""Concurrent requests during preparation and creation of pods."""
 
 
-async def side_by_side(acts: Iterable[Callable[[], Awaitable[object]]], *, at_once: int = AT_ONCE) -> None:
-    """Does all of it, some at a time, begun in order."""
-    waiting = iter(acts)
+async def run_concurrently(calls: Iterable[Callable[[], Awaitable[object]]], *, limit: int = CONCURRENCY) -> None:
+    """Make all calls, started in order, with a limit on concurrent ones."""
+    remaining_calls = iter(calls)
 
     async def work() -> None:
-        for act in waiting:
-            await act()
+        for call in remaining_calls:
+            await call()
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(at_once):
+        for _ in range(limit):
             group.create_task(work())
 
 
 async def create(client: Client, document: objects.Document) -> Any:
-    """Creates an object through the API."""
+    """Create an object through the API, and return its document."""
     kind = scheme.find(document["apiVersion"], document["kind"])
     return await client.create_document(target.of(kind.model), document)
 
 
-async def prepare(client: Client, workload: workloads.Workload, *, chance: random.Random) -> None:
-    """Everything but pods."""
+async def prepare(client: Client, workload: workloads.Workload, *, rng: random.Random) -> None:
+    """Create everything but the measured pods."""
     for name in (objects.INIT, objects.MEASURED):
         await create(client, objects.namespace(name))
-        await create(client, objects.claim_template(name, workload.wanted))
+        await create(client, objects.claim_template(name, workload.claim_spec))
     for policy in workload.policies:
         await create(client, policy)
     nodes = [objects.node(number) for number in range(workload.nodes)]
     slices = [each for number in range(workload.nodes) for each in workload.slices(number)]
-    await side_by_side(_creating(client, document) for document in (*nodes, *slices))
+    await run_concurrently(_creation(client, document) for document in (*nodes, *slices))
     if workload.claims:
-        await _fill(client, workload, chance=chance)
+        await _fill(client, workload, rng=rng)
 
 
-def _creating(client: Client, document: objects.Document) -> Callable[[], Awaitable[object]]:
+def _creation(client: Client, document: objects.Document) -> Callable[[], Awaitable[object]]:
     return lambda: create(client, document)
 
 
-async def _fill(client: Client, workload: workloads.Workload, *, chance: random.Random) -> None:
-    """Claims that nobody uses, allocated one after the other on the first node in a random order that has room."""
-    wanted = workload.early_wanted or workload.wanted
-    documents = [objects.claim(number, wanted) for number in range(workload.claims)]
-    await side_by_side(_creating(client, document) for document in documents)
+async def _fill(client: Client, workload: workloads.Workload, *, rng: random.Random) -> None:
+    """Create claims without pods, each allocated on the first node in a random order on which it fits."""
+    spec = workload.early_claim_spec or workload.claim_spec
+    documents = [objects.claim(number, spec) for number in range(workload.claims)]
+    await run_concurrently(_creation(client, document) for document in documents)
     claims = (await client.list(resourceclaim.ResourceClaim)).items
-    places = [allocator.Node(each.metadata.name, each.metadata.labels) for each in (await client.list(node.Node)).items]
-    chooser = await _allocator(client)
+    nodes = [allocator.Node(each.metadata.name, each.metadata.labels) for each in (await client.list(node.Node)).items]
+    device_allocator = await _allocator(client)
 
-    chosen = [(claim, _choose(chooser, claim, places, chance=chance)) for claim in claims]
-    await side_by_side(_allocating(client, claim, result) for claim, result in chosen)
+    allocations = [(claim, _allocate(device_allocator, claim, nodes, rng=rng)) for claim in claims]
+    await run_concurrently(_status_write(client, claim, result) for claim, result in allocations)
 
 
-def _allocating(
+def _status_write(
     client: Client, claim: resourceclaim.ResourceClaim, result: resourceclaim.AllocationResult
 ) -> Callable[[], Awaitable[object]]:
     return lambda: client.patch(
@@ -81,21 +81,21 @@ def _allocating(
     )
 
 
-def _choose(
-    chooser: allocator.Allocator,
+def _allocate(
+    device_allocator: allocator.Allocator,
     claim: resourceclaim.ResourceClaim,
-    places: list[allocator.Node],
+    nodes: list[allocator.Node],
     *,
-    chance: random.Random,
+    rng: random.Random,
 ) -> resourceclaim.AllocationResult:
-    chance.shuffle(places)
-    for place in places:
-        outcome = chooser.allocate(place, (claim,))
+    rng.shuffle(nodes)
+    for candidate in nodes:
+        outcome = device_allocator.allocate(candidate, (claim,))
         if isinstance(outcome, allocator.Allocated):
-            chooser.allocated.put_allocation(claim.metadata, outcome.results[0])
+            device_allocator.allocated.put_allocation(claim.metadata, outcome.results[0])
             return outcome.results[0]
     raise errors.InvalidValueError(
-        f"claim {claim.metadata.namespace}/{claim.metadata.name}: no node has room, so the cluster cannot be filled"
+        f"claim {claim.metadata.namespace}/{claim.metadata.name}: fits on no node, so the cluster cannot be filled"
     )
 
 

@@ -1,7 +1,7 @@
-"""Runs a workload on a control plane of its own, with everything on disk, and measures it.
+"""Runs of workloads on a control plane of their own, with the durable store, and their measurement.
 
-Embedded, all is in this process. Over HTTPS, API server, controllers and scheduler are processes as users run them,
-and this one only makes the load.
+In embedded mode everything is in this process. Over HTTPS, API server, controllers and scheduler are processes as users
+run them, and this process creates the load.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -35,145 +35,149 @@ Mode = Literal["embedded", "https"]
 _SEED: Final = 20_240_101
 _START_SECONDS: Final = 60.0
 _QUIET_SECONDS: Final = 0.5
-_REST_SECONDS: Final = 60.0
+_SETTLE_SECONDS: Final = 60.0
 
-_LIKE_UPSTREAM: Final = ("--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition")
-"""Upstream's benchmark runs its API server without them, too."""
+_UPSTREAM_OPTIONS: Final = ("--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition")
+"""Upstream's benchmark disables these plugins as well."""
+
+_HEADER: Final = (
+    "workload", "nodes", "pods", "pods/s", "aim", "kube-scheduler", "times", "p50", "p99", "CPU/pod", "peak memory",
+)  # fmt: skip
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One workload and what became of it."""
+    """Result of one workload."""
 
     workload: str
     nodes: int
     figures: meter.Figures
     peak_bytes: int
-    """The most memory that the processes of the control plane had together."""
-    computed: float
-    """Seconds of processor time that the control plane (and the load, where they are one) took for the measurement."""
+    """Peak memory of all processes of the control plane."""
+    processor_seconds: float
+    """Processor seconds of the control plane during the measurement; in embedded mode the load counts as well."""
     upstream: float | None
     aim: float
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How to run a workload."""
+    """Options of a run."""
 
     mode: Mode = "embedded"
     patience: float = meter.PATIENCE_SECONDS
-    """Seconds without any pod bound after which the rest is taken not to fit."""
+    """Seconds without a bound pod after which the remaining pods count as unschedulable."""
     profile: pathlib.Path | None = None
-    """Where to write a profile of the measurement."""
+    """File for a profile of the measurement."""
     record: pathlib.Path | None = None
-    """Where the scheduler records its decisions, if it does."""
+    """File for a recording of the scheduler's decisions."""
 
 
-def run(workload: workloads.Workload, how: Options) -> Result:
-    """Runs a workload; best in a process that has done nothing else, or its memory counts too."""
+def run(workload: workloads.Workload, options: Options) -> Result:
+    """Return the result of a workload. Run it in a new process, because the peak memory is that of the process."""
     with (
         tempfile.TemporaryDirectory(prefix="drachma-bench-") as folder,
         eventloop.runner() as runner,
     ):
-        return runner.run(_run(workload, pathlib.Path(folder), how))
+        return runner.run(_run(workload, pathlib.Path(folder), options))
 
 
-async def _run(workload: workloads.Workload, folder: pathlib.Path, how: Options) -> Result:
-    make = _embedded if how.mode == "embedded" else _over_https
-    async with make(folder, workload, how.record) as plane:
+async def _run(workload: workloads.Workload, folder: pathlib.Path, options: Options) -> Result:
+    make = _embedded if options.mode == "embedded" else _over_https
+    async with make(folder, workload, options.record) as plane:
         async with Informers(plane.client) as informers:
             pods = informers.of(pod.Pod)
             await informers.wait_synced()
             if workload.early_pods:
-                early = meter.Meter(objects.INIT, pods, patience=how.patience)
-                await _burst(plane.client, early, workload.early_pods, place=objects.INIT)
-            await _rest(plane.client)
-            measured = meter.Meter(objects.MEASURED, pods, patience=how.patience)
+                early = meter.Meter(objects.INIT, pods, patience=options.patience)
+                await _burst(plane.client, early, workload.early_pods, namespace=objects.INIT)
+            await _wait_until_settled(plane.client)
+            measurement = meter.Meter(objects.MEASURED, pods, patience=options.patience)
             before = plane.processor_seconds()
-            with _profiled(how.profile):
-                await _measure(plane.client, measured, workload)
-            computed = plane.processor_seconds() - before
+            with _profiled(options.profile):
+                await _measure(plane.client, measurement, workload)
+            processor_seconds = plane.processor_seconds() - before
         peak = plane.peak_bytes()
     return Result(
         workload=workload.name,
         nodes=workload.nodes,
-        figures=measured.figures(),
+        figures=measurement.figures(),
         peak_bytes=peak,
-        computed=computed,
+        processor_seconds=processor_seconds,
         upstream=workload.upstream,
         aim=workload.aim,
     )
 
 
-async def _rest(client: Client) -> None:
-    """Returns once nothing was written for a while: what a new cluster makes controllers do is not measured."""
-    known, deadline = "", time.monotonic() + _REST_SECONDS
+async def _wait_until_settled(client: Client) -> None:
+    """Wait until controllers have settled, so that their work for the new cluster is not measured."""
+    last, deadline = "", time.monotonic() + _SETTLE_SECONDS
     while time.monotonic() < deadline:
         newest = (await client.list(pod.Pod, limit=1)).resource_version
-        if newest == known:
+        if newest == last:
             return
-        known = newest
+        last = newest
         await asyncio.sleep(_QUIET_SECONDS)
 
 
 # The load
 
 
-async def _measure(client: Client, measured: meter.Meter, workload: workloads.Workload) -> None:
-    sampling = asyncio.create_task(measured.sample())
+async def _measure(client: Client, measurement: meter.Meter, workload: workloads.Workload) -> None:
+    sampling = asyncio.create_task(measurement.sample())
     try:
         if workload.is_steady:
-            await _steady(client, measured, workload)
+            await _steady(client, measurement, workload)
         else:
-            await _burst(client, measured, workload.pods, place=objects.MEASURED)
+            await _burst(client, measurement, workload.pods, namespace=objects.MEASURED)
     finally:
         sampling.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await sampling
 
 
-async def _burst(client: Client, measured: meter.Meter, count: int, *, place: str) -> None:
-    """All pods at once, until the last is bound."""
-    measured.begin()
-    await preparation.side_by_side((lambda: _create_pod(client, measured, place)) for _ in range(count))
-    await measured.until(count)
+async def _burst(client: Client, measurement: meter.Meter, count: int, *, namespace: str) -> None:
+    """Create all pods at once, and wait until the last one is bound."""
+    measurement.begin()
+    await preparation.run_concurrently((lambda: _create_pod(client, measurement, namespace)) for _ in range(count))
+    await measurement.until(count)
 
 
-async def _steady(client: Client, measured: meter.Meter, workload: workloads.Workload) -> None:
-    """A few pods; for each that is bound, it is deleted and another one created, for as long as the workload says."""
+async def _steady(client: Client, measurement: meter.Meter, workload: workloads.Workload) -> None:
+    """Keep a few pods pending for the time of the workload: delete each bound pod and create another one."""
     bound: asyncio.Queue[pod.Pod] = asyncio.Queue()
-    measured.begin(bound.put_nowait)
+    measurement.begin(bound.put_nowait)
 
     async def replace() -> None:
-        await _create_pod(client, measured, objects.MEASURED)
+        await _create_pod(client, measurement, objects.MEASURED)
         while True:
-            done = await bound.get()
+            finished = await bound.get()
             await client.delete(
                 pod.Pod,
-                done.metadata.name,
-                namespace=done.metadata.namespace,
+                finished.metadata.name,
+                namespace=finished.metadata.namespace,
                 grace_period_seconds=0,
                 propagation="Background",
             )
-            await _create_pod(client, measured, objects.MEASURED)
+            await _create_pod(client, measurement, objects.MEASURED)
 
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(workload.seconds), asyncio.TaskGroup() as group:
             for _ in range(workload.pods):
                 group.create_task(replace())
-    if not measured.figures().bound:
+    if not measurement.figures().bound:
         raise errors.InvalidValueError(f"workload {workload.name}: no pod was bound in {workload.seconds} seconds")
 
 
-async def _create_pod(client: Client, measured: meter.Meter, place: str) -> None:
+async def _create_pod(client: Client, measurement: meter.Meter, namespace: str) -> None:
     began = time.perf_counter()
-    made = await preparation.create(client, objects.pod(place))
-    measured.created(made["metadata"]["name"], began)
+    created = await preparation.create(client, objects.pod(namespace))
+    measurement.created(created["metadata"]["name"], began)
 
 
 # The control plane
 
 
 class Plane(msgspec.Struct, frozen=True, kw_only=True):
-    """A control plane under load; ``processes`` are its own ones, where it is not in this one."""
+    """A control plane under load, with the IDs of its processes unless it is embedded."""
 
     client: Client
     processes: tuple[int, ...] = ()
@@ -181,23 +185,23 @@ class Plane(msgspec.Struct, frozen=True, kw_only=True):
     def peak_bytes(self) -> int:
         if not self.processes:
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        return sum(map(_peak_of, self.processes))
+        return sum(map(_peak_bytes, self.processes))
 
     def processor_seconds(self) -> float:
         if not self.processes:
             return time.process_time()
-        return sum(map(_processor_of, self.processes))
+        return sum(map(_processor_seconds, self.processes))
 
 
-def _peak_of(process: int) -> int:
+def _peak_bytes(process: int) -> int:
     for line in pathlib.Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return 0
 
 
-def _processor_of(process: int) -> float:
-    # The command's name may have blanks in it; what counts comes after it.
+def _processor_seconds(process: int) -> float:
+    # The command's name may contain blanks; the fields come after its closing parenthesis.
     fields = pathlib.Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -206,13 +210,13 @@ def _processor_of(process: int) -> float:
 async def _embedded(
     folder: pathlib.Path, workload: workloads.Workload, record: pathlib.Path | None
 ) -> AsyncIterator[Plane]:
-    chance = random.Random(_SEED)
+    rng = random.Random(_SEED)
     store = await sqlite.SqliteStore.open(folder)
-    async with embedded.server(store, chance=chance) as server:
-        await preparation.prepare(server.client, workload, chance=chance)
+    async with embedded.server(store, rng=rng) as server:
+        await preparation.prepare(server.client, workload, rng=rng)
         recording_to = None if record is None else components.RecordingTo(record)
         scheduler = functools.partial(components.scheduler, recording_to=recording_to)
-        async with embedded.running(Surroundings(server.client, chance=chance), components.controllers, scheduler):
+        async with embedded.running(Surroundings(server.client, rng=rng), components.controllers, scheduler):
             yield Plane(client=server.client)
 
 
@@ -223,21 +227,21 @@ async def _over_https(
     kubeconfig = folder / "kubeconfig"
     async with contextlib.AsyncExitStack() as stack:
         data = ("--data", str(folder / "data"), "--listen", "127.0.0.1:0", "--kubeconfig-out", str(kubeconfig))
-        server = await stack.enter_async_context(_process("apiserver", *data, *_LIKE_UPSTREAM, until=kubeconfig))
+        server = await stack.enter_async_context(_process("apiserver", *data, *_UPSTREAM_OPTIONS, until=kubeconfig))
         client = await stack.enter_async_context(
-            http.HttpClient(http.find_access(kubeconfig), time=clock.SystemClock())
+            http.HttpClient(http.find_access(kubeconfig), clock=clock.SystemClock())
         )
-        await preparation.prepare(client, workload, chance=random.Random(_SEED))
+        await preparation.prepare(client, workload, rng=random.Random(_SEED))
         access = ("--kubeconfig", str(kubeconfig))
         recording = () if record is None else ("--record", str(record))
         commands = (("controllers", *access), ("scheduler", *access, *recording))
-        others = [await stack.enter_async_context(_process(*each)) for each in commands]
-        yield Plane(client=client, processes=(server, *others))
+        process_ids = [await stack.enter_async_context(_process(*each)) for each in commands]
+        yield Plane(client=client, processes=(server, *process_ids))
 
 
 @contextlib.asynccontextmanager
 async def _process(*arguments: str, until: pathlib.Path | None = None) -> AsyncIterator[int]:
-    """A command of drachma in a process of its own; what it says goes to standard error if it fails to start."""
+    """Run a command of drachma in a process, and yield its ID. Raises errors.UnreachableError if it does not start."""
     command = (sys.executable, "-c", "from drachma import cli; cli.main()", *arguments)
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, env=dict(os.environ)
@@ -267,3 +271,40 @@ def _profiled(path: pathlib.Path | None) -> Iterator[None]:
     finally:
         profiler.disable()
         profiler.dump_stats(path)
+
+
+# The table
+
+
+def table_lines(results: Sequence[Result]) -> list[str]:
+    """Return the lines of the table, the header first."""
+    rows = [_HEADER, *map(_row, results)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    figures = result.figures
+    return (
+        result.workload,
+        f"{result.nodes}",
+        f"{figures.bound}",
+        f"{figures.average:.0f}",
+        f"{result.aim:.0f}",
+        "-" if result.upstream is None else f"{result.upstream:.0f}",
+        "-" if result.upstream is None else f"{figures.average / result.upstream:.0f}x",
+        _duration_text(figures.latency(50)),
+        _duration_text(figures.latency(99)),
+        f"{result.processor_seconds / max(figures.bound, 1) * 1000:.1f} ms",
+        f"{result.peak_bytes / 2**20:.0f} MiB",
+    )
+
+
+def _duration_text(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -1,7 +1,7 @@
-"""The workloads: how many nodes, what they have, what pods ask for, and what kube-scheduler makes of it.
+"""Workloads: the number of nodes, their devices, the claims of pods, and kube-scheduler's rate.
 
-All run on upstream's parameters. Where upstream has a kind of workload only as a functional test of ten pods on one
-node, it is run on a cluster of 500 nodes here, half full, like the largest of the others.
+All have upstream's parameters. Workloads that upstream has only as functional tests, with ten pods on one node, run on
+500 nodes here, half full, like the largest of the others.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ _SELECTOR: Final = (
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """One workload.
 
-    A burst creates ``pods`` pods at once and ends when all are bound. A steady one (with ``seconds``) keeps as many
-    pods waiting: for each that is bound, it is deleted and another one created.
+    A burst creates ``pods`` pods at once and ends when all are bound. A steady workload (with ``seconds``) keeps this
+    number of pods pending: each bound pod is deleted and another one is created.
     """
 
     name: str
     nodes: int = _NODES
     claims: int = 0
-    """Claims that are allocated beforehand."""
+    """Claims that are allocated before the measurement."""
     early_pods: int = 0
-    """Pods that are scheduled beforehand."""
+    """Pods that are scheduled before the measurement."""
     pods: int = _STEADY_PODS
     seconds: float = _STEADY_SECONDS
     slices: Callable[[int], list[objects.Document]] = objects.plain_slices
     policies: tuple[objects.Document, ...] = (objects.device_class(),)
     """Classes and taint rules."""
-    wanted: objects.Document = msgspec.field(default_factory=objects.claim_spec)
-    """What each pod claims."""
-    early_wanted: objects.Document | None = None
-    """What each claim beforehand asks for, if it is something else."""
+    claim_spec: objects.Document = msgspec.field(default_factory=objects.claim_spec)
+    """Spec of the claim of each pod."""
+    early_claim_spec: objects.Document | None = None
+    """Spec of the claims before the measurement, if it differs."""
     upstream: float | None = None
     """Pods per second that kube-scheduler with kube-apiserver and etcd binds on a machine with two cores."""
     aim: float = 200
@@ -55,30 +55,30 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         return self.seconds > 0
 
     def scaled(self, *, nodes: int | None = None, pods: int | None = None) -> Workload:
-        """The same with other numbers; with other nodes, what fills them grows or shrinks with them."""
-        changed = self
+        """Return the workload with other numbers; the number of nodes also scales the initial claims and pods."""
+        workload = self
         if nodes is not None:
             if nodes < 1:
                 raise errors.InvalidValueError(f"nodes {nodes}: must be at least 1")
             factor = nodes / self.nodes
-            changed = msgspec.structs.replace(
-                changed,
+            workload = msgspec.structs.replace(
+                workload,
                 nodes=nodes,
-                # What is left free by a full cluster stays free.
-                claims=_grown(changed, changed.claims, factor),
-                early_pods=_grown(changed, changed.early_pods, factor),
-                pods=changed.pods if self.is_steady else max(1, round(changed.pods * factor)),
+                # A full cluster keeps the same number of free devices.
+                claims=_scale(workload, workload.claims, factor),
+                early_pods=_scale(workload, workload.early_pods, factor),
+                pods=workload.pods if self.is_steady else max(1, round(workload.pods * factor)),
             )
         if pods is not None:
             if pods < 1:
                 raise errors.InvalidValueError(f"pods {pods}: must be at least 1")
-            changed = msgspec.structs.replace(changed, pods=pods)
-        return changed
+            workload = msgspec.structs.replace(workload, pods=pods)
+        return workload
 
 
-def _grown(workload: Workload, count: int, factor: float) -> int:
-    left = _STEADY_PODS if "full_" in workload.name else 0
-    return max(0, round((count + left) * factor) - left) if count else 0
+def _scale(workload: Workload, count: int, factor: float) -> int:
+    free = _STEADY_PODS if "full_" in workload.name else 0
+    return max(0, round((count + free) * factor) - free) if count else 0
 
 
 def _plain(name: str, *, upstream: float, aim: float = 500, **fields: object) -> Workload:
@@ -109,7 +109,7 @@ def _partitioned(level: str, claims: int) -> Workload:
         name=f"partitionabledevices/{level}_500nodes",
         claims=claims,
         slices=objects.partitioned_slices,
-        wanted=objects.claim_spec(objects.request(count=2)),
+        claim_spec=objects.claim_spec(objects.request(count=2)),
     )
 
 
@@ -118,7 +118,7 @@ def _misleading(level: str, claims: int) -> Workload:
         name=f"partitionabledevices/backtracking_{level}_500nodes",
         claims=claims,
         slices=objects.misleading_slices,
-        wanted=objects.claim_spec(objects.request(count=7)),
+        claim_spec=objects.claim_spec(objects.request(count=7)),
     )
 
 
@@ -129,7 +129,7 @@ def _shared(level: str, early_pods: int) -> Workload:
         early_pods=early_pods,
         slices=objects.shared_slices,
         policies=(objects.device_class(expression=shareable),),
-        wanted=_SHARED,
+        claim_spec=_SHARED,
     )
 
 
@@ -141,9 +141,9 @@ WORKLOADS: Final = (
     _plain(
         "selector_empty_500nodes",
         upstream=20,
-        wanted=objects.claim_spec(objects.request(selectors=[{"cel": {"expression": _SELECTOR}}])),
+        claim_spec=objects.claim_spec(objects.request(selectors=[{"cel": {"expression": _SELECTOR}}])),
     ),
-    _plain("match_empty_500nodes", upstream=12, aim=300, wanted=_MATCHED),
+    _plain("match_empty_500nodes", upstream=12, aim=300, claim_spec=_MATCHED),
     msgspec.structs.replace(
         Workload(
             name="prioritizedlist/5000pods_500nodes",
@@ -151,8 +151,8 @@ WORKLOADS: Final = (
                 objects.device_class(),
                 objects.device_class("no-devices-class", expression='device.driver == "no-such-driver.cdi.k8s.io"'),
             ),
-            wanted=objects.claim_spec(_FIRST),
-            early_wanted=objects.claim_spec(),
+            claim_spec=objects.claim_spec(_FIRST),
+            early_claim_spec=objects.claim_spec(),
         ),
         **_BURST,
     ),
@@ -171,19 +171,19 @@ WORKLOADS: Final = (
         pods=2500,
         seconds=0.0,
         policies=(objects.taint_rule(), objects.device_class()),
-        wanted=_TOLERANT,
+        claim_spec=_TOLERANT,
     ),
 )
 
 
 def find(name: str) -> tuple[Workload, ...]:
-    """The workload of a name, those of a folder, or ``all``.
+    """Return the workload of a name, the workloads of a folder, or ``all`` workloads.
 
     Raises:
-        errors.InvalidValueError: there is none; the message has those that there are.
+        errors.InvalidValueError: there is none; the message lists the names.
     """
-    found = tuple(each for each in WORKLOADS if name in ("all", each.name, each.name.partition("/")[0]))
-    if not found:
-        known = ", ".join(each.name for each in WORKLOADS)
-        raise errors.InvalidValueError(f"workload {name!r} does not exist: there are all, {known}")
-    return found
+    selected = tuple(each for each in WORKLOADS if name in ("all", each.name, each.name.partition("/")[0]))
+    if not selected:
+        names = ", ".join(each.name for each in WORKLOADS)
+        raise errors.InvalidValueError(f"workload {name!r} does not exist: there are all, {names}")
+    return selected

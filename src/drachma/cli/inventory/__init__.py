@@ -1,1 +1,1 @@
-"""What a cluster has, as rows for people: devices, pools, claims, nodes and pods. Pure: objects in, rows out."""
+"""Inventory of a cluster as table rows: devices, pools, claims, nodes and pods. Pure: objects in, rows out."""

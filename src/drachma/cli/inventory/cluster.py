@@ -1,4 +1,4 @@
-"""The objects that rows are made of, and how they belong together: devices, pools, claims, pods, queues."""
+"""Objects of a cluster that rows are made of, and their relations: devices, pools, claims, pods, queues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Slice = resourceslice.ResourceSlice
 
 
 class Pool(NamedTuple):
-    """A pool as its newest generation is: who has it, where, and of how many slices which are there."""
+    """Newest generation of a pool: its driver and slices, and the number of slices that it should have."""
 
     driver: str
     name: str
@@ -31,13 +31,13 @@ class Pool(NamedTuple):
 
     @property
     def nodes(self) -> str:
-        """Where its devices can be used, in a word."""
-        places = sorted({_place(each) for each in self.slices})
+        """Node of the pool's devices, or a word for several."""
+        places = sorted({_node_label(each) for each in self.slices})
         return places[0] if len(places) == 1 else "<several>"
 
 
 class Device(NamedTuple):
-    """A device, and the pool that it is in."""
+    """A device with its pool and node."""
 
     pool: Pool
     device: resourceslice.Device
@@ -49,14 +49,14 @@ class Device(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A claim that a device was allocated to, and for which request."""
+    """Allocation of a device to a claim."""
 
     claim: Claim
     result: resourceclaim.DeviceRequestAllocationResult
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A cluster as it was at some moment."""
+    """Objects of a cluster at one moment."""
 
     nodes: Sequence[node.Node] = ()
     pods: Sequence[pod.Pod] = ()
@@ -71,11 +71,11 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """All pools, by driver and name."""
         newest: dict[tuple[str, str], list[Slice]] = {}
         for each in self.slices:
-            known = newest.setdefault((each.spec.driver, each.spec.pool.name), [])
-            if known and known[0].spec.pool.generation < each.spec.pool.generation:
-                known.clear()
-            if not known or known[0].spec.pool.generation == each.spec.pool.generation:
-                known.append(each)
+            slices_of_pool = newest.setdefault((each.spec.driver, each.spec.pool.name), [])
+            if slices_of_pool and slices_of_pool[0].spec.pool.generation < each.spec.pool.generation:
+                slices_of_pool.clear()
+            if not slices_of_pool or slices_of_pool[0].spec.pool.generation == each.spec.pool.generation:
+                slices_of_pool.append(each)
         return [
             Pool(driver, name, slices[0].spec.pool.generation, slices[0].spec.pool.resource_slice_count, tuple(slices))
             for (driver, name), slices in sorted(newest.items())
@@ -85,7 +85,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def devices(self) -> list[Device]:
         """All devices of the newest generations, pool by pool."""
         return [
-            Device(pool, device, device.node_name or _place(each))
+            Device(pool, device, device.node_name or _node_label(each))
             for pool in self.pools
             for each in pool.slices
             for device in each.spec.devices
@@ -93,29 +93,29 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def uses(self) -> dict[identity.DeviceID, list[Use]]:
-        """The claims that devices were allocated to."""
-        found: dict[identity.DeviceID, list[Use]] = {}
+        """Allocations of each device."""
+        by_device: dict[identity.DeviceID, list[Use]] = {}
         for claim in self.claims:
             for result in results(claim):
                 device = identity.DeviceID(result.driver, result.pool, result.device)
-                found.setdefault(device, []).append(Use(claim, result))
-        return found
+                by_device.setdefault(device, []).append(Use(claim, result))
+        return by_device
 
 
-def results(of: Claim) -> tuple[resourceclaim.DeviceRequestAllocationResult, ...]:
-    """The devices that a claim has."""
-    return of.status.allocation.devices.results if of.status.allocation is not None else ()
+def results(claim: Claim) -> tuple[resourceclaim.DeviceRequestAllocationResult, ...]:
+    """Return the devices of a claim."""
+    return claim.status.allocation.devices.results if claim.status.allocation is not None else ()
 
 
-def consumers(of: Claim) -> list[str]:
-    """The names of the pods that may use a claim."""
-    return [each.name for each in of.status.reserved_for]
+def consumers(claim: Claim) -> list[str]:
+    """Return the names of the pods that a claim is reserved for."""
+    return [each.name for each in claim.status.reserved_for]
 
 
-def classes(of: Claim) -> set[str]:
-    """The device classes that a claim asks for."""
+def classes(claim: Claim) -> set[str]:
+    """Return the device classes that a claim requests."""
     names: set[str] = set()
-    for request in of.spec.devices.requests:
+    for request in claim.spec.devices.requests:
         parts: Iterable[resourceclaim.ExactDeviceRequest | resourceclaim.DeviceSubRequest] = (
             *((request.exactly,) if request.exactly is not None else ()),
             *request.first_available,
@@ -124,7 +124,7 @@ def classes(of: Claim) -> set[str]:
     return names
 
 
-def _place(of: Slice) -> str:
-    if of.spec.node_name:
-        return of.spec.node_name
-    return "<all>" if of.spec.all_nodes else "<some>"
+def _node_label(each: Slice) -> str:
+    if each.spec.node_name:
+        return each.spec.node_name
+    return "<all>" if each.spec.all_nodes else "<some>"

@@ -1,4 +1,4 @@
-"""Rows of queues and of the workloads in them: what queues have, use and borrow, who waits, and why."""
+"""Rows of queues and workloads: quota, usage and borrowing of queues, and the states of workloads."""
 
 from __future__ import annotations
 
@@ -21,49 +21,49 @@ Queue = clusterqueue.ClusterQueue | localqueue.LocalQueue
 
 
 class _State(NamedTuple):
-    """How something stands: in a word, in another why, and in a sentence."""
+    """State of a queue or workload: one word, a reason, and a message."""
 
     word: str
     reason: str = ""
     message: str = ""
 
 
-def _queues(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
-    """Cluster queues, each followed by its local queues; local queues that lead nowhere come last."""
-    behind: dict[str, list[localqueue.LocalQueue]] = {}
-    for local in sorted(of.local_queues, key=table.place):
-        behind.setdefault(local.spec.cluster_queue, []).append(local)
-    for queue in sorted(of.cluster_queues, key=table.place):
-        locals_of = behind.pop(queue.metadata.name, [])
-        if wanted.queue in ("", queue.metadata.name):
+def _queues(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
+    """Yield cluster queues, each followed by its local queues. Local queues without a cluster queue come last."""
+    by_cluster_queue: dict[str, list[localqueue.LocalQueue]] = {}
+    for local in sorted(cluster.local_queues, key=table.sort_key):
+        by_cluster_queue.setdefault(local.spec.cluster_queue, []).append(local)
+    for queue in sorted(cluster.cluster_queues, key=table.sort_key):
+        local_queues = by_cluster_queue.pop(queue.metadata.name, [])
+        if filter_.queue in ("", queue.metadata.name):
             yield _cluster_queue(queue, now)
-        yield from (_local_queue(each, now) for each in locals_of if _is_wanted(each, wanted))
-    for locals_of in behind.values():
-        yield from (_local_queue(each, now) for each in locals_of if _is_wanted(each, wanted))
+        yield from (_local_queue(each, now) for each in local_queues if _matches(each, filter_))
+    for local_queues in by_cluster_queue.values():
+        yield from (_local_queue(each, now) for each in local_queues if _matches(each, filter_))
 
 
-def _is_wanted(of: localqueue.LocalQueue, wanted: table.Filter) -> bool:
-    return wanted.queue in ("", of.metadata.name, of.spec.cluster_queue)
+def _matches(queue: localqueue.LocalQueue, filter_: table.Filter) -> bool:
+    return filter_.queue in ("", queue.metadata.name, queue.spec.cluster_queue)
 
 
-def _cluster_queue(of: clusterqueue.ClusterQueue, now: dt.datetime) -> table.Row:
+def _cluster_queue(queue: clusterqueue.ClusterQueue, now: dt.datetime) -> table.Row:
     nominal = {
         (flavor.name, quota.name): str(quota.nominal_quota)
-        for group in of.spec.resource_groups
+        for group in queue.spec.resource_groups
         for flavor in group.flavors
         for quota in flavor.resources
     }
-    return _queue(of, "ClusterQueue", now, parent=of.spec.cohort_name, nominal=nominal)
+    return _queue(queue, "ClusterQueue", now, parent=queue.spec.cohort_name, nominal=nominal)
 
 
-def _local_queue(of: localqueue.LocalQueue, now: dt.datetime) -> table.Row:
-    sharing = of.status.fair_sharing.admission_fair_sharing_status if of.status.fair_sharing is not None else None
+def _local_queue(queue: localqueue.LocalQueue, now: dt.datetime) -> table.Row:
+    sharing = queue.status.fair_sharing.admission_fair_sharing_status if queue.status.fair_sharing is not None else None
     consumed = sharing.consumed_resources if sharing is not None else {}
-    return _queue(of, "LocalQueue", now, parent=of.spec.cluster_queue, nominal={}, consumed=consumed)
+    return _queue(queue, "LocalQueue", now, parent=queue.spec.cluster_queue, nominal={}, consumed=consumed)
 
 
 def _queue(
-    of: Queue,
+    queue: Queue,
     kind: str,
     now: dt.datetime,
     *,
@@ -71,8 +71,8 @@ def _queue(
     nominal: Mapping[tuple[str, str], str],
     consumed: Mapping[str, quantity.Quantity] | None = None,
 ) -> table.Row:
-    status = of.status
-    state = _queue_state(of)
+    status = queue.status
+    state = _queue_state(queue)
     used = {(flavor.name, each.name): each for flavor in status.flavors_reservation for each in flavor.resources}
     quotas = [
         {
@@ -85,27 +85,27 @@ def _queue(
         for flavor, resource in dict.fromkeys((*nominal, *used))
     ]
     return table.Row(
-        f"{kind}/{of.metadata.namespace}/{of.metadata.name}",
+        f"{kind}/{queue.metadata.namespace}/{queue.metadata.name}",
         {
             "KIND": kind,
-            "NAMESPACE": of.metadata.namespace or table.NONE,
-            "NAME": of.metadata.name,
+            "NAMESPACE": queue.metadata.namespace or table.NONE,
+            "NAME": queue.metadata.name,
             "PARENT": parent or table.NONE,
             "STATE": state.reason or state.word,
             "PENDING": str(int(status.pending_workloads)),
             "ADMITTED": str(int(status.admitted_workloads)),
-            "USED": _by_flavor((each["flavor"], _fraction(each)) for each in quotas),
-            "BORROWED": _by_flavor(
+            "USED": _group_by_flavor((each["flavor"], _fraction(each)) for each in quotas),
+            "BORROWED": _group_by_flavor(
                 (each["flavor"], f"{each['resource']}={each['borrowed']}") for each in quotas if "borrowed" in each
             ),
-            "AGE": table.age(of, now),
-            "CONSUMED": table.listed(f"{name}={amount}" for name, amount in sorted((consumed or {}).items())),
+            "AGE": table.age(queue, now),
+            "CONSUMED": table.join_names(f"{name}={amount}" for name, amount in sorted((consumed or {}).items())),
             "WHY": state.message or table.NONE,
         },
         {
             "kind": kind,
-            **({"namespace": of.metadata.namespace} if of.metadata.namespace else {}),
-            "name": of.metadata.name,
+            **({"namespace": queue.metadata.namespace} if queue.metadata.namespace else {}),
+            "name": queue.metadata.name,
             "parent": parent,
             "state": state.word,
             "reason": state.reason,
@@ -119,39 +119,41 @@ def _queue(
     )
 
 
-def _borrows(of: clusterqueue.ResourceUsage | None) -> bool:
-    return of is not None and of.borrowed.sign > 0
+def _borrows(usage: clusterqueue.ResourceUsage | None) -> bool:
+    return usage is not None and usage.borrowed.sign > 0
 
 
-def _fraction(of: Mapping[str, str]) -> str:
-    share = f"{of['used']}/{of['nominal']}" if "nominal" in of else of["used"]
-    return f"{of['resource']}={share}"
+def _fraction(quota: Mapping[str, str]) -> str:
+    share = f"{quota['used']}/{quota['nominal']}" if "nominal" in quota else quota["used"]
+    return f"{quota['resource']}={share}"
 
 
-def _by_flavor(of: Iterable[tuple[str, str]]) -> str:
-    """What is said of resources, each flavor named once: ``spot:cpu=1/2,memory=0/4;large:cpu=0/8``."""
+def _group_by_flavor(texts_by_flavor: Iterable[tuple[str, str]]) -> str:
+    """Return texts grouped by flavor: ``spot:cpu=1/2,memory=0/4;large:cpu=0/8``."""
     flavors: dict[str, list[str]] = {}
-    for flavor, text in of:
+    for flavor, text in texts_by_flavor:
         flavors.setdefault(flavor, []).append(text)
     return ";".join(f"{flavor}:{','.join(texts)}" for flavor, texts in flavors.items()) or table.NONE
 
 
-def _queue_state(of: Queue) -> _State:
-    active = conditions.find(of.status.conditions, queuestatus.ACTIVE)
+def _queue_state(queue: Queue) -> _State:
+    active = conditions.find(queue.status.conditions, queuestatus.ACTIVE)
     if active is None:
         return _State("Unknown")
     return _State("Active") if active.status == "True" else _State("Inactive", active.reason, active.message)
 
 
-def _workloads(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
-    behind = {(each.metadata.namespace, each.metadata.name): each.spec.cluster_queue for each in of.local_queues}
-    for each in sorted(of.workloads, key=table.place):
+def _workloads(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
+    cluster_queues = {
+        (each.metadata.namespace, each.metadata.name): each.spec.cluster_queue for each in cluster.local_queues
+    }
+    for each in sorted(cluster.workloads, key=table.sort_key):
         admission = each.status.admission
         queue = each.spec.queue_name
-        cluster_queue = behind.get((each.metadata.namespace, queue), "")
+        cluster_queue = cluster_queues.get((each.metadata.namespace, queue), "")
         if admission is not None:
             cluster_queue = admission.cluster_queue
-        if wanted.queue not in ("", queue, cluster_queue):
+        if filter_.queue not in ("", queue, cluster_queue):
             continue
         state = _workload_state(each)
         flavors = _flavors(admission)
@@ -167,11 +169,13 @@ def _workloads(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[
                 "PRIORITY": str(priority),
                 "STATE": state.word,
                 "REASON": state.reason or table.NONE,
-                "FLAVORS": _by_flavor((flavor, resource) for resource, names in flavors.items() for flavor in names),
+                "FLAVORS": _group_by_flavor(
+                    (flavor, resource) for resource, names in flavors.items() for flavor in names
+                ),
                 "AGE": table.age(each, now),
                 "CLUSTERQUEUE": cluster_queue or table.NONE,
-                "OWNER": table.listed(owners),
-                "REQUESTS": table.listed(f"{resource}={amount}" for resource, amount in requests.items()),
+                "OWNER": table.join_names(owners),
+                "REQUESTS": table.join_names(f"{resource}={amount}" for resource, amount in requests.items()),
                 "WHY": state.message or table.NONE,
             },
             {
@@ -190,45 +194,45 @@ def _workloads(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[
         )
 
 
-def _workload_state(of: workload.Workload) -> _State:
-    """The furthest that it got, and why not further."""
-    of_status = of.status.conditions
+def _workload_state(queued: workload.Workload) -> _State:
+    """Return the state of a workload, with the reason why it has not got further."""
+    current = queued.status.conditions
 
-    def told(word: str, kind: str) -> _State:
-        condition = conditions.find(of_status, kind)
+    def state(word: str, kind: str) -> _State:
+        condition = conditions.find(current, kind)
         return _State(word) if condition is None else _State(word, condition.reason, condition.message)
 
-    if workloadstate.is_finished(of):
-        return told("Finished", conditions.FINISHED)
-    if workloadstate.is_evicted(of) and workloadstate.has_reservation(of):
-        return told("Evicted", conditions.EVICTED)
-    if workloadstate.is_admitted(of):
+    if workloadstate.is_finished(queued):
+        return state("Finished", conditions.FINISHED)
+    if workloadstate.is_evicted(queued) and workloadstate.has_reservation(queued):
+        return state("Evicted", conditions.EVICTED)
+    if workloadstate.is_admitted(queued):
         return _State("Admitted")
-    if workloadstate.has_reservation(of):
-        waiting = [each for each in of.status.admission_checks if each.state != workloadstate.READY]
-        message = "; ".join(f"{each.name}: {each.state}: {each.message}" for each in waiting)
-        return _State("QuotaReserved", workloadstate.ADMISSION_CHECK if waiting else "", message)
-    if not workloadstate.is_active(of):
-        return told("Inactive", conditions.EVICTED)
-    return told("Pending", conditions.QUOTA_RESERVED)
+    if workloadstate.has_reservation(queued):
+        unready = [each for each in queued.status.admission_checks if each.state != workloadstate.READY]
+        message = "; ".join(f"{each.name}: {each.state}: {each.message}" for each in unready)
+        return _State("QuotaReserved", workloadstate.ADMISSION_CHECK if unready else "", message)
+    if not workloadstate.is_active(queued):
+        return state("Inactive", conditions.EVICTED)
+    return state("Pending", conditions.QUOTA_RESERVED)
 
 
-def _flavors(of: workload.Admission | None) -> dict[str, list[str]]:
-    """The flavors of each resource; pod sets may have been given several."""
+def _flavors(admission: workload.Admission | None) -> dict[str, list[str]]:
+    """Return the flavors of each resource; pod sets may have different ones."""
     names: dict[str, list[str]] = {}
-    for pod_set in of.pod_set_assignments if of is not None else ():
+    for pod_set in admission.pod_set_assignments if admission is not None else ():
         for resource, flavor in pod_set.flavors.items():
             if flavor not in names.setdefault(resource, []):
                 names[resource].append(flavor)
     return dict(sorted(names.items()))
 
 
-def _requests(of: workload.Workload) -> dict[str, str]:
-    """What it was given, or was last considered with."""
+def _requests(queued: workload.Workload) -> dict[str, str]:
+    """Return the admitted requests of a workload, or the requests of its last attempt."""
     lists: Iterable[Mapping[str, Any]] = (
-        (each.resource_usage for each in of.status.admission.pod_set_assignments)
-        if of.status.admission is not None
-        else (each.resources for each in of.status.resource_requests)
+        (each.resource_usage for each in queued.status.admission.pod_set_assignments)
+        if queued.status.admission is not None
+        else (each.resources for each in queued.status.resource_requests)
     )
     totals: dict[str, Any] = {}
     for amounts in lists:
@@ -242,7 +246,7 @@ TABLES: Final[Mapping[str, table.Table]] = {
         ("KIND", "NAMESPACE", "NAME", "PARENT", "STATE", "USED", "BORROWED", "PENDING", "ADMITTED", "AGE"),
         ("CONSUMED", "WHY"),
         about=(resources.CLUSTER_QUEUES, resources.LOCAL_QUEUES),
-        beside=(),
+        needs_also=(),
         filters=_FILTERS,
         rows=_queues,
     ),
@@ -250,7 +254,7 @@ TABLES: Final[Mapping[str, table.Table]] = {
         ("NAMESPACE", "NAME", "QUEUE", "PRIORITY", "STATE", "REASON", "FLAVORS", "AGE"),
         ("CLUSTERQUEUE", "OWNER", "REQUESTS", "WHY"),
         about=(resources.WORKLOADS,),
-        beside=(resources.LOCAL_QUEUES,),
+        needs_also=(resources.LOCAL_QUEUES,),
         filters=_FILTERS,
         rows=_workloads,
     ),

@@ -1,4 +1,4 @@
-"""Rows of devices and of what has to do with them: what stands in which column, and the same as a document."""
+"""Rows of devices, pools, claims, nodes and pods: their cells and documents."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from drachma.cli.inventory import podqualities, table
 Cluster = clusters.Cluster
 
 
-def _devices(of: Cluster, wanted: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
-    for each in of.devices:
-        uses = of.uses.get(each.id, [])
-        if not wanted.has_device(each.id) or wanted.node not in ("", each.node):
+def _devices(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
+    for each in cluster.devices:
+        uses = cluster.uses.get(each.id, [])
+        if not filter_.has_device(each.id) or filter_.node not in ("", each.node):
             continue
-        if wanted.device_class and not any(wanted.device_class in clusters.classes(use.claim) for use in uses):
+        if filter_.device_class and not any(filter_.device_class in clusters.classes(use.claim) for use in uses):
             continue
         claims = [identity.label(use.claim.metadata) for use in uses]
         pods = sorted({name for use in uses for name in clusters.consumers(use.claim)})
@@ -33,11 +33,11 @@ def _devices(of: Cluster, wanted: table.Filter, _: dt.datetime) -> Iterable[tabl
                 "POOL": each.pool.name,
                 "DRIVER": each.pool.driver,
                 "NODE": each.node,
-                "CLAIM": table.listed(claims),
-                "POD": table.listed(pods),
-                "CAPACITY": table.listed(f"{name}={value}" for name, value in capacity.items()),
-                "TAINTS": table.listed(taints),
-                "ATTRIBUTES": table.listed(f"{name}={value}" for name, value in attributes.items()),
+                "CLAIM": table.join_names(claims),
+                "POD": table.join_names(pods),
+                "CAPACITY": table.join_names(f"{name}={value}" for name, value in capacity.items()),
+                "TAINTS": table.join_names(taints),
+                "ATTRIBUTES": table.join_names(f"{name}={value}" for name, value in attributes.items()),
             },
             {
                 "name": each.device.name,
@@ -53,14 +53,14 @@ def _devices(of: Cluster, wanted: table.Filter, _: dt.datetime) -> Iterable[tabl
         )
 
 
-def _pools(of: Cluster, wanted: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
-    for each in of.pools:
-        devices = [device for device in of.devices if device.pool is each]
-        if wanted.driver not in ("", each.driver) or wanted.pool not in ("", each.name):
+def _pools(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
+    for each in cluster.pools:
+        devices = [device for device in cluster.devices if device.pool is each]
+        if filter_.driver not in ("", each.driver) or filter_.pool not in ("", each.name):
             continue
-        if wanted.node and not any(device.node == wanted.node for device in devices):
+        if filter_.node and not any(device.node == filter_.node for device in devices):
             continue
-        free = sum(device.id not in of.uses for device in devices)
+        free = sum(device.id not in cluster.uses for device in devices)
         yield table.Row(
             f"{each.driver}/{each.name}",
             {
@@ -86,17 +86,17 @@ def _pools(of: Cluster, wanted: table.Filter, _: dt.datetime) -> Iterable[table.
         )
 
 
-def _claims(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
-    for each in sorted(of.claims, key=table.place):
+def _claims(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
+    for each in sorted(cluster.claims, key=table.sort_key):
         results = clusters.results(each)
         devices = [identity.DeviceID(result.driver, result.pool, result.device) for result in results]
         classes = sorted(clusters.classes(each))
-        if wanted.device_class and wanted.device_class not in classes:
+        if filter_.device_class and filter_.device_class not in classes:
             continue
-        if wanted.is_about_devices and not any(map(wanted.has_device, devices)):
+        if filter_.is_about_devices and not any(map(filter_.has_device, devices)):
             continue
-        places = _nodes(of, devices)
-        if wanted.node and wanted.node not in places:
+        places = _nodes(cluster, devices)
+        if filter_.node and filter_.node not in places:
             continue
         pods = clusters.consumers(each)
         state = _claim_state(each)
@@ -106,12 +106,12 @@ def _claims(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[tab
                 "NAMESPACE": each.metadata.namespace,
                 "NAME": each.metadata.name,
                 "STATE": state,
-                "DEVICES": table.listed(device.device for device in devices),
-                "NODE": table.listed(places),
-                "PODS": table.listed(pods),
+                "DEVICES": table.join_names(device.device for device in devices),
+                "NODE": table.join_names(places),
+                "PODS": table.join_names(pods),
                 "AGE": table.age(each, now),
-                "CLASSES": table.listed(classes),
-                "POOLS": table.listed(sorted({f"{device.driver}/{device.pool}" for device in devices})),
+                "CLASSES": table.join_names(classes),
+                "POOLS": table.join_names(sorted({f"{device.driver}/{device.pool}" for device in devices})),
             },
             {
                 "namespace": each.metadata.namespace,
@@ -128,16 +128,16 @@ def _claims(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[tab
         )
 
 
-def _nodes_table(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
-    for each in sorted(of.nodes, key=table.place):
+def _nodes_table(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
+    for each in sorted(cluster.nodes, key=table.sort_key):
         name = each.metadata.name
-        if wanted.node not in ("", name):
+        if filter_.node not in ("", name):
             continue
-        devices = [device for device in of.devices if device.node == name and wanted.has_device(device.id)]
-        if wanted.is_about_devices and not devices:
+        devices = [device for device in cluster.devices if device.node == name and filter_.has_device(device.id)]
+        if filter_.is_about_devices and not devices:
             continue
-        free = sum(device.id not in of.uses for device in devices)
-        pods = sum(each.spec.node_name == name for each in of.pods)
+        free = sum(device.id not in cluster.uses for device in devices)
+        pods = sum(each.spec.node_name == name for each in cluster.pods)
         drivers = sorted({device.pool.driver for device in devices})
         allocatable = {key: str(value) for key, value in each.status.allocatable.items()}
         status = _node_status(each)
@@ -152,7 +152,7 @@ def _nodes_table(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterabl
                 "AGE": table.age(each, now),
                 "CPU": allocatable.get("cpu", table.NONE),
                 "MEMORY": allocatable.get("memory", table.NONE),
-                "DRIVERS": table.listed(drivers),
+                "DRIVERS": table.join_names(drivers),
             },
             {
                 "name": name,
@@ -166,11 +166,11 @@ def _nodes_table(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterabl
         )
 
 
-def _pods(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
-    claims = {identity.label(each.metadata): each for each in of.claims}
-    qualities = podqualities.of_cluster(of)
-    for each in sorted(of.pods, key=table.place):
-        if wanted.node not in ("", each.spec.node_name):
+def _pods(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
+    claims = {identity.label(each.metadata): each for each in cluster.claims}
+    qualities = podqualities.pod_qualities(cluster)
+    for each in sorted(cluster.pods, key=table.sort_key):
+        if filter_.node not in ("", each.spec.node_name):
             continue
         namespace = each.metadata.namespace
         names = [reference.name for _, reference in podclaims.named(each)]
@@ -181,9 +181,9 @@ def _pods(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table
             for result in clusters.results(claim)
         ]
         classes = {name for claim in own for name in clusters.classes(claim)}
-        if wanted.device_class and wanted.device_class not in classes:
+        if filter_.device_class and filter_.device_class not in classes:
             continue
-        if wanted.is_about_devices and not any(map(wanted.has_device, devices)):
+        if filter_.is_about_devices and not any(map(filter_.has_device, devices)):
             continue
         status = _pod_status(each)
         used = [claim.metadata.name for claim in own]
@@ -194,10 +194,10 @@ def _pods(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table
                 "NAME": each.metadata.name,
                 "STATUS": status,
                 "NODE": each.spec.node_name or table.NONE,
-                "DEVICES": table.listed(device.device for device in devices),
+                "DEVICES": table.join_names(device.device for device in devices),
                 "AGE": table.age(each, now),
-                "CLAIMS": table.listed(used),
-                "DRIVERS": table.listed(sorted({device.driver for device in devices})),
+                "CLAIMS": table.join_names(used),
+                "DRIVERS": table.join_names(sorted({device.driver for device in devices})),
                 **podqualities.cells(qualities.get(each.metadata.uid)),
             },
             {
@@ -219,7 +219,7 @@ TABLES: Final[Mapping[str, table.Table]] = {
         ("DEVICE", "POOL", "DRIVER", "NODE", "CLAIM", "POD"),
         ("CAPACITY", "TAINTS", "ATTRIBUTES"),
         about=(resourceslice.ResourceSlice,),
-        beside=(resourceclaim.ResourceClaim,),
+        needs_also=(resourceclaim.ResourceClaim,),
         filters=_FILTERS,
         rows=_devices,
     ),
@@ -227,7 +227,7 @@ TABLES: Final[Mapping[str, table.Table]] = {
         ("POOL", "DRIVER", "NODE", "DEVICES", "FREE", "SLICES"),
         ("GENERATION",),
         about=(resourceslice.ResourceSlice,),
-        beside=(resourceclaim.ResourceClaim,),
+        needs_also=(resourceclaim.ResourceClaim,),
         filters=_FILTERS,
         rows=_pools,
     ),
@@ -235,7 +235,7 @@ TABLES: Final[Mapping[str, table.Table]] = {
         ("NAMESPACE", "NAME", "STATE", "DEVICES", "NODE", "PODS", "AGE"),
         ("CLASSES", "POOLS"),
         about=(resourceclaim.ResourceClaim,),
-        beside=(resourceslice.ResourceSlice,),
+        needs_also=(resourceslice.ResourceSlice,),
         filters=_FILTERS,
         rows=_claims,
     ),
@@ -243,7 +243,7 @@ TABLES: Final[Mapping[str, table.Table]] = {
         ("NAME", "STATUS", "PODS", "DEVICES", "FREE", "AGE"),
         ("CPU", "MEMORY", "DRIVERS"),
         about=(node.Node,),
-        beside=(pod.Pod, resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
+        needs_also=(pod.Pod, resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
         filters=_FILTERS,
         rows=_nodes_table,
     ),
@@ -251,50 +251,52 @@ TABLES: Final[Mapping[str, table.Table]] = {
         ("NAMESPACE", "NAME", "STATUS", "NODE", "DEVICES", "AGE"),
         ("CLAIMS", "DRIVERS", *podqualities.COLUMNS),
         about=(pod.Pod,),
-        beside=(resourceclaim.ResourceClaim,),
+        needs_also=(resourceclaim.ResourceClaim,),
         filters=_FILTERS,
         rows=_pods,
-        beside_wide=(node.Node,),
+        wide_needs=(node.Node,),
     ),
 }
-"""Tables of devices and what has to do with them."""
+"""Tables of devices, pools, claims, nodes and pods."""
 
 
-def _nodes(of: Cluster, devices: Iterable[identity.DeviceID]) -> list[str]:
-    places = {each.id: each.node for each in of.devices}
+def _nodes(cluster: Cluster, devices: Iterable[identity.DeviceID]) -> list[str]:
+    places = {each.id: each.node for each in cluster.devices}
     return sorted({places[device] for device in devices if device in places})
 
 
-def _claim_state(of: resourceclaim.ResourceClaim) -> str:
-    """As kubectl has it."""
+def _claim_state(claim: resourceclaim.ResourceClaim) -> str:
+    """Return the state of a claim, as kubectl shows it."""
     states = []
-    if of.metadata.deletion_timestamp is not None:
+    if claim.metadata.deletion_timestamp is not None:
         states.append("deleted")
-    if of.status.allocation is not None:
+    if claim.status.allocation is not None:
         states.append("allocated")
-    if of.status.reserved_for:
+    if claim.status.reserved_for:
         states.append("reserved")
     return ",".join(states) or "pending"
 
 
-def _node_status(of: node.Node) -> str:
-    ready = conditions.find(of.status.conditions, "Ready")
+def _node_status(each: node.Node) -> str:
+    ready = conditions.find(each.status.conditions, "Ready")
     words = ["Ready" if ready is not None and ready.status == "True" else "Unknown" if ready is None else "NotReady"]
-    if of.spec.unschedulable:
+    if each.spec.unschedulable:
         words.append("SchedulingDisabled")
     return ",".join(words)
 
 
-def _pod_status(of: pod.Pod) -> str:
-    if of.metadata.deletion_timestamp is not None:
+def _pod_status(each: pod.Pod) -> str:
+    if each.metadata.deletion_timestamp is not None:
         return "Terminating"
-    return of.status.reason or of.status.phase or "Pending"
+    return each.status.reason or each.status.phase or "Pending"
 
 
-def _attribute(of: resourceslice.DeviceAttribute) -> str:
-    for value in (of.string_value, of.int_value, of.version_value):
+def _attribute(attribute: resourceslice.DeviceAttribute) -> str:
+    for value in (attribute.string_value, attribute.int_value, attribute.version_value):
         if value is not None:
             return str(value)
-    if of.bool_value is not None:
-        return str(of.bool_value).lower()
-    return "|".join(map(str, (*of.string_values, *of.int_values, *of.bool_values, *of.version_values)))
+    if attribute.bool_value is not None:
+        return str(attribute.bool_value).lower()
+    return "|".join(
+        map(str, (*attribute.string_values, *attribute.int_values, *attribute.bool_values, *attribute.version_values))
+    )

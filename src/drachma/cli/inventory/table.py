@@ -1,4 +1,4 @@
-"""What a table is made of: rows, their cells, and which of them are to be seen."""
+"""Tables: their columns and rows, and the filter of rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NONE: Final = "<none>"
 
 
 class Filter(NamedTuple):
-    """What rows are wanted; what is empty does not matter."""
+    """Filter of rows; an empty field matches every row."""
 
     node: str = ""
     driver: str = ""
@@ -24,9 +24,9 @@ class Filter(NamedTuple):
     device_class: str = ""
     queue: str = ""
 
-    def has_device(self, of: identity.DeviceID) -> bool:
-        """Whether a device is of the wanted driver and pool."""
-        return self.driver in ("", of.driver) and self.pool in ("", of.pool)
+    def has_device(self, device: identity.DeviceID) -> bool:
+        """Return True if a device is of the filter's driver and pool."""
+        return self.driver in ("", device.driver) and self.pool in ("", device.pool)
 
     @property
     def is_about_devices(self) -> bool:
@@ -34,7 +34,7 @@ class Filter(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One thing: what it is called among others, its cells, and the same as a document."""
+    """One row: a unique key, its cells, and its document."""
 
     key: str
     cells: Mapping[str, str]
@@ -42,37 +42,37 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """One table: its columns, those that only a wide one has, what it needs, and how rows are made."""
+    """One table: its columns, additional columns of the wide form, its kinds, and the function of its rows."""
 
     columns: tuple[str, ...]
     wide: tuple[str, ...]
     about: tuple[target.Of[Any], ...]
-    """The kinds whose labels and namespace somebody may choose by."""
-    beside: tuple[target.Of[Any], ...]
+    """Kinds that the label selector and the namespace apply to."""
+    needs_also: tuple[target.Of[Any], ...]
     """Other kinds that rows are made of."""
     filters: frozenset[str]
-    """The fields of a filter that mean something here."""
+    """Fields of a filter that the table supports."""
     rows: Callable[[Cluster, Filter, dt.datetime], Iterable[Row]]
-    beside_wide: tuple[target.Of[Any], ...] = ()
-    """Kinds that only wide tables and documents are made of."""
+    wide_needs: tuple[target.Of[Any], ...] = ()
+    """Kinds that only wide tables and documents need."""
 
     @property
     def needs(self) -> tuple[target.Of[Any], ...]:
-        """The kinds that all rows are made of."""
-        return self.about + self.beside
+        """Kinds that every form of the table needs."""
+        return self.about + self.needs_also
 
 
-def age(of: meta.Object, now: dt.datetime) -> str:
-    """How old an object is, in a word."""
-    created = of.metadata.creation_timestamp
+def age(each: meta.Object, now: dt.datetime) -> str:
+    """Return the age of an object, as kubectl writes it."""
+    created = each.metadata.creation_timestamp
     return ages.UNKNOWN if created is None else ages.words((now - created).total_seconds())
 
 
-def place(of: meta.Object) -> tuple[str, str]:
-    """What rows are in the order of."""
-    return of.metadata.namespace, of.metadata.name
+def sort_key(each: meta.Object) -> tuple[str, str]:
+    """Return the sort key of rows: namespace and name."""
+    return each.metadata.namespace, each.metadata.name
 
 
-def listed(names: Iterable[str]) -> str:
-    """Several things in one cell."""
+def join_names(names: Iterable[str]) -> str:
+    """Return several names as the text of one cell."""
     return ",".join(names) or NONE

@@ -1,4 +1,4 @@
-"""Requests for certificates: approved if they are kubelets' own, signed if they were approved, deleted in time."""
+"""Controllers of certificate signing requests: approve those of kubelets, sign approved ones, delete old ones."""
 
 from drachma.controllers.certificates.approval import RequestApproval
 from drachma.controllers.certificates.cleaning import RequestCleaning

@@ -1,7 +1,7 @@
-"""Approves what kubelets ask for by themselves: certificates by which they show the API server who they are.
+"""Approval of kubelets' own requests: client certificates by which they authenticate to the API server.
 
-A node asks for its own again, or somebody who may bring nodes in asks for one. Roles say who may
-(``certificatesigningrequests/selfnodeclient`` and ``/nodeclient``); whatever else is asked for waits for a person.
+A node renews its own certificate, or a user who may add nodes requests one. Roles grant either
+(``certificatesigningrequests/selfnodeclient`` and ``/nodeclient``). All other requests wait for a user to approve them.
 """
 
 import logging
@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 from drachma import errors
 from drachma.api import certificatesigningrequest as csr
 from drachma.client import target
-from drachma.controllers.certificates import requests, signers
+from drachma.controllers import objectwrites
+from drachma.controllers.certificates import signers
 from drachma.runtime import Surroundings, controller, informer, workqueue
 from drachma.values import certificaterequests
 
@@ -23,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class Permission(NamedTuple):
-    """What who asks must be allowed to do, and what is said when that is so."""
+    """Permission that the requester needs, and the approval message."""
 
     subresource: str
     message: str
@@ -36,7 +37,7 @@ OTHERS: Final = Permission("nodeclient", "Auto approving kubelet client certific
 def permissions(
     spec: csr.CertificateSigningRequestSpec, request: certificaterequests.Request
 ) -> tuple[Permission, ...]:
-    """Any of these is enough for a request; none where it is not a kubelet's."""
+    """Return the permissions of which one is enough to approve a request; empty if it is not a kubelet's."""
     if spec.signer_name != csr.KUBELET_CLIENT or signers.kubelet_client(request, spec.usages) is not None:
         return ()
     return (OWN, OTHERS) if spec.username == request.common_name else (OTHERS,)
@@ -48,32 +49,33 @@ class RequestApproval:
     name: Final = "csrapproving"
 
     def __init__(self, surroundings: Surroundings) -> None:
-        shared = surroundings.informers.of(csr.CertificateSigningRequest)
+        requests = surroundings.informers.of(csr.CertificateSigningRequest)
         self._client: Final = surroundings.client
-        self._requests: Final = shared.cache
+        self._writer: Final = objectwrites.Writer(surroundings.client, requests)
+        self._requests: Final = requests.cache
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        shared.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
+        requests.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
-    def _see(self, new: csr.CertificateSigningRequest) -> None:
+    def _enqueue(self, new: csr.CertificateSigningRequest) -> None:
         self._queue.add(new.metadata.name)
 
     async def _reconcile(self, name: str) -> controller.Again | None:
-        waiting = self._requests.get(name)
-        if waiting is None or waiting.status.certificate or _is_decided(waiting.status):
+        request = self._requests.get(name)
+        if request is None or request.status.certificate or _is_decided(request.status):
             return None
-        required = permissions(waiting.spec, requests.read(waiting))
+        required = permissions(request.spec, signers.read_request(request))
         for permission in required:
-            if await self._has(waiting.spec, permission):
-                await self._approve(waiting, permission)
+            if await self._has(request.spec, permission):
+                await self._approve(request, permission)
                 return None
         if required:
-            # Roles may be given later.
-            _log.debug("%s: is a kubelet's, and who asks for it may not", name)
+            # The requester may get the role later.
+            _log.debug("%s: is a kubelet's, and the requester lacks the permission", name)
             return controller.AGAIN
         return None
 
@@ -98,10 +100,10 @@ class RequestApproval:
         answer = await self._client.create_document(_REVIEWS, review)
         return bool((answer.get("status") or {}).get("allowed"))
 
-    async def _approve(self, waiting: csr.CertificateSigningRequest, permission: Permission) -> None:
+    async def _approve(self, request: csr.CertificateSigningRequest, permission: Permission) -> None:
         condition = {"type": csr.APPROVED, "status": "True", "reason": "AutoApproved", "message": permission.message}
         try:
-            await requests.add_condition(self._client, waiting, condition, subresource="approval")
+            await signers.add_condition(self._writer, request, condition, subresource="approval")
         except errors.ObjectNotFoundError:
             return
 

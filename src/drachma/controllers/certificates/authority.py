@@ -1,6 +1,6 @@
-"""Signs requests for certificates: names as they were asked for, uses as they were approved, nothing else of a request.
+"""Signing of certificate requests: with the requested names and the approved usages, and nothing else of a request.
 
-Refused: a key that is none, an authority whose time is over. An authority cannot be made by it.
+Refused: an invalid key, and an authority that has expired. The result is never an authority.
 """
 
 import datetime as dt
@@ -19,10 +19,10 @@ from drachma.values.certificaterequests import Request
 LONGEST: Final = dt.timedelta(days=365)
 SHORTEST: Final = dt.timedelta(minutes=10)
 BACKDATE: Final = dt.timedelta(minutes=5)
-"""How much earlier certificates begin, for clocks that are behind."""
+"""Time by which certificates begin earlier, for clocks that are behind."""
 
 _SHORT: Final = dt.timedelta(hours=8)
-"""Certificates that live less than that get the whole time they ask for; of others the backdate is taken off."""
+"""Certificates with a shorter lifetime get all of it; from longer ones the backdate is deducted."""
 
 _KEY_USES: Final = {
     "signing": "digital_signature",
@@ -55,10 +55,10 @@ _PURPOSES: Final = {
 
 
 class Authority:
-    """A certificate and its key, by which others are signed."""
+    """A certificate and its key, which sign other certificates."""
 
     def __init__(self, pair: KeyPair) -> None:
-        """An InvalidValueError for what is no certificate, or no key of it."""
+        """Load the pair. Raises InvalidValueError if the certificate or the key is invalid, or they do not match."""
         try:
             self._certificate = x509.load_pem_x509_certificate(pair.certificate)
             key = serialization.load_pem_private_key(pair.key, password=None)
@@ -71,10 +71,11 @@ class Authority:
         self._key = key
 
     def sign(self, request: Request, usages: Iterable[str], *, seconds: int | None, now: dt.datetime) -> bytes:
-        """A certificate as PEM, for as long as asked for within bounds, and not longer than the authority lasts.
+        """Return a signed certificate as PEM, valid for the requested time within bounds and not longer than the
+        authority.
 
         Raises:
-            errors.InvalidValueError: the signature of the request is bad, or the authority's time is over.
+            errors.InvalidValueError: the signature of the request is bad, or the authority has expired.
         """
         problem = request.signature_problem()
         if problem is not None:
@@ -118,20 +119,20 @@ def _key_identifier(
 
 
 def lifetime(seconds: int | None) -> dt.timedelta:
-    """How long a certificate is to last that was asked for for so many seconds, or for no time in particular."""
+    """Return the lifetime of a certificate that was requested for so many seconds, or without a time."""
     if seconds is None:
         return LONGEST
     return min(max(dt.timedelta(seconds=seconds), SHORTEST), LONGEST)
 
 
 def _key_usage(usages: tuple[str, ...]) -> x509.KeyUsage | None:
-    chosen = {_KEY_USES[use] for use in usages if use in _KEY_USES}
-    if not chosen:
+    uses = {_KEY_USES[use] for use in usages if use in _KEY_USES}
+    if not uses:
         return None
-    if "key_agreement" not in chosen:
-        # They say something about agreeing on keys, and nothing without it.
-        chosen -= set(_NEEDING_AGREEMENT)
-    return x509.KeyUsage(**{field: field in chosen for field in set(_KEY_USES.values())})
+    if "key_agreement" not in uses:
+        # These usages qualify key agreement, and mean nothing without it.
+        uses -= set(_NEEDING_AGREEMENT)
+    return x509.KeyUsage(**{field: field in uses for field in set(_KEY_USES.values())})
 
 
 def _names(request: Request) -> x509.SubjectAlternativeName | None:

@@ -1,4 +1,4 @@
-"""Deletes requests for certificates that nobody needs any more, since kubelets make new ones all the time."""
+"""Controller that deletes old certificate signing requests, because kubelets keep making new ones."""
 
 import base64
 import binascii
@@ -14,16 +14,16 @@ from drachma.runtime import Surroundings, controller
 
 PERIOD: Final = 3600.0
 SETTLED: Final = dt.timedelta(hours=1)
-"""How long requests stay that were issued, denied or failed."""
+"""Time after which issued, denied and failed requests are deleted."""
 
 PENDING: Final = dt.timedelta(hours=24)
-"""How long requests stay about which nobody says anything, or which were approved and never issued."""
+"""Time after which undecided requests, and approved ones that were never issued, are deleted."""
 
 
-def is_over(of: csr.CertificateSigningRequest, now: dt.datetime) -> bool:
-    """Whether a request has been there for long enough."""
-    status = of.status
-    if not status.conditions and _is_older(of.metadata.creation_timestamp, PENDING, now):
+def is_over(request: csr.CertificateSigningRequest, now: dt.datetime) -> bool:
+    """Return True if a request is old enough to be deleted."""
+    status = request.status
+    if not status.conditions and _is_older(request.metadata.creation_timestamp, PENDING, now):
         return True
     for condition in status.conditions:
         if condition.type in (csr.DENIED, csr.FAILED) and _is_older(condition.last_update_time, SETTLED, now):
@@ -35,7 +35,7 @@ def is_over(of: csr.CertificateSigningRequest, now: dt.datetime) -> bool:
 
 
 class RequestCleaning:
-    """Deletes them once an hour."""
+    """Deletes old requests once an hour."""
 
     name: Final = "csrcleaner"
 
@@ -45,7 +45,7 @@ class RequestCleaning:
         self._requests: Final = surroundings.informers.of(csr.CertificateSigningRequest).cache
 
     async def run(self) -> None:
-        await controller.every(PERIOD, self._clean, time=self._clock, name=self.name)
+        await controller.every(PERIOD, self._clean, clock=self._clock, name=self.name)
 
     async def _clean(self) -> None:
         now = self._clock.utc()
@@ -55,7 +55,7 @@ class RequestCleaning:
                     csr.CertificateSigningRequest, each.metadata.name, preconditions=patches.same(each)
                 )
             except (errors.ObjectNotFoundError, errors.ObjectConflictError):
-                # Gone, or another one by now.
+                # Deleted already, perhaps replaced by another one.
                 continue
 
 
@@ -69,5 +69,5 @@ def _has_expired(certificate: str, now: dt.datetime) -> bool:
     try:
         return x509.load_pem_x509_certificate(base64.b64decode(certificate)).not_valid_after_utc < now
     except (binascii.Error, ValueError):
-        # Whoever signed it knows what it is; it goes with the others of its age.
+        # Another signer may use another format; such a request is deleted by its age.
         return False

@@ -1,16 +1,22 @@
-"""What Kubernetes' own signers sign: rules about who is named in a request, under which names, for which uses.
+"""Rules of Kubernetes' own signers: subjects, alternative names and usages that a request may have.
 
-Pure. The approver recognises requests of nodes by them, the signers refuse by them what an approver let through.
+Pure. The approver recognises requests of nodes by these rules, and the signers refuse approved requests that break
+them.
 """
 
+import base64
+import binascii
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from drachma import errors
 from drachma.api import certificatesigningrequest as csr
+from drachma.controllers import objectwrites
+from drachma.values import certificaterequests
 from drachma.values.certificaterequests import Request
 
 Rule: TypeAlias = Callable[[Request, Iterable[str]], str | None]
-"""What a signer has against a request with these usages; None if it signs it."""
+"""Function that returns the problem of a signer with a request for these usages, or None if it signs it."""
 
 _NODES: Final = "system:nodes"
 _NODE_PREFIX: Final = "system:node:"
@@ -21,7 +27,7 @@ _SERVER: Final = "server auth"
 
 
 def kubelet_client(request: Request, usages: Iterable[str]) -> str | None:
-    """A certificate by which a kubelet shows the API server who it is."""
+    """Check a certificate by which a kubelet authenticates to the API server."""
     if request.organizations != (_NODES,):
         return "subject organization is not system:nodes"
     for names, title in (
@@ -38,7 +44,7 @@ def kubelet_client(request: Request, usages: Iterable[str]) -> str | None:
 
 
 def kubelet_serving(request: Request, usages: Iterable[str]) -> str | None:
-    """A certificate by which a kubelet shows others who it is."""
+    """Check a certificate by which a kubelet serves HTTPS."""
     if request.organizations != (_NODES,):
         return "subject organization is not system:nodes"
     if not request.dns_names and not request.addresses:
@@ -53,7 +59,7 @@ def kubelet_serving(request: Request, usages: Iterable[str]) -> str | None:
 
 
 def api_client(_: Request, usages: Iterable[str]) -> str | None:
-    """A certificate by which anybody shows the API server who that is."""
+    """Check a certificate by which a user authenticates to the API server."""
     uses = tuple(usages)
     for usage in uses:
         if usage not in (_SIGNATURE, _ENCIPHERMENT, _CLIENT):
@@ -62,7 +68,7 @@ def api_client(_: Request, usages: Iterable[str]) -> str | None:
 
 
 def anything(_: Request, __: Iterable[str]) -> str | None:
-    """What the signer for old requests signs: whatever was approved."""
+    """Accept all approved requests, as the signer for legacy requests does."""
     return None
 
 
@@ -72,11 +78,36 @@ RULES: Final[Mapping[str, Rule]] = {
     csr.API_CLIENT: api_client,
     csr.LEGACY_UNKNOWN: anything,
 }
-"""The signers by name."""
+"""Rules of the signers by name."""
 
 
 def _usages_problem(usages: Iterable[str], purpose: str) -> str | None:
-    # A key that cannot encipher, as those of elliptic curves, need not say that it may.
+    # Keys of elliptic curves cannot encipher, so the usage may be missing.
     if set(usages) in ({_SIGNATURE, _ENCIPHERMENT, purpose}, {_SIGNATURE, purpose}):
         return None
     return f"usages did not match [{' '.join(sorted((purpose, _SIGNATURE, _ENCIPHERMENT)))}]"
+
+
+# Requests
+
+
+def read_request(request: csr.CertificateSigningRequest) -> certificaterequests.Request:
+    """Decode the content of a request. Raises InvalidValueError if it cannot be decoded."""
+    try:
+        return certificaterequests.read(base64.b64decode(request.spec.request, validate=True))
+    except (binascii.Error, certificaterequests.UnreadableRequestError) as error:
+        raise errors.InvalidValueError(f"unable to parse csr {request.metadata.name!r}: {error}") from error
+
+
+async def add_condition(
+    writer: objectwrites.Writer[csr.CertificateSigningRequest],
+    request: csr.CertificateSigningRequest,
+    condition: Mapping[str, Any],
+    *,
+    subresource: str,
+) -> None:
+    """Add a condition to a request through a subresource. Raises ObjectConflictError if the request has changed."""
+    document = writer.document(request, only_if_unchanged=True)
+    status = document.setdefault("status", {})
+    status["conditions"] = [*(status.get("conditions") or ()), condition]
+    await writer.replace(document, subresource=subresource)

@@ -1,45 +1,46 @@
-"""Signs what was approved, for the signers that Kubernetes itself has."""
+"""Controller that signs approved requests, for the signers that Kubernetes itself has."""
 
 import base64
 from typing import Final
 
 from drachma import errors
 from drachma.api import certificatesigningrequest as csr
-from drachma.controllers.certificates import authority, requests, signers
+from drachma.controllers import objectwrites
+from drachma.controllers.certificates import authority, signers
 from drachma.runtime import Surroundings, controller, informer, workqueue
 
 WORKERS: Final = 5
 
 
 class RequestSigning:
-    """Signs requests; it needs an authority (``surroundings.credentials``)."""
+    """Signs requests. It needs an authority (``surroundings.credentials``)."""
 
     name: Final = "csrsigning"
 
     def __init__(self, surroundings: Surroundings) -> None:
         pair = surroundings.credentials.signing
         assert pair is not None, "made only where certificates can be signed"
-        shared = surroundings.informers.of(csr.CertificateSigningRequest)
+        requests = surroundings.informers.of(csr.CertificateSigningRequest)
         self._authority: Final = authority.Authority(pair)
-        self._client: Final = surroundings.client
+        self._writer: Final = objectwrites.Writer(surroundings.client, requests)
         self._clock: Final = surroundings.clock
-        self._requests: Final = shared.cache
+        self._requests: Final = requests.cache
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        shared.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
+        requests.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
-    def _see(self, new: csr.CertificateSigningRequest) -> None:
+    def _enqueue(self, new: csr.CertificateSigningRequest) -> None:
         self._queue.add(new.metadata.name)
 
     async def _reconcile(self, name: str) -> None:
         approved = self._requests.get(name)
         if approved is None or not _is_due(approved.status) or approved.spec.signer_name not in signers.RULES:
             return
-        request = requests.read(approved)
+        request = signers.read_request(approved)
         problem = signers.RULES[approved.spec.signer_name](request, approved.spec.usages)
         try:
             if problem is not None:
@@ -54,16 +55,15 @@ class RequestSigning:
 
     async def _fail(self, approved: csr.CertificateSigningRequest, problem: str) -> None:
         condition = {"type": csr.FAILED, "status": "True", "reason": "SignerValidationFailure", "message": problem}
-        await requests.add_condition(self._client, approved, condition, subresource="status")
+        await signers.add_condition(self._writer, approved, condition, subresource="status")
 
     async def _issue(self, approved: csr.CertificateSigningRequest, certificate: bytes) -> None:
-        document = await self._client.get_document(csr.CertificateSigningRequest, approved.metadata.name)
-        status = {**(document.get("status") or {}), "certificate": base64.b64encode(certificate).decode()}
-        await requests.write_status(self._client, approved, status, document=document)
+        change = {"certificate": base64.b64encode(certificate).decode()}
+        await self._writer.update_status(approved, change, only_if_unchanged=True)
 
 
 def _is_due(status: csr.CertificateSigningRequestStatus) -> bool:
-    """Whether a request was approved and is still without an outcome."""
+    """Return True if a request is approved and neither signed nor failed."""
     if status.certificate or csr.condition(status, csr.DENIED) is not None:
         return False
     failed = csr.condition(status, csr.FAILED)

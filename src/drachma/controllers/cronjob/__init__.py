@@ -1,4 +1,4 @@
-"""The cron job controller: jobs of one template, made again and again at certain times."""
+"""The cron job controller: creates jobs from a template on a schedule."""
 
 from drachma.controllers.cronjob.cronjobcontroller import CronJobController
 

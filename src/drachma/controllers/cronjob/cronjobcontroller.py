@@ -1,4 +1,4 @@
-"""The controller: looks at a cron job when it or one of its jobs changes, and when its next time comes."""
+"""The controller: reconciles a cron job when it or one of its jobs changes, and at its next scheduled time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from drachma import errors
 from drachma.api import cronjob, event, job, meta
 from drachma.claims import conditions, ownership
 from drachma.client import patches
-from drachma.controllers import statuswrites
+from drachma.controllers import objectwrites
 from drachma.controllers.cronjob import missed
 from drachma.controllers.workload import podcontrol
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
@@ -23,7 +23,7 @@ from drachma.values import quotation, timezones
 
 WORKERS: Final = 5
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-"""The annotation that says for which time a job was made."""
+"""Annotation with the scheduled time of a job."""
 
 _OWNER_INDEX: Final = "cronjob-owner"
 _KIND: Final = ("batch/v1", "CronJob")
@@ -33,7 +33,7 @@ CronJob = cronjob.CronJob
 
 
 class CronJobController:
-    """Makes jobs when their time has come."""
+    """Creates jobs on schedule."""
 
     name: Final = "cronjob"
 
@@ -45,75 +45,74 @@ class CronJobController:
         self._recorder: Final = surroundings.recorder("cronjob-controller")
         self._jobs: Final = jobs.cache
         self._cron_jobs: Final = cron_jobs.cache
+        self._writer: Final = objectwrites.Writer(surroundings.client, cron_jobs)
         self._jobs.add_index(_OWNER_INDEX, _owner)
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        cron_jobs.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
+        cron_jobs.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
         jobs.add_handler(
-            informer.Handler(added=self._see_job, updated=lambda _, new: self._see_job(new), deleted=self._see_job)
+            informer.Handler(
+                added=self._handle_job, updated=lambda _, new: self._handle_job(new), deleted=self._handle_job
+            )
         )
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
-    # News
+    # Handlers
 
-    def _see(self, of: CronJob) -> None:
-        self._queue.add(cache.key_of(of))
+    def _enqueue(self, cron_job: CronJob) -> None:
+        self._queue.add(cache.key_of(cron_job))
 
-    def _see_job(self, of: job.Job) -> None:
-        owner = ownership.controller_of(of)
+    def _handle_job(self, job: job.Job) -> None:
+        owner = ownership.controller_of(job)
         if owner is not None and (owner.api_version, owner.kind) == _KIND:
-            self._queue.add(cache.Key(of.metadata.namespace, owner.name))
+            self._queue.add(cache.Key(job.metadata.namespace, owner.name))
 
-    # Work
+    # Reconciling
 
     async def _reconcile(self, key: cache.Key) -> controller.After | None:
-        if self._cron_jobs.get(key.name, namespace=key.namespace) is None:
+        current = self._cron_jobs.get(key.name, namespace=key.namespace)
+        if current is None:
             return None
-        try:
-            # What was started is only to be read in the status, and the cache may not have it yet.
-            current = await self._client.get(CronJob, key.name, namespace=key.namespace)
-        except errors.ObjectNotFoundError:
-            return None
-        look = _Look(current)
+        status = _Status(current)
         jobs = self._jobs.by(_OWNER_INDEX, current.metadata.uid)
-        await self._clean_up(look, jobs)
-        await self._take_stock(look, jobs)
+        await self._clean_up(status, jobs)
+        await self._update_active(status, jobs)
         try:
-            seconds = await self._start(look) if current.metadata.deletion_timestamp is None else None
+            seconds = await self._start(status) if current.metadata.deletion_timestamp is None else None
         finally:
-            await self._write_status(look)
+            await self._write_status(status)
         return None if seconds is None else controller.After(seconds)
 
-    async def _take_stock(self, look: _Look, jobs: Sequence[job.Job]) -> None:
-        """Brings the list of jobs that run up to date."""
+    async def _update_active(self, status: _Status, jobs: Sequence[job.Job]) -> None:
+        """Update the list of active jobs."""
         for each in jobs:
             end = _end(each)
-            is_listed = look.lists(each.metadata.uid)
+            is_listed = status.lists(each.metadata.uid)
             if end is None and not is_listed:
                 text = f"Saw a job that the controller did not create or forgot: {each.metadata.name}"
-                self._tell(look.cron_job, events.WARNING, "UnexpectedJob", text)
+                self._record(status.cron_job, events.WARNING, "UnexpectedJob", text)
             if end is None:
                 continue
             if is_listed:
-                look.unlist(each.metadata.uid)
+                status.unlist(each.metadata.uid)
                 text = f"Saw completed job: {each.metadata.name}, condition: {end}"
-                self._tell(look.cron_job, events.NORMAL, "SawCompletedJob", text)
+                self._record(status.cron_job, events.NORMAL, "SawCompletedJob", text)
             if end == "Complete":
-                look.note_success(each.status.completion_time)
+                status.note_success(each.status.completion_time)
         children = {each.metadata.uid for each in jobs}
-        for known in [each for each in look.active if each.uid not in children]:
+        for reference in [each for each in status.active if each.uid not in children]:
             try:
-                await self._client.get(job.Job, known.name, namespace=known.namespace)
+                await self._client.get(job.Job, reference.name, namespace=reference.namespace)
             except errors.ObjectNotFoundError:
-                self._tell(look.cron_job, events.NORMAL, "MissingJob", f"Active job went missing: {known.name}")
-                look.unlist(known.uid)
+                self._record(status.cron_job, events.NORMAL, "MissingJob", f"Active job went missing: {reference.name}")
+                status.unlist(reference.uid)
 
-    async def _start(self, look: _Look) -> float | None:
-        """Makes the job that is due; after how many seconds to look again."""
-        current = look.cron_job
+    async def _start(self, status: _Status) -> float | None:
+        """Create the job that is due. Return the seconds until the next reconcile."""
+        current = status.cron_job
         zone, now = self._zone(current), self._clock.utc()
         if zone is None or current.spec.suspend:
             return None
@@ -121,72 +120,72 @@ class CronJobController:
             times = missed.Times(cronschedule.parse(current.spec.schedule), zone)
         except errors.InvalidValueError as error:
             text = f"unparseable schedule: {quotation.quote(current.spec.schedule)} : {error}"
-            self._tell(current, events.WARNING, "UnparseableSchedule", text)
+            self._record(current, events.WARNING, "UnparseableSchedule", text)
             return None
         try:
-            known = missed.due(current, times, now=now, has_deadline=True)
+            schedule = missed.due(current, times, now=now, has_deadline=True)
         except errors.InvalidValueError as error:
             text = f"invalid schedule: {current.spec.schedule} : {error}"
-            self._tell(current, events.WARNING, "InvalidSchedule", text)
+            self._record(current, events.WARNING, "InvalidSchedule", text)
             return None
-        if known.moment is not None and known.are_many:
+        if schedule.moment is not None and schedule.are_many:
             text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-            self._tell(current, events.WARNING, "TooManyMissedTimes", text)
-        if known.moment is not None and self._is_to_start(look, known.moment, now=now):
-            await self._make(look, known.moment, zone)
-        return missed.seconds_left(look.changed(), times, now=now)
+            self._record(current, events.WARNING, "TooManyMissedTimes", text)
+        if schedule.moment is not None and self._is_to_start(status, schedule.moment, now=now):
+            await self._make(status, schedule.moment, zone)
+        return missed.seconds_left(status.changed(), times, now=now)
 
     def _zone(self, current: CronJob) -> dt.tzinfo | None:
-        """The zone of a cron job; None where there is none of that name."""
+        """Return the time zone of a cron job, or None if its name is unknown."""
         name = current.spec.time_zone
         if name is None:
             return dt.UTC
         zone = timezones.find(name)
         if zone is None:
             text = f"invalid timeZone: {quotation.quote(name)}: unknown time zone {name}"
-            self._tell(current, events.WARNING, "UnknownTimeZone", text)
+            self._record(current, events.WARNING, "UnknownTimeZone", text)
         return zone
 
-    def _is_to_start(self, look: _Look, moment: dt.datetime, *, now: dt.datetime) -> bool:
-        current = look.cron_job
+    def _is_to_start(self, status: _Status, moment: dt.datetime, *, now: dt.datetime) -> bool:
+        current = status.cron_job
         deadline = current.spec.starting_deadline_seconds
         if deadline is not None and moment + dt.timedelta(seconds=deadline) < now:
-            shown = moment.strftime("%a, %d %b %Y %H:%M:%S +0000")
-            text = f"Missed scheduled time to start a job: {shown}"
-            self._tell(current, events.WARNING, "MissSchedule", text)
+            scheduled_time = moment.strftime("%a, %d %b %Y %H:%M:%S +0000")
+            text = f"Missed scheduled time to start a job: {scheduled_time}"
+            self._record(current, events.WARNING, "MissSchedule", text)
             return False
-        if _job_name(current, moment) in {each.name for each in look.active}:
+        if _job_name(current, moment) in {each.name for each in status.active}:
             return False
         if current.status.last_schedule_time == moment:
             return False
-        if current.spec.concurrency_policy == "Forbid" and look.active:
+        if current.spec.concurrency_policy == "Forbid" and status.active:
             text = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._tell(current, events.NORMAL, "JobAlreadyActive", text)
+            self._record(current, events.NORMAL, "JobAlreadyActive", text)
             return False
         return True
 
-    async def _make(self, look: _Look, moment: dt.datetime, zone: dt.tzinfo) -> None:
-        current = look.cron_job
+    async def _make(self, status: _Status, moment: dt.datetime, zone: dt.tzinfo) -> None:
+        current = status.cron_job
         if current.spec.concurrency_policy == "Replace":
-            for each in tuple(look.active):
-                if not await self._delete(look, each.name, each.uid):
+            for each in tuple(status.active):
+                if not await self._delete(status, each.name, each.uid):
                     raise errors.ReconcileError(f"could not replace job {each.namespace}/{each.name}")
         document = job_document(current, moment, zone)
         name = document["metadata"]["name"]
         try:
-            made = await self._client.create_document(job.Job, document)
+            created = await self._client.create_document(job.Job, document)
         except errors.ObjectExistsError:
             existing = await self._client.get(job.Job, name, namespace=current.metadata.namespace)
             if ownership.is_controlled_by(existing.metadata, current.metadata.uid):
-                look.list(events.reference_to(existing), moment)
+                status.list(events.reference_to(existing), moment)
             return
         except errors.RefusedError as error:
             if not podcontrol.is_namespace_ending(error):
-                self._tell(current, events.WARNING, "FailedCreate", f"Error creating job: {error}")
+                self._record(current, events.WARNING, "FailedCreate", f"Error creating job: {error}")
             raise
-        self._tell(current, events.NORMAL, "SuccessfulCreate", f"Created job {name}")
-        metadata = made["metadata"]
-        look.list(
+        self._record(current, events.NORMAL, "SuccessfulCreate", f"Created job {name}")
+        metadata = created["metadata"]
+        status.list(
             event.ObjectReference(
                 api_version="batch/v1",
                 kind="Job",
@@ -200,18 +199,18 @@ class CronJobController:
 
     # Jobs that have ended
 
-    async def _clean_up(self, look: _Look, jobs: Sequence[job.Job]) -> None:
-        """Deletes the oldest jobs that have ended and are more than are to be kept."""
-        spec = look.cron_job.spec
+    async def _clean_up(self, status: _Status, jobs: Sequence[job.Job]) -> None:
+        """Delete the oldest finished jobs beyond the history limits."""
+        spec = status.cron_job.spec
         limits = {"Complete": spec.successful_jobs_history_limit, "Failed": spec.failed_jobs_history_limit}
         for end, limit in limits.items():
             ended = sorted((each for each in jobs if _end(each) == end), key=_start_order)
             for each in ended[: max(len(ended) - limit, 0)] if limit is not None else ():
                 if each.metadata.deletion_timestamp is None:
-                    await self._delete(look, each.metadata.name, each.metadata.uid)
+                    await self._delete(status, each.metadata.name, each.metadata.uid)
 
-    async def _delete(self, look: _Look, name: str, uid: str) -> bool:
-        current = look.cron_job
+    async def _delete(self, status: _Status, name: str, uid: str) -> bool:
+        current = status.cron_job
         try:
             await self._client.delete(
                 job.Job,
@@ -221,32 +220,30 @@ class CronJobController:
                 propagation="Background",
             )
         except errors.RefusedError as error:
-            self._tell(current, events.WARNING, "FailedDelete", f"Deleted job: {error}")
+            self._record(current, events.WARNING, "FailedDelete", f"Deleted job: {error}")
             return False
-        look.unlist(uid)
-        self._tell(current, events.NORMAL, "SuccessfulDelete", f"Deleted job {name}")
+        status.unlist(uid)
+        self._record(current, events.NORMAL, "SuccessfulDelete", f"Deleted job {name}")
         return True
 
     # Writing
 
-    async def _write_status(self, look: _Look) -> None:
-        content = look.content()
+    async def _write_status(self, status: _Status) -> None:
+        content = status.content()
         if content is None:
             return
-        current = look.cron_job
+        current = status.cron_job
         try:
-            await statuswrites.update(
-                self._client, CronJob, of=current.metadata, content=content, meant=patches.unchanged(current)
-            )
+            await self._writer.update_status(current, content, only_if_unchanged=True)
         except errors.ObjectNotFoundError:
             return
 
-    def _tell(self, about: CronJob, kind: events.Type, reason: str, message: str) -> None:
-        self._recorder.record(about, type=kind, reason=reason, message=message)
+    def _record(self, cron_job: CronJob, kind: events.Type, reason: str, message: str) -> None:
+        self._recorder.record(cron_job, type=kind, reason=reason, message=message)
 
 
-class _Look:
-    """One look at one cron job: what its status is to say."""
+class _Status:
+    """State of one reconcile of a cron job: the status to write."""
 
     def __init__(self, cron_job: CronJob) -> None:
         self.cron_job: Final = cron_job
@@ -255,32 +252,32 @@ class _Look:
         self._succeeded = cron_job.status.last_successful_time
 
     def lists(self, uid: str) -> bool:
-        """Whether a job counts as one that runs."""
+        """Return True if a job is in the list of active jobs."""
         return any(each.uid == uid for each in self.active)
 
     def list(self, started: event.ObjectReference, moment: dt.datetime) -> None:
-        """A job was made for a time."""
+        """Add a job that was created for a time."""
         if not self.lists(started.uid):
             self.active.append(started)
         self._scheduled = moment
 
     def unlist(self, uid: str) -> None:
-        """A job runs no more."""
+        """Remove a job from the list of active jobs."""
         self.active = [each for each in self.active if each.uid != uid]
 
     def note_success(self, moment: dt.datetime | None) -> None:
-        """A job has succeeded at some time."""
+        """Note the completion time of a job."""
         if moment is not None and (self._succeeded is None or moment > self._succeeded):
             self._succeeded = moment
 
     def changed(self) -> CronJob:
-        """The cron job as it will be once its status is written."""
+        """Return the cron job with the new status."""
         return structs.replace(
             self.cron_job, status=structs.replace(self.cron_job.status, last_schedule_time=self._scheduled)
         )
 
     def content(self) -> dict[str, Any] | None:
-        """The status as fields to merge; None where it says so."""
+        """Return the status as fields to merge, or None if it is unchanged."""
         before = self.cron_job.status
         if (tuple(self.active), self._scheduled, self._succeeded) == (
             tuple(before.active),
@@ -295,26 +292,26 @@ class _Look:
         }
 
 
-def job_document(of: CronJob, moment: dt.datetime, zone: dt.tzinfo) -> dict[str, Any]:
-    """The job of a time, as it is created."""
-    template = copy.deepcopy(dict(of.spec.job_template))
+def job_document(cron_job: CronJob, moment: dt.datetime, zone: dt.tzinfo) -> dict[str, Any]:
+    """Return a new job for a scheduled time."""
+    template = copy.deepcopy(dict(cron_job.spec.job_template))
     metadata = template.get("metadata") or {}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            "name": _job_name(of, moment),
-            "namespace": of.metadata.namespace,
+            "name": _job_name(cron_job, moment),
+            "namespace": cron_job.metadata.namespace,
             "labels": metadata.get("labels") or {},
             "annotations": {**(metadata.get("annotations") or {}), SCHEDULED: _local_text(moment.astimezone(zone))},
-            "ownerReferences": [ownership.reference(of)],
+            "ownerReferences": [ownership.reference(cron_job)],
         },
         "spec": template.get("spec") or {},
     }
 
 
-def _job_name(of: CronJob, moment: dt.datetime) -> str:
-    return f"{of.metadata.name}-{int(moment.timestamp()) // 60}"
+def _job_name(cron_job: CronJob, moment: dt.datetime) -> str:
+    return f"{cron_job.metadata.name}-{int(moment.timestamp()) // 60}"
 
 
 def _local_text(moment: dt.datetime) -> str:
@@ -326,16 +323,16 @@ def _shown(moment: dt.datetime | None) -> str | None:
     return None if moment is None else meta.time_text(moment)
 
 
-def _end(of: job.Job) -> str | None:
-    """How a job has ended, if it has."""
-    return next((each for each in _ENDS if conditions.is_true(of.status.conditions, each)), None)
+def _end(job: job.Job) -> str | None:
+    """Return the condition by which a job has finished, or None."""
+    return next((each for each in _ENDS if conditions.is_true(job.status.conditions, each)), None)
 
 
-def _start_order(of: job.Job) -> tuple[bool, str, str]:
-    start = of.status.start_time
-    return start is None, str(start), of.metadata.name
+def _start_order(job: job.Job) -> tuple[bool, str, str]:
+    start = job.status.start_time
+    return start is None, str(start), job.metadata.name
 
 
-def _owner(of: job.Job) -> tuple[str, ...]:
-    owner = ownership.controller_of(of)
+def _owner(job: job.Job) -> tuple[str, ...]:
+    owner = ownership.controller_of(job)
     return (owner.uid,) if owner is not None and (owner.api_version, owner.kind) == _KIND else ()

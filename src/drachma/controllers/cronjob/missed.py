@@ -1,7 +1,7 @@
-"""Which time of a schedule is due, and when to look again. Pure: a cron job, its schedule and the time in.
+"""Missed times of a schedule, and the time of the next reconcile. Pure.
 
-The times since the last job, or since the cron job was made, are not counted one by one where they are many: a
-schedule of every minute that was down for a year would take its time.
+Many times since the last job, or since the creation of the cron job, are not counted one by one: a schedule of every
+minute that was down for a year would take too long.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ CronJob = cronjob.CronJob
 
 _MANY: Final = 100
 _SPARE_SECONDS: Final = 0.1
-"""How long after its time to look: no clock is to the point."""
+"""Seconds to wait after a scheduled time, because clocks are not exact."""
 
 
 class Times(NamedTuple):
-    """A schedule by the clocks of a zone."""
+    """A schedule in a time zone."""
 
     schedule: cronschedule.Schedule
     zone: dt.tzinfo
 
     def following(self, moment: dt.datetime) -> dt.datetime | None:
-        """The next time after a moment; both are in UTC."""
+        """Return the next time after a moment; both are in UTC."""
         return self.schedule.following(moment, self.zone)
 
 
 class Due(NamedTuple):
-    """The newest time of a schedule that has passed, if one has; from when on was looked; how many passed."""
+    """The newest scheduled time that has passed, if any, the start of the search, and the number of times that have
+    passed.
+    """
 
     moment: dt.datetime | None
     since: dt.datetime
@@ -40,17 +42,17 @@ class Due(NamedTuple):
 
     @property
     def are_many(self) -> bool:
-        """Whether so many times passed that people should know."""
+        """True if so many times have passed that a warning is due."""
         return self.passed > _MANY
 
 
-def due(of: CronJob, schedule: Times, *, now: dt.datetime, has_deadline: bool) -> Due:
-    """What is due now; ``has_deadline`` says whether times before the deadline for starting count no more.
+def due(cron_job: CronJob, schedule: Times, *, now: dt.datetime, has_deadline: bool) -> Due:
+    """Return the time that is due now. With ``has_deadline``, times before the starting deadline do not count.
 
     Raises:
-        errors.InvalidValueError: the schedule means times that are less than a second apart.
+        errors.InvalidValueError: the schedule has times that are less than a second apart.
     """
-    since = _since(of, now=now, has_deadline=has_deadline)
+    since = _since(cron_job, now=now, has_deadline=has_deadline)
     first = schedule.following(since)
     if first is None or now < first:
         return Due(None, since, 0)
@@ -61,7 +63,7 @@ def due(of: CronJob, schedule: Times, *, now: dt.datetime, has_deadline: bool) -
     if apart < 1:
         raise errors.InvalidValueError("time difference between two schedules is less than 1 second")
     count = int((now - first).total_seconds()) // apart + 1
-    # The distance of the first two may not be that of others, so the last but one is looked for.
+    # The interval may vary, so the last time but one is searched for.
     moment = schedule.following(first + dt.timedelta(seconds=(count - 2) * apart))
     newest = None
     while moment is not None and moment <= now:
@@ -69,21 +71,21 @@ def due(of: CronJob, schedule: Times, *, now: dt.datetime, has_deadline: bool) -
     return Due(newest, since, count)
 
 
-def seconds_left(of: CronJob, schedule: Times, *, now: dt.datetime) -> float | None:
-    """After how many seconds the next time has come; None where none ever does."""
+def seconds_left(cron_job: CronJob, schedule: Times, *, now: dt.datetime) -> float | None:
+    """Return the seconds until the next time, or None if there is none."""
     try:
-        known = due(of, schedule, now=now, has_deadline=False)
-        start = known.moment or (now if known.passed else known.since)
+        latest = due(cron_job, schedule, now=now, has_deadline=False)
+        start = latest.moment or (now if latest.passed else latest.since)
     except errors.InvalidValueError:
         start = now
     upcoming = schedule.following(start)
     return None if upcoming is None else max((upcoming - now).total_seconds() + _SPARE_SECONDS, 0.0)
 
 
-def _since(of: CronJob, *, now: dt.datetime, has_deadline: bool) -> dt.datetime:
-    since = of.status.last_schedule_time or of.metadata.creation_timestamp
+def _since(cron_job: CronJob, *, now: dt.datetime, has_deadline: bool) -> dt.datetime:
+    since = cron_job.status.last_schedule_time or cron_job.metadata.creation_timestamp
     assert since is not None, "what the server stores has been created some time"
-    seconds = of.spec.starting_deadline_seconds
+    seconds = cron_job.spec.starting_deadline_seconds
     if has_deadline and seconds is not None:
         since = max(since, now - dt.timedelta(seconds=seconds))
     return since.astimezone(dt.UTC)

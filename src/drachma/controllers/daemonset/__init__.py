@@ -1,4 +1,4 @@
-"""The daemon set controller: a pod on every node that suits it, replaced node by node."""
+"""The daemon set controller: runs a pod on every suitable node, and replaces pods node by node."""
 
 from drachma.controllers.daemonset.daemonsetcontroller import DaemonSetController
 

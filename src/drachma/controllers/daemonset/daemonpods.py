@@ -1,4 +1,4 @@
-"""The pods of a daemon set: on which nodes they belong, what they look like, and of which template they are. Pure."""
+"""Pods of a daemon set: suitable nodes, the pod document, and the template that a pod has. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from drachma.values import nodes
 DaemonSet = daemonset.DaemonSet
 
 GENERATION: Final = "deprecated.daemonset.template.generation"
-"""An annotation of daemon sets that were made long ago; their pods have its value as a label."""
+"""Deprecated annotation of daemon sets; their pods have its value as a label."""
 
 _GENERATION_LABEL: Final = "pod-template-generation"
 _NAME_FIELD: Final = "metadata.name"
@@ -25,29 +25,29 @@ _PRESSURES: Final = ("disk-pressure", "memory-pressure", "pid-pressure")
 
 
 class Fit(NamedTuple):
-    """Whether a node is to have a pod, and whether one that is there may stay."""
+    """Decision about a node: whether it should run a pod, and whether an existing pod may stay."""
 
     should_run: bool
     may_stay: bool
 
 
 class Placement:
-    """Where the pods of one daemon set belong."""
+    """Nodes for the pods of one daemon set."""
 
-    def __init__(self, of: DaemonSet) -> None:
-        """DecodeError for a template that makes no sense."""
-        spec = {**(of.spec.template.get("spec") or {})}
-        spec["tolerations"] = _with_own_tolerations(spec)
+    def __init__(self, daemon_set: DaemonSet) -> None:
+        """Read the template. Raises DecodeError if it is invalid."""
+        spec = {**(daemon_set.spec.template.get("spec") or {})}
+        spec["tolerations"] = _add_tolerations(spec)
         try:
             self._spec: Final = msgspec.convert(spec, pod.PodSpec, dec_hook=hooks.decode)
         except msgspec.ValidationError as error:
-            raise errors.DecodeError(f"daemon set {of.metadata.name}: template: {error}") from None
+            raise errors.DecodeError(f"daemon set {daemon_set.metadata.name}: template: {error}") from None
         selector = nodeaffinity.required(self._spec)
         terms = None if selector is None else nodeaffinity.terms(selector.node_selector_terms)
         self._affinity: Final = nodes.RequiredAffinity(self._spec.node_selector, terms)
 
     def fit(self, on: node.Node) -> Fit:
-        """Whether a node suits the pods."""
+        """Decide whether a node suits the pods."""
         name = on.metadata.name
         if self._spec.node_name not in ("", name) or not self._matches(on):
             return Fit(should_run=False, may_stay=False)
@@ -64,11 +64,11 @@ class Placement:
             return False
 
 
-def node_of(of: pod.Pod) -> str:
-    """The node that a pod is on or is meant for; empty where it is for none."""
-    if of.spec.node_name:
-        return of.spec.node_name
-    selector = nodeaffinity.required(of.spec)
+def node_of(pod: pod.Pod) -> str:
+    """Return the node that a pod runs on or is created for, or an empty text."""
+    if pod.spec.node_name:
+        return pod.spec.node_name
+    selector = nodeaffinity.required(pod.spec)
     for term in selector.node_selector_terms if selector is not None else ():
         for each in term.match_fields:
             if each.key == _NAME_FIELD and each.operator == "In":
@@ -76,16 +76,16 @@ def node_of(of: pod.Pod) -> str:
     return ""
 
 
-def is_updated(of: pod.Pod, owner: DaemonSet, *, mark: str) -> bool:
-    """Whether a pod is of the daemon set's template, which has this hash."""
-    if of.metadata.labels.get(history.HASH) == mark:
+def is_updated(pod: pod.Pod, owner: DaemonSet, *, mark: str) -> bool:
+    """Return True if a pod has the daemon set's template, which has this hash."""
+    if pod.metadata.labels.get(history.HASH) == mark:
         return True
     generation = owner.metadata.annotations.get(GENERATION, "")
-    return generation.isdecimal() and of.metadata.labels.get(_GENERATION_LABEL) == generation
+    return generation.isdecimal() and pod.metadata.labels.get(_GENERATION_LABEL) == generation
 
 
 def pod_document(owner: DaemonSet, on: str, *, mark: str) -> dict[str, Any]:
-    """The pod for a node, as it is created."""
+    """Return a new pod for a node."""
     document = podtemplates.pod_document(
         owner.spec.template, owner=ownership.reference(owner), namespace=owner.metadata.namespace
     )
@@ -94,7 +94,7 @@ def pod_document(owner: DaemonSet, on: str, *, mark: str) -> dict[str, Any]:
         document["metadata"]["labels"][_GENERATION_LABEL] = generation
     document["metadata"]["labels"][history.HASH] = mark
     spec = document["spec"]
-    spec["tolerations"] = _with_own_tolerations(spec)
+    spec["tolerations"] = _add_tolerations(spec)
     affinity = spec.setdefault("affinity", {})
     required = affinity.setdefault("nodeAffinity", {}).setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
     field = {"key": _NAME_FIELD, "operator": "In", "values": [on]}
@@ -102,8 +102,8 @@ def pod_document(owner: DaemonSet, on: str, *, mark: str) -> dict[str, Any]:
     return document
 
 
-def _with_own_tolerations(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A template's tolerations, and those that all daemons have: they stay on nodes in trouble."""
+def _add_tolerations(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a template's tolerations and those of all daemons, which keep them on nodes with problems."""
     tolerations = copy.deepcopy(list(spec.get("tolerations") or ()))
     own = [(taints.NOT_READY, taints.NO_EXECUTE), (taints.UNREACHABLE, taints.NO_EXECUTE)]
     own += [(f"node.kubernetes.io/{each}", taints.NO_SCHEDULE) for each in _PRESSURES]
@@ -120,6 +120,6 @@ def _with_own_tolerations(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     return tolerations
 
 
-def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two tolerations are about the same, for however long."""
-    return all(one.get(field, "") == other.get(field, "") for field in ("key", "effect", "operator", "value"))
+def _is_same(one: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Return True if two tolerations match the same taints, for any time."""
+    return all(one.get(field, "") == second.get(field, "") for field in ("key", "effect", "operator", "value"))

@@ -1,4 +1,4 @@
-"""Deployments: ReplicaSets, one a template, between which pods move step by step."""
+"""The deployment controller: one ReplicaSet per template, and pods that move between them step by step."""
 
 from drachma.controllers.deployment.deploymentcontroller import DeploymentController
 

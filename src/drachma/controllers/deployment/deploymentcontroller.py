@@ -1,7 +1,7 @@
-"""The controller: has a ReplicaSet for a deployment's template, and moves pods to it step by step.
+"""The controller: keeps a ReplicaSet for a deployment's template, and moves pods to it step by step.
 
-One look takes one step: a set is made, or sized anew. The sets' own controller makes and deletes pods, and what it
-reports is looked at again, until all pods are of the template.
+One reconcile takes one step: it creates a set, or changes the size of one. The controller of the sets creates and
+deletes pods, and its status updates trigger the next step, until all pods have the template.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from drachma import errors
 from drachma.api import deployment, labelselectors, pod, replicaset
 from drachma.claims import ownership
 from drachma.client import patches
-from drachma.controllers import statuswrites
+from drachma.controllers import objectwrites
 from drachma.controllers.deployment import deploymentstatus, revisions, rollout
 from drachma.controllers.workload import adoption, expectations, members, readiness
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
@@ -26,7 +26,7 @@ Set = replicaset.ReplicaSet
 
 
 class DeploymentController:
-    """Rolls deployments out."""
+    """Rolls out deployments."""
 
     name: Final = "deployment"
 
@@ -37,153 +37,149 @@ class DeploymentController:
         deployments = surroundings.informers.of(Deployment)
         self._informer: Final = surroundings.informers.of(Set)
         self._deployments: Final = deployments.cache
+        self._writer: Final = objectwrites.Writer(surroundings.client, deployments)
         self._sets: Final = self._informer.cache
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
         self._expected: Final = expectations.Expectations(self._informer)
-        self._adopter: Final = adoption.Adopter(surroundings.client, Set, expected=self._expected)
+        self._adopter: Final = adoption.Adopter(surroundings.client, Set, expected_writes=self._expected)
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
         deployments.add_handler(
-            informer.Handler(added=self._see, updated=lambda _, new: self._see(new), deleted=self._forget)
+            informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new), deleted=self._forget)
         )
         self._members: Final = members.Members(
-            self._informer, self._deployments, kind=Deployment, selector=_selector, concern=self._queue.add
+            self._informer, self._deployments, kind=Deployment, selector=_selector, enqueue=self._queue.add
         )
-        surroundings.informers.of(pod.Pod).add_handler(informer.Handler(deleted=self._see_pod_go))
+        surroundings.informers.of(pod.Pod).add_handler(informer.Handler(deleted=self._handle_pod_go))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
-    # News
+    # Handlers
 
-    def _see(self, of: Deployment) -> None:
-        self._queue.add(cache.key_of(of))
+    def _enqueue(self, deployment: Deployment) -> None:
+        self._queue.add(cache.key_of(deployment))
 
-    def _forget(self, of: Deployment) -> None:
-        self._expected.forget(of.metadata.uid)
+    def _forget(self, deployment: Deployment) -> None:
+        self._expected.forget(deployment.metadata.uid)
 
-    def _see_pod_go(self, of: pod.Pod) -> None:
-        """Where pods are not replaced one by one, the new ones wait until the last old one is gone."""
-        owner = ownership.controller_of(of)
+    def _handle_pod_go(self, pod: pod.Pod) -> None:
+        """Reconcile a deployment that recreates its pods: new ones wait until the last old one is gone."""
+        owner = ownership.controller_of(pod)
         if owner is not None and owner.kind == "ReplicaSet":
-            owning = self._sets.get(owner.name, namespace=of.metadata.namespace)
+            owning = self._sets.get(owner.name, namespace=pod.metadata.namespace)
             if owning is not None:
-                self._members.heard(owning)
+                self._members.enqueue_owners(owning)
 
-    # Work
+    # Reconciling
 
     async def _reconcile(self, key: cache.Key) -> controller.After | controller.Again | None:
-        wanted = self._deployments.get(key.name, namespace=key.namespace)
-        if wanted is None:
+        deployment = self._deployments.get(key.name, namespace=key.namespace)
+        if deployment is None:
             return None
-        if not self._expected.are_met(wanted.metadata.uid):
+        if not self._expected.are_met(deployment.metadata.uid):
             return controller.AGAIN
-        sets = await self._claim(wanted)
-        new = next((each for each in sets if revisions.is_of_template(each, wanted.spec.template)), None)
+        sets = await self._claim(deployment)
+        new = next((each for each in sets if revisions.has_template(each, deployment.spec.template)), None)
         old = [each for each in sets if each is not new]
-        if wanted.metadata.deletion_timestamp is not None:
-            await self._write_status(wanted, new, sets)
+        if deployment.metadata.deletion_timestamp is not None:
+            await self._write_status(deployment, new, sets)
             return None
         is_created = False
-        if not wanted.spec.paused:
-            new, is_created = await self._new_set(wanted, new, old)
+        if not deployment.spec.paused:
+            new, is_created = await self._new_set(deployment, new, old)
             sets = [*old, new] if new is not None else old
-        await self._size(wanted, new, old)
-        await self._write_status(wanted, new, sets, is_created=is_created)
-        if new is not None and not wanted.spec.paused:
-            await self._clean_up(wanted, old)
-        seconds = deploymentstatus.deadline(wanted, now=self._clock.utc())
+        await self._size(deployment, new, old)
+        await self._write_status(deployment, new, sets, is_created=is_created)
+        if new is not None and not deployment.spec.paused:
+            await self._clean_up(deployment, old)
+        seconds = deploymentstatus.deadline(deployment, now=self._clock.utc())
         return None if seconds is None else controller.After(seconds)
 
-    async def _claim(self, wanted: Deployment) -> list[Set]:
-        """The sets of a deployment, oldest first, after it adopted those that match and let go of those that do not."""
-        selector = _selector(wanted)
+    async def _claim(self, deployment: Deployment) -> list[Set]:
+        """Return the sets of a deployment, oldest first, after it adopted matching sets and released others."""
+        selector = _selector(deployment)
         claimed = await self._adopter.claim(
-            wanted,
-            (*self._members.owned(wanted), *self._members.orphans(wanted)),
+            deployment,
+            (*self._members.owned(deployment), *self._members.orphans(deployment)),
             matches=lambda each: selector.matches(each.metadata.labels),
         )
         return sorted(claimed, key=lambda each: (str(each.metadata.creation_timestamp), each.metadata.name))
 
-    async def _new_set(self, wanted: Deployment, new: Set | None, old: Sequence[Set]) -> tuple[Set | None, bool]:
-        """The set of the template, made where there is none; whether it was."""
+    async def _new_set(self, deployment: Deployment, new: Set | None, old: Sequence[Set]) -> tuple[Set | None, bool]:
+        """Return the set of the template, created if necessary, and whether it was created."""
         number = max(revisions.newest_revision(old) + 1, revisions.revision(new) if new is not None else 0)
         if new is None:
-            if wanted.spec.strategy.type == "Recreate" and self._has_pods(old):
+            if deployment.spec.strategy.type == "Recreate" and self._has_pods(old):
                 return None, False
-            made = await self._create(wanted, number, old)
-            await self._mark(wanted, number)
-            return made, True
-        marks = revisions.marks(wanted, number, new.metadata.annotations)
+            created = await self._create(deployment, number, old)
+            await self._mark(deployment, number)
+            return created, True
+        marks = revisions.marks(deployment, number, new.metadata.annotations)
         if marks != dict(new.metadata.annotations):
-            new = await self._patch_set(wanted, new, {"metadata": {"annotations": marks}})
-        await self._mark(wanted, number)
+            new = await self._patch_set(deployment, new, {"metadata": {"annotations": marks}})
+        await self._mark(deployment, number)
         return new, False
 
-    async def _create(self, wanted: Deployment, number: int, old: Sequence[Set]) -> Set:
-        bounds = rollout.bounds(wanted.spec)
+    async def _create(self, deployment: Deployment, number: int, old: Sequence[Set]) -> Set:
+        bounds = rollout.bounds(deployment.spec)
         replicas = rollout.grow(bounds, rollout.Size("", 0, 0), [_size(each) for each in old])
-        if wanted.spec.strategy.type != rollout.ROLLING:
+        if deployment.spec.strategy.type != rollout.ROLLING:
             replicas = bounds.replicas
-        document = revisions.new_set(wanted, number, replicas=replicas, most_pods=bounds.most)
-        document["metadata"]["ownerReferences"] = [ownership.reference(wanted)]
+        document = revisions.new_set(deployment, number, replicas=replicas, most_pods=bounds.most)
+        document["metadata"]["ownerReferences"] = [ownership.reference(deployment)]
         name = document["metadata"]["name"]
         try:
-            await self._client.create_document(Set, document)
+            created_document = await self._client.create_document(Set, document)
         except errors.ObjectExistsError:
-            existing = await self._client.get(Set, name, namespace=wanted.metadata.namespace)
-            if not ownership.is_controlled_by(existing.metadata, wanted.metadata.uid):
-                await self._count_collision(wanted)
+            existing = await self._client.get(Set, name, namespace=deployment.metadata.namespace)
+            if not ownership.is_controlled_by(existing.metadata, deployment.metadata.uid):
+                await self._count_collision(deployment)
                 raise
             return existing
-        made = await self._client.get(Set, name, namespace=wanted.metadata.namespace)
-        self._expected.note(wanted.metadata.uid, made.metadata.resource_version)
+        created = self._informer.observe(created_document)
+        self._expected.note(deployment.metadata.uid, created.metadata.resource_version)
         if replicas:
-            self._tell_scaled(wanted, name, 0, replicas)
-        return made
+            self._record_scaling(deployment, name, 0, replicas)
+        return created
 
-    async def _count_collision(self, wanted: Deployment) -> None:
-        """Somebody else has the name: the next one is another."""
-        count = (wanted.status.collision_count or 0) + 1
-        await self._patch_status(wanted, {"collisionCount": count})
+    async def _count_collision(self, deployment: Deployment) -> None:
+        """Count a name collision, so that the next name is another one."""
+        count = (deployment.status.collision_count or 0) + 1
+        await self._patch_status(deployment, {"collisionCount": count})
 
-    async def _mark(self, wanted: Deployment, number: int) -> None:
-        if wanted.metadata.annotations.get(revisions.REVISION) == str(number):
+    async def _mark(self, deployment: Deployment, number: int) -> None:
+        if deployment.metadata.annotations.get(revisions.REVISION) == str(number):
             return
-        # As a whole: upstream's role lets this controller update deployments and not patch them.
-        document = await self._client.get_document(
-            Deployment, wanted.metadata.name, namespace=wanted.metadata.namespace
-        )
-        metadata = document["metadata"]
-        metadata["uid"] = wanted.metadata.uid
-        metadata["annotations"] = {**metadata.get("annotations", {}), revisions.REVISION: str(number)}
-        await self._client.update_document(Deployment, document)
+        await self._writer.update(deployment, {"metadata": {"annotations": {revisions.REVISION: str(number)}}})
 
-    async def _size(self, wanted: Deployment, new: Set | None, old: Sequence[Set]) -> None:
-        """Sizes sets anew, by one step."""
-        bounds = rollout.bounds(wanted.spec)
+    async def _size(self, deployment: Deployment, new: Set | None, old: Sequence[Set]) -> None:
+        """Change the sizes of sets by one step."""
+        bounds = rollout.bounds(deployment.spec)
         by_name = {each.metadata.name: each for each in (*old, *([new] if new is not None else ()))}
-        for name, replicas in self._next_sizes(wanted, bounds, new, old).items():
-            of = by_name[name]
-            before = of.spec.replicas or 0
+        for name, replicas in self._next_sizes(deployment, bounds, new, old).items():
+            replica_set = by_name[name]
+            before = replica_set.spec.replicas or 0
             marks = {revisions.DESIRED: str(bounds.replicas), revisions.MOST: str(bounds.most)}
-            is_marked = marks.items() <= of.metadata.annotations.items()
+            is_marked = marks.items() <= replica_set.metadata.annotations.items()
             if replicas == before and is_marked:
                 continue
-            await self._patch_set(wanted, of, {"metadata": {"annotations": marks}, "spec": {"replicas": replicas}})
+            await self._patch_set(
+                deployment, replica_set, {"metadata": {"annotations": marks}, "spec": {"replicas": replicas}}
+            )
             if replicas != before:
-                self._tell_scaled(wanted, name, before, replicas)
+                self._record_scaling(deployment, name, before, replicas)
 
     def _next_sizes(
-        self, wanted: Deployment, bounds: rollout.Bounds, new: Set | None, old: Sequence[Set]
+        self, deployment: Deployment, bounds: rollout.Bounds, new: Set | None, old: Sequence[Set]
     ) -> Mapping[str, int]:
         active = [each for each in (*old, *([new] if new is not None else ())) if each.spec.replicas]
-        if wanted.spec.paused or self._is_resized(bounds, active):
+        if deployment.spec.paused or self._is_resized(bounds, active):
             return _resized(bounds, new, old, active)
         if new is None:
             return {each.metadata.name: 0 for each in old if each.spec.replicas}
-        if wanted.spec.strategy.type != rollout.ROLLING:
+        if deployment.spec.strategy.type != rollout.ROLLING:
             sizes = {each.metadata.name: 0 for each in old if each.spec.replicas}
             return sizes if self._has_pods(old) else {**sizes, new.metadata.name: bounds.replicas}
         grown = rollout.grow(bounds, _size(new), [_size(each) for each in old])
@@ -192,7 +188,7 @@ class DeploymentController:
         return rollout.shrink(bounds, _size(new), [_size(each) for each in old])
 
     def _is_resized(self, bounds: rollout.Bounds, active: Iterable[Set]) -> bool:
-        """Whether the wanted number is another than when sets were last sized."""
+        """Return True if the number of replicas has changed since the sets were last scaled."""
         return any(
             each.metadata.annotations.get(revisions.DESIRED, str(bounds.replicas)) != str(bounds.replicas)
             for each in active
@@ -210,9 +206,9 @@ class DeploymentController:
             for each in self._pods.in_namespace(namespace)
         )
 
-    async def _clean_up(self, wanted: Deployment, old: Sequence[Set]) -> None:
-        """Deletes old sets that are empty and more than are to be kept, the oldest first."""
-        limit = wanted.spec.revision_history_limit
+    async def _clean_up(self, deployment: Deployment, old: Sequence[Set]) -> None:
+        """Delete the oldest empty sets beyond the history limit."""
+        limit = deployment.spec.revision_history_limit
         if limit is None:
             return
         idle = [
@@ -237,42 +233,46 @@ class DeploymentController:
 
     # Writing
 
-    async def _patch_set(self, wanted: Deployment, of: Set, content: Mapping[str, Any]) -> Set:
+    async def _patch_set(self, deployment: Deployment, replica_set: Set, content: Mapping[str, Any]) -> Set:
         changed = await self._client.patch(
             Set,
-            of.metadata.name,
-            patch=patches.merge(content, patches.same(of)),
-            namespace=of.metadata.namespace,
+            replica_set.metadata.name,
+            patch=patches.merge(content, patches.same(replica_set)),
+            namespace=replica_set.metadata.namespace,
         )
-        self._expected.note(wanted.metadata.uid, changed.metadata.resource_version)
+        self._expected.note(deployment.metadata.uid, changed.metadata.resource_version)
         return changed
 
     async def _write_status(
-        self, wanted: Deployment, new: Set | None, sets: Sequence[Set], *, is_created: bool = False
+        self, deployment: Deployment, new: Set | None, sets: Sequence[Set], *, is_created: bool = False
     ) -> None:
-        content = deploymentstatus.status(wanted, new, sets, now=self._clock.utc(), is_created=is_created)
-        if not _is_status(wanted.status, content):
-            await self._patch_status(wanted, content)
+        content = deploymentstatus.status(deployment, new, sets, now=self._clock.utc(), is_created=is_created)
+        if not _is_status(deployment.status, content):
+            await self._patch_status(deployment, content)
 
-    async def _patch_status(self, wanted: Deployment, content: Mapping[str, Any]) -> None:
+    async def _patch_status(self, deployment: Deployment, content: Mapping[str, Any]) -> None:
         try:
-            meant = patches.same(wanted)
-            await statuswrites.update(self._client, Deployment, of=wanted.metadata, content=content, meant=meant)
+            await self._writer.update_status(deployment, content)
         except errors.ObjectNotFoundError:
             return
 
-    def _tell_scaled(self, wanted: Deployment, name: str, before: int, after: int) -> None:
+    def _record_scaling(self, deployment: Deployment, name: str, before: int, after: int) -> None:
         direction = "up" if after > before else "down"
         message = f"Scaled {direction} replica set {name} from {before} to {after}"
-        self._recorder.record(wanted, type=events.NORMAL, reason="ScalingReplicaSet", message=message)
+        self._recorder.record(deployment, type=events.NORMAL, reason="ScalingReplicaSet", message=message)
 
 
-def _size(of: Set) -> rollout.Size:
-    return rollout.Size(of.metadata.name, of.spec.replicas or 0, of.status.available_replicas, revisions.most(of))
+def _size(replica_set: Set) -> rollout.Size:
+    return rollout.Size(
+        replica_set.metadata.name,
+        replica_set.spec.replicas or 0,
+        replica_set.status.available_replicas,
+        revisions.most(replica_set),
+    )
 
 
 def _resized(bounds: rollout.Bounds, new: Set | None, old: Sequence[Set], active: Sequence[Set]) -> Mapping[str, int]:
-    """The sizes after the wanted number changed: of the only set, or in shares."""
+    """Return the sizes after the number of replicas changed: of the only set, or in proportion."""
     if len(active) <= 1:
         only = active[0] if active else new
         return {} if only is None else {only.metadata.name: bounds.replicas}
@@ -286,12 +286,12 @@ def _resized(bounds: rollout.Bounds, new: Set | None, old: Sequence[Set], active
     return rollout.share_out(bounds, [_size(each) for each in (*old, *([new] if new is not None else ()))])
 
 
-def _selector(of: Deployment) -> labels.Selector:
-    return labelselectors.of(of.spec.selector)
+def _selector(deployment: Deployment) -> labels.Selector:
+    return labelselectors.of(deployment.spec.selector)
 
 
 def _is_status(before: deployment.DeploymentStatus, content: Mapping[str, Any]) -> bool:
-    """Whether a status is there already."""
+    """Return True if a status is unchanged."""
     counts = {
         "observedGeneration": before.observed_generation,
         "replicas": before.replicas,
@@ -301,6 +301,6 @@ def _is_status(before: deployment.DeploymentStatus, content: Mapping[str, Any]) 
         "unavailableReplicas": before.unavailable_replicas,
         "terminatingReplicas": before.terminating_replicas or 0,
     }
-    shown = [(each["type"], each["status"], each["reason"], each["message"]) for each in content["conditions"]]
-    known = [(each.type, each.status, each.reason, each.message) for each in before.conditions]
-    return counts.items() <= content.items() and sorted(shown) == sorted(known)
+    new_conditions = [(each["type"], each["status"], each["reason"], each["message"]) for each in content["conditions"]]
+    old_conditions = [(each.type, each.status, each.reason, each.message) for each in before.conditions]
+    return counts.items() <= content.items() and sorted(new_conditions) == sorted(old_conditions)

@@ -1,4 +1,4 @@
-"""What a deployment says of itself: counts, and the conditions Available, Progressing and ReplicaFailure. Pure."""
+"""Status of a deployment: counts, and the conditions Available, Progressing and ReplicaFailure. Pure."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Condition = dict[str, Any]
 
 
 def status(
-    wanted: deployment.Deployment,
+    deployment: deployment.Deployment,
     new: replicaset.ReplicaSet | None,
     sets: Sequence[replicaset.ReplicaSet],
     *,
     now: datetime,
     is_created: bool = False,
 ) -> dict[str, Any]:
-    """The status that a deployment is to have, as far as its sets say how they are."""
-    bounds = rollout.bounds(wanted.spec)
+    """Return the status of a deployment, as far as its sets determine it."""
+    bounds = rollout.bounds(deployment.spec)
     total = sum(each.status.replicas for each in sets)
     available = sum(each.status.available_replicas for each in sets)
     counts = {
-        "observedGeneration": int(wanted.metadata.generation),
+        "observedGeneration": int(deployment.metadata.generation),
         "replicas": total,
         "updatedReplicas": int(new.status.replicas) if new is not None else 0,
         "readyReplicas": sum(each.status.ready_replicas for each in sets),
@@ -48,11 +48,11 @@ def status(
         "unavailableReplicas": max(sum(each.spec.replicas or 0 for each in sets) - available, 0),
         "terminatingReplicas": sum(each.status.terminating_replicas or 0 for each in sets),
     }
-    kept = [_progress(wanted, new, counts, bounds, now=now, is_created=is_created)]
+    new_conditions = [_progress(deployment, new, counts, bounds, now=now, is_created=is_created)]
     is_enough = available >= bounds.least_available
-    kept.append(
+    new_conditions.append(
         _condition(
-            wanted,
+            deployment,
             AVAILABLE,
             "True" if is_enough else "False",
             reason="MinimumReplicasAvailable" if is_enough else "MinimumReplicasUnavailable",
@@ -63,26 +63,28 @@ def status(
     for each in sets:
         failure = conditions.find(each.status.conditions, FAILURE)
         if failure is not None and failure.status == "True":
-            kept.append(_condition(wanted, FAILURE, "True", reason=failure.reason, message=failure.message, now=now))
+            new_conditions.append(
+                _condition(deployment, FAILURE, "True", reason=failure.reason, message=failure.message, now=now)
+            )
             break
-    return {**counts, "conditions": [each for each in kept if each is not None]}
+    return {**counts, "conditions": [each for each in new_conditions if each is not None]}
 
 
-def deadline(wanted: deployment.Deployment, *, now: datetime) -> float | None:
-    """After how many seconds a rollout that goes on is to be looked at again, in case it does not."""
-    condition = conditions.find(wanted.status.conditions, PROGRESSING)
-    seconds = wanted.spec.progress_deadline_seconds
-    if condition is None or condition.last_update_time is None or seconds in (None, _ENDLESS) or wanted.spec.paused:
+def deadline(deployment: deployment.Deployment, *, now: datetime) -> float | None:
+    """Return the seconds until a rollout under way is checked against its deadline, or None."""
+    condition = conditions.find(deployment.status.conditions, PROGRESSING)
+    seconds = deployment.spec.progress_deadline_seconds
+    if condition is None or condition.last_update_time is None or seconds in (None, _ENDLESS) or deployment.spec.paused:
         return None
     if condition.status != "True" or condition.reason == COMPLETE:
         return None
     assert seconds is not None, "it was looked at"
-    left = (condition.last_update_time + timedelta(seconds=seconds) - now).total_seconds()
-    return max(left, 0) + 1
+    seconds_left = (condition.last_update_time + timedelta(seconds=seconds) - now).total_seconds()
+    return max(seconds_left, 0) + 1
 
 
 def _progress(
-    wanted: deployment.Deployment,
+    deployment: deployment.Deployment,
     new: replicaset.ReplicaSet | None,
     counts: dict[str, int],
     bounds: rollout.Bounds,
@@ -90,39 +92,39 @@ def _progress(
     now: datetime,
     is_created: bool,
 ) -> Condition | None:
-    """How a rollout goes; None where nobody set a time for it."""
-    seconds = wanted.spec.progress_deadline_seconds
-    before = conditions.find(wanted.status.conditions, PROGRESSING)
+    """Return the condition Progressing, or None if the deployment has no deadline."""
+    seconds = deployment.spec.progress_deadline_seconds
+    before = conditions.find(deployment.status.conditions, PROGRESSING)
     if seconds in (None, _ENDLESS):
         return None
     assert seconds is not None, "it was looked at"
-    subject = f'ReplicaSet "{new.metadata.name}"' if new is not None else f'Deployment "{wanted.metadata.name}"'
-    if wanted.spec.paused:
-        return _condition(wanted, PROGRESSING, "Unknown", reason=PAUSED, message="Deployment is paused", now=now)
+    subject = f'ReplicaSet "{new.metadata.name}"' if new is not None else f'Deployment "{deployment.metadata.name}"'
+    if deployment.spec.paused:
+        return _condition(deployment, PROGRESSING, "Unknown", reason=PAUSED, message="Deployment is paused", now=now)
     if before is not None and before.reason == PAUSED:
-        return _condition(wanted, PROGRESSING, "Unknown", reason=RESUMED, message="Deployment is resumed", now=now)
+        return _condition(deployment, PROGRESSING, "Unknown", reason=RESUMED, message="Deployment is resumed", now=now)
     if is_created and new is not None:
         message = f'Created new replica set "{new.metadata.name}"'
-        return _condition(wanted, PROGRESSING, "True", reason=CREATED, message=message, now=now, is_news=True)
+        return _condition(deployment, PROGRESSING, "True", reason=CREATED, message=message, now=now, is_news=True)
     is_done = rollout.is_complete(
         bounds, updated=counts["updatedReplicas"], total=counts["replicas"], available=counts["availableReplicas"]
     )
     if is_done:
         message = f"{subject} has successfully progressed."
-        return _condition(wanted, PROGRESSING, "True", reason=COMPLETE, message=message, now=now)
-    if _has_moved(wanted.status, counts):
+        return _condition(deployment, PROGRESSING, "True", reason=COMPLETE, message=message, now=now)
+    if _has_moved(deployment.status, counts):
         message = f"{subject} is progressing."
-        return _condition(wanted, PROGRESSING, "True", reason=UPDATED, message=message, now=now, is_news=True)
+        return _condition(deployment, PROGRESSING, "True", reason=UPDATED, message=message, now=now, is_news=True)
     if before is None:
         message = f'Found new replica set "{new.metadata.name}"' if new is not None else f"{subject} is progressing."
-        return _condition(wanted, PROGRESSING, "True", reason=FOUND, message=message, now=now, is_news=True)
+        return _condition(deployment, PROGRESSING, "True", reason=FOUND, message=message, now=now, is_news=True)
     has_begun = before.last_update_time is not None and before.reason != COMPLETE
     if has_begun and before.last_update_time is not None:
         is_late = before.last_update_time + timedelta(seconds=seconds) < now
         if is_late or before.reason == TIMED_OUT:
             message = f"{subject} has timed out progressing."
-            return _condition(wanted, PROGRESSING, "False", reason=TIMED_OUT, message=message, now=now)
-    return _condition(wanted, PROGRESSING, before.status, reason=before.reason, message=before.message, now=now)
+            return _condition(deployment, PROGRESSING, "False", reason=TIMED_OUT, message=message, now=now)
+    return _condition(deployment, PROGRESSING, before.status, reason=before.reason, message=before.message, now=now)
 
 
 def _has_moved(before: deployment.DeploymentStatus, counts: dict[str, int]) -> bool:
@@ -137,7 +139,7 @@ def _has_moved(before: deployment.DeploymentStatus, counts: dict[str, int]) -> b
 
 
 def _condition(
-    wanted: deployment.Deployment,
+    deployment: deployment.Deployment,
     kind: str,
     value: str,
     *,
@@ -146,15 +148,8 @@ def _condition(
     now: datetime,
     is_news: bool = False,
 ) -> Condition:
-    before = conditions.find(wanted.status.conditions, kind)
-    since = conditions.since(before, value, now=now) or now
+    before = conditions.find(deployment.status.conditions, kind)
     is_same = before is not None and (before.status, before.reason) == (value, reason)
     updated = before.last_update_time if before is not None and is_same and not is_news else None
-    return {
-        "type": kind,
-        "status": value,
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": meta.time_text(since),
-        "lastUpdateTime": meta.time_text(updated or now),
-    }
+    condition = conditions.document(kind, value, reason=reason, message=message, now=now, before=before)
+    return {**condition, "lastUpdateTime": meta.time_text(updated or now)}

@@ -1,8 +1,8 @@
-"""How large each ReplicaSet of a deployment is to be next. Pure: numbers in, numbers out.
+"""Next sizes of the ReplicaSets of a deployment. Pure: numbers in, numbers out.
 
-A deployment never has more pods than wanted plus its surge, and never fewer that are available than wanted less those
-that may be missing. A rollout is a row of such steps: the new set grows as far as the surge lets it, old ones shrink as
-far as availability lets them. When the wanted number changes in between, all sets share in the change.
+A deployment never has more pods than desired plus its surge, and never fewer available pods than desired minus those
+that may be unavailable. A rollout is a series of such steps: the new set grows as far as the surge allows, old sets
+shrink as far as availability allows. If the desired number changes in between, all sets share in the change.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ ROLLING: Final = "RollingUpdate"
 
 
 class Size(NamedTuple):
-    """A ReplicaSet: how many pods it is to have, and how many of them are available.
+    """A ReplicaSet: its size, and the number of its available pods.
 
-    ``most`` is what the deployment allowed in all when the set was last scaled, from which proportions are reckoned; 0
-    where that is not known.
+    ``most`` is the number of pods that the deployment allowed in all when the set was last scaled, the base of
+    proportions; 0 if unknown.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Size(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What a deployment wants: pods, how many too many there may be, and how many may be missing."""
+    """Replicas of a deployment, its surge, and the number of pods that may be unavailable."""
 
     replicas: int
     surge: int
@@ -46,11 +46,13 @@ class Bounds(NamedTuple):
 
 
 Sizes = dict[str, int]
-"""How large sets are to be, by name; those that are not named stay as they are."""
+"""New sizes of sets by name; other sets keep theirs."""
 
 
 def bounds(spec: deployment.DeploymentSpec) -> Bounds:
-    """What a spec wants. Shares of surge are rounded up, those of what may be missing down; both cannot be nothing."""
+    """Return the bounds of a spec. A surge in percent is rounded up, unavailable pods in percent down; both cannot be
+    zero.
+    """
     replicas = 1 if spec.replicas is None else spec.replicas
     rolling = spec.strategy.rolling_update
     if spec.strategy.type != ROLLING or rolling is None:
@@ -62,19 +64,19 @@ def bounds(spec: deployment.DeploymentSpec) -> Bounds:
     return Bounds(replicas, surge, min(unavailable, replicas))
 
 
-def grow(wanted: Bounds, new: Size, old: Sequence[Size]) -> int:
-    """How large the new set may be now, in a rolling update."""
-    if new.replicas >= wanted.replicas:
-        return wanted.replicas
-    room = wanted.replicas + wanted.surge - new.replicas - sum(each.replicas for each in old)
-    return new.replicas + max(min(room, wanted.replicas - new.replicas), 0)
+def grow(bounds: Bounds, new: Size, old: Sequence[Size]) -> int:
+    """Return the size of the new set in the next step of a rolling update."""
+    if new.replicas >= bounds.replicas:
+        return bounds.replicas
+    room = bounds.replicas + bounds.surge - new.replicas - sum(each.replicas for each in old)
+    return new.replicas + max(min(room, bounds.replicas - new.replicas), 0)
 
 
-def shrink(wanted: Bounds, new: Size, old: Sequence[Size]) -> Sizes:
-    """How large old sets are to be, in a rolling update; the oldest is first. Pods that are not available go first."""
+def shrink(bounds: Bounds, new: Size, old: Sequence[Size]) -> Sizes:
+    """Return the sizes of old sets in the next step of a rolling update, oldest first. Unavailable pods go first."""
     total = new.replicas + sum(each.replicas for each in old)
     missing_of_new = new.replicas - new.available
-    room = total - wanted.least_available - missing_of_new
+    room = total - bounds.least_available - missing_of_new
     if room <= 0:
         return {}
     sizes: Sizes = {}
@@ -83,7 +85,7 @@ def shrink(wanted: Bounds, new: Size, old: Sequence[Size]) -> Sizes:
         if idle:
             sizes[each.name] = each.replicas - idle
             room -= idle
-    spare = new.available + sum(each.available for each in old) - wanted.least_available
+    spare = new.available + sum(each.available for each in old) - bounds.least_available
     for each in old:
         if spare <= 0:
             break
@@ -95,31 +97,31 @@ def shrink(wanted: Bounds, new: Size, old: Sequence[Size]) -> Sizes:
     return sizes
 
 
-def share_out(wanted: Bounds, sets: Sequence[Size]) -> Sizes:
-    """The sizes after the wanted number changed in the middle of a rollout: every set gets its part of the change."""
+def share_out(bounds: Bounds, sets: Sequence[Size]) -> Sizes:
+    """Return the sizes after the number of replicas changed during a rollout: each set gets its share."""
     active = [each for each in sets if each.replicas]
     total = sum(each.replicas for each in active)
-    change = wanted.most - total
+    change = bounds.most - total
     if not change:
         return {}
-    # The larger sets are first to take what is over; growing prefers the newer, which comes last.
+    # Larger sets get the remainder first; when growing, of equal sets the newest, which comes last.
     newest_first = list(reversed(active))
     ordered = sorted(newest_first if change > 0 else active, key=lambda each: -each.replicas)
     sizes: Sizes = {}
-    given = 0
+    distributed = 0
     for each in ordered:
         base = each.most or total
-        part = round(each.replicas * wanted.most / base) - each.replicas if base else 0
-        part = min(part, change - given) if change > 0 else max(part, change - given)
+        part = round(each.replicas * bounds.most / base) - each.replicas if base else 0
+        part = min(part, change - distributed) if change > 0 else max(part, change - distributed)
         if (part > 0) != (change > 0):
             part = 0
         sizes[each.name] = each.replicas + part
-        given += part
+        distributed += part
     first = ordered[0].name
-    sizes[first] = max(sizes[first] + change - given, 0)
+    sizes[first] = max(sizes[first] + change - distributed, 0)
     return sizes
 
 
-def is_complete(wanted: Bounds, *, updated: int, total: int, available: int) -> bool:
-    """Whether all pods are of the new template and available, and none of an old one are left."""
-    return updated == wanted.replicas == total == available
+def is_complete(bounds: Bounds, *, updated: int, total: int, available: int) -> bool:
+    """Return True if all pods have the new template and are available, and no old pod is left."""
+    return updated == bounds.replicas == total == available

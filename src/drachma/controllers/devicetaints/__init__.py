@@ -1,4 +1,4 @@
-"""Device taint eviction: pods leave devices that have a NoExecute taint they do not tolerate."""
+"""Device taint eviction: pods leave devices that have a NoExecute taint that they do not tolerate."""
 
 from drachma.controllers.devicetaints.evictioncontroller import DeviceTaintEviction
 

@@ -1,7 +1,7 @@
-"""When and why pods must leave their devices. Pure: taints, tolerations and what a pod has, in; a time, out.
+"""Time and reasons of evictions from devices. Pure: taints, tolerations and allocations in, a time out.
 
-A taint takes effect when it was added, or so many seconds later as the claim's tolerations give. The earliest of all
-taints on all devices of all claims of a pod counts; the reasons are all of them.
+A taint takes effect when it was added, plus the seconds that the tolerations of the claim give. The earliest time of
+all taints on all devices of all claims of a pod counts, with all reasons.
 """
 
 import datetime as dt
@@ -39,41 +39,43 @@ Reason = RuleReason | SliceReason
 
 
 class Taint(NamedTuple):
-    """A taint in force on a device, and where it comes from."""
+    """A taint in force on a device, and its origin."""
 
     taint: devices.DeviceTaint
     reason: Reason
 
 
 class Eviction(msgspec.Struct, frozen=True):
-    """When a pod must go, and why; reasons of rules come first."""
+    """Time and reasons of the eviction of a pod; reasons of rules come first."""
 
     when: dt.datetime
     reasons: tuple[Reason, ...]
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The uids of the rules among the reasons."""
+        """Uids of the rules among the reasons."""
         return tuple(each.uid for each in self.reasons if isinstance(each, RuleReason))
 
 
-def of_device(
+def device_eviction(
     result: resourceclaim.DeviceRequestAllocationResult, in_force: Iterable[Taint], *, now: dt.datetime
 ) -> Eviction | None:
-    """When an allocated device must be left because of these taints of it; None if it need not be."""
-    return joined(each for taint in in_force if (each := _of_taint(result, taint, now)) is not None)
+    """Return the eviction from an allocated device because of its taints, or None if the pod may stay."""
+    return joined(each for taint in in_force if (each := _taint_eviction(result, taint, now)) is not None)
 
 
 def joined(parts: Iterable[Eviction]) -> Eviction | None:
-    """All evictions as one: the earliest time, all reasons."""
-    whole = tuple(parts)
-    if not whole:
+    """Return all evictions as one: the earliest time, all reasons."""
+    all_parts = tuple(parts)
+    if not all_parts:
         return None
-    reasons = {reason for each in whole for reason in each.reasons}
-    return Eviction(min(each.when for each in whole), tuple(sorted(reasons, key=_order)))
+    reasons = {reason for each in all_parts for reason in each.reasons}
+    return Eviction(min(each.when for each in all_parts), tuple(sorted(reasons, key=_order)))
 
 
-def _of_taint(result: resourceclaim.DeviceRequestAllocationResult, tainted: Taint, now: dt.datetime) -> Eviction | None:
+def _taint_eviction(
+    result: resourceclaim.DeviceRequestAllocationResult, tainted: Taint, now: dt.datetime
+) -> Eviction | None:
     tolerated: int | None = None
     for toleration in result.tolerations:
         if toleration.effect != taints.NO_EXECUTE or not taints.tolerates(toleration, tainted.taint):
@@ -90,7 +92,7 @@ def _after(since: dt.datetime, seconds: int) -> dt.datetime:
     try:
         return since + dt.timedelta(seconds=seconds)
     except OverflowError:
-        # Longer than the calendar: never, to all intents and purposes.
+        # Beyond the calendar, which means never.
         return dt.datetime.max.replace(tzinfo=dt.UTC)
 
 

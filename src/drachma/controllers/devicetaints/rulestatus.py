@@ -1,4 +1,4 @@
-"""What the status of a DeviceTaintRule says about its eviction: the condition ``EvictionInProgress``. Pure texts."""
+"""Condition ``EvictionInProgress`` in the status of a DeviceTaintRule. Pure."""
 
 import datetime as dt
 from typing import Final, NamedTuple
@@ -12,54 +12,45 @@ _NOT_AGAIN: Final = "This information will not be updated again. Recreate the De
 
 
 class Pending(NamedTuple):
-    """How many pods have to go, and in how many namespaces they are."""
+    """Number of pods to evict, and of their namespaces."""
 
     pods: int
     namespaces: int
 
     def text(self, need: tuple[str, str]) -> str:
-        """In words; ``need`` is what one pod does, and what several do."""
+        """Describe the pods; ``need`` has the verb for one pod and for several."""
         pods = f"1 pod {need[0]}" if self.pods == 1 else f"{self.pods} pods {need[1]}"
         places = "1 namespace" if self.namespaces == 1 else f"{self.namespaces} different namespaces"
         return f"{pods} be evicted in {places}"
 
 
 class Selected(NamedTuple):
-    """How many devices a rule selects, of those published and of those allocated."""
+    """Number of devices that a rule selects, among published and among allocated ones."""
 
     published: int
     allocated: int
 
 
-def known(rule: devicetaintrule.DeviceTaintRule) -> meta.Condition | None:
-    """The condition as it is."""
+def current_condition(rule: devicetaintrule.DeviceTaintRule) -> meta.Condition | None:
+    """Return the current condition."""
     return conditions.find(rule.status.conditions, CONDITION)
 
 
 def condition(
     rule: devicetaintrule.DeviceTaintRule, *, pending: Pending, selected: Selected, evicted: int, now: dt.datetime
 ) -> meta.Condition | None:
-    """The condition as it must be; None if it is so.
+    """Return the new condition, or None if it is unchanged.
 
-    ``pending`` are the pods that have to go, or would have to if the effect were NoExecute; ``evicted`` went already.
+    ``pending`` are the pods to evict, or those that NoExecute would evict; ``evicted`` is the number of pods evicted
+    already.
     """
     status, reason, message = _outcome(rule, pending, selected, evicted)
     if evicted:
         pods = "1 pod" if evicted == 1 else f"{evicted} pods"
         message = f"{message} {pods} evicted since starting the controller.".lstrip()
-    before = known(rule)
+    before = current_condition(rule)
+    # The time is that of the last write, because it limits the rate of writes.
     new = meta.Condition(
-        type=CONDITION,
-        status=status,
-        reason=reason,
-        message=message,
-        observed_generation=rule.metadata.generation,
-        last_transition_time=before.last_transition_time if before is not None else None,
-    )
-    if before is not None and _content(before) == _content(new):
-        return None
-    # It tells when it was last written, too, because that is how often it may be.
-    return meta.Condition(
         type=CONDITION,
         status=status,
         reason=reason,
@@ -67,16 +58,17 @@ def condition(
         observed_generation=rule.metadata.generation,
         last_transition_time=now.replace(microsecond=0),
     )
+    return None if before is not None and _content(before) == _content(new) else new
 
 
-def _content(of: meta.Condition) -> tuple[str, str, str, int]:
-    return of.status, of.reason, of.message, of.observed_generation
+def _content(condition: meta.Condition) -> tuple[str, str, str, int]:
+    return condition.status, condition.reason, condition.message, condition.observed_generation
 
 
 def _outcome(
     rule: devicetaintrule.DeviceTaintRule, pending: Pending, selected: Selected, evicted: int
 ) -> tuple[str, str, str]:
-    """Status, reason and message, without what was evicted."""
+    """Return status, reason and message, without the evicted pods."""
     match rule.spec.taint.effect:
         case taints.NO_EXECUTE if pending.pods:
             return "True", "PodsPendingEviction", pending.text(("needs to", "need to")) + "."

@@ -1,6 +1,6 @@
-"""What is known about tainted devices and who uses them: pools, rules, claims and pods, from the informers' caches.
+"""Tainted devices and their users: pools, rules, claims and pods, from the informers' caches.
 
-Pools keep only devices with a NoExecute taint, which are few; a pool is read anew when one of its slices changes.
+Pools keep only devices with a NoExecute taint, which are few; a pool is read again when one of its slices changes.
 """
 
 import datetime as dt
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final
 
 from drachma.api import devicetaintrule, pod, resourceclaim, resourceslice
-from drachma.claims import identity, ownership, podclaims, reservation, taintrules, taints
+from drachma.claims import identity, ownership, podclaims, reservation, taints
 from drachma.controllers.devicetaints import eviction
 from drachma.runtime import Informers
 
@@ -28,12 +28,12 @@ def _pools_of_claim(claim: Claim) -> Sequence[str]:
 
 
 def results(claim: Claim) -> tuple[resourceclaim.DeviceRequestAllocationResult, ...]:
-    """The devices that a claim has."""
+    """Return the devices that a claim has."""
     return claim.status.allocation.devices.results if claim.status.allocation is not None else ()
 
 
 class TaintState:
-    """The state of devices, claims and pods as the informers have it."""
+    """State of devices, claims and pods in the caches."""
 
     def __init__(self, informers: Informers, *, with_rules: bool) -> None:
         self._pods: Final = informers.of(pod.Pod).cache
@@ -47,7 +47,7 @@ class TaintState:
     # Devices
 
     def reread_pool(self, driver: str, pool: str) -> Set[str]:
-        """Reads a pool anew; returns the names of devices whose taints have changed."""
+        """Read a pool again. Return the names of devices whose taints have changed."""
         key = str(identity.PoolID(driver, pool))
         before = self._tainted.pop(key, {})
         after = {}
@@ -67,28 +67,28 @@ class TaintState:
         return {name for name in names if before.get(name) != after.get(name)}
 
     def published(self, rule: Rule) -> int:
-        """How many devices that are published a rule selects."""
+        """Return the number of published devices that a rule selects."""
         count = 0
         for key in self._slices.values(POOL_INDEX):
             for each in self._newest(key):
                 driver, pool = each.spec.driver, each.spec.pool.name
                 names = (identity.DeviceID(driver, pool, device.name) for device in each.spec.devices)
-                count += sum(taintrules.means_device(rule, name) for name in names)
+                count += sum(taints.selects_device(rule, name) for name in names)
         return count
 
     def allocated(self, rule: Rule) -> int:
-        """How many devices that are allocated a rule selects."""
+        """Return the number of allocated devices that a rule selects."""
         return sum(
-            taintrules.means_device(rule, identity.device_of(result))
+            taints.selects_device(rule, identity.device_of(result))
             for claim in self._claims
             for result in results(claim)
         )
 
     def _newest(self, key: str) -> list[resourceslice.ResourceSlice]:
-        """The slices of a pool that count: those of its newest generation."""
-        found = self._slices.by(POOL_INDEX, key)
-        newest = max((each.spec.pool.generation for each in found), default=0)
-        return [each for each in found if each.spec.pool.generation == newest]
+        """Return the slices of the newest generation of a pool."""
+        slices = self._slices.by(POOL_INDEX, key)
+        newest = max((each.spec.pool.generation for each in slices), default=0)
+        return [each for each in slices if each.spec.pool.generation == newest]
 
     # Rules
 
@@ -102,7 +102,7 @@ class TaintState:
 
     @property
     def has_taints(self) -> bool:
-        """Whether anything drives pods off any device."""
+        """True if any taint or rule could evict a pod from a device."""
         if self._tainted:
             return True
         return bool(self._rules) and bool(self.evicting_rules())
@@ -110,7 +110,7 @@ class TaintState:
     # Claims and pods
 
     def claims_with(self, driver: str, pool: str, devices: Set[str]) -> Iterator[Claim]:
-        """The claims that have one of some devices of a pool."""
+        """Return the claims that have one of some devices of a pool."""
         for claim in self._claims.by(POOL_INDEX, str(identity.PoolID(driver, pool))):
             if any(
                 (result.driver, result.pool) == (driver, pool) and result.device in devices for result in results(claim)
@@ -118,15 +118,15 @@ class TaintState:
                 yield claim
 
     def claims_selected(self, rules: Iterable[Rule]) -> Iterator[Claim]:
-        """The claims that have a device that one of the rules selects."""
-        chosen = tuple(rules)
+        """Return the claims that have a device that one of the rules selects."""
+        all_rules = tuple(rules)
         for claim in self._claims:
             allocated = [identity.device_of(result) for result in results(claim)]
-            if any(taintrules.means_device(rule, device) for rule in chosen for device in allocated):
+            if any(taints.selects_device(rule, device) for rule in all_rules for device in allocated):
                 yield claim
 
     def users(self, claim: Claim) -> Iterator[pod.Pod]:
-        """The pods that a claim is reserved for."""
+        """Return the pods that a claim is reserved for."""
         for reference in claim.status.reserved_for:
             if not reservation.is_pod(reference):
                 continue
@@ -135,33 +135,37 @@ class TaintState:
                 yield user
 
     def pods(self) -> Iterator[pod.Pod]:
-        """All pods that have to do with claims."""
+        """Return all pods that use claims."""
         return (each for each in self._pods if each.spec.resource_claims)
 
-    def due(self, of: pod.Pod, rules: Iterable[Rule], *, now: dt.datetime) -> eviction.Eviction | None:
-        """When a pod must go, if these rules are in force; None if it may stay."""
-        if not of.spec.node_name:
+    def due(self, pod: pod.Pod, rules: Iterable[Rule], *, now: dt.datetime) -> eviction.Eviction | None:
+        """Return the eviction of a pod under these rules, or None if it may stay."""
+        if not pod.spec.node_name:
             return None
         in_force = tuple(rules)
         return eviction.joined(
-            found
-            for claim in self._claims_of(of)
+            found_eviction
+            for claim in self._claims_of(pod)
             for result in results(claim)
-            if (found := eviction.of_device(result, self._taints(identity.device_of(result), in_force), now=now))
+            if (
+                found_eviction := eviction.device_eviction(
+                    result, self._taints(identity.device_of(result), in_force), now=now
+                )
+            )
             is not None
         )
 
-    def _claims_of(self, of: pod.Pod) -> Iterator[Claim]:
-        """The claims that a pod may use: its own and reserved for it."""
-        for _, reference in podclaims.named(of):
-            claim = self._claims.get(reference.name, namespace=of.metadata.namespace)
-            if claim is None or (reference.is_generated and ownership.problem(claim, of)):
+    def _claims_of(self, pod: pod.Pod) -> Iterator[Claim]:
+        """Return the claims that a pod may use: those it refers to that are reserved for it."""
+        for _, reference in podclaims.named(pod):
+            claim = self._claims.get(reference.name, namespace=pod.metadata.namespace)
+            if claim is None or (reference.is_generated and ownership.problem(claim, pod)):
                 continue
-            if reservation.is_reserved_for(claim, of):
+            if reservation.is_reserved_for(claim, pod):
                 yield claim
 
     def _taints(self, device: identity.DeviceID, rules: tuple[Rule, ...]) -> Iterator[eviction.Taint]:
         yield from self._tainted.get(str(device.pool_id), {}).get(device.device, ())
         for rule in rules:
-            if taintrules.means_device(rule, device):
+            if taints.selects_device(rule, device):
                 yield eviction.Taint(rule.spec.taint, eviction.RuleReason(rule.metadata.name, rule.metadata.uid))

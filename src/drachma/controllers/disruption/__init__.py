@@ -1,4 +1,4 @@
-"""The disruption controller: counts the pods of disruption budgets, so that evictions know what is left of them."""
+"""The disruption controller: counts the pods of disruption budgets, so that evictions know how many are allowed."""
 
 from drachma.controllers.disruption.disruptioncontroller import DisruptionController
 

@@ -1,4 +1,4 @@
-"""The status of a disruption budget: what follows from its spec, its pods and the time, without asking anybody."""
+"""Status of a disruption budget, computed from its spec, its pods and the time. Pure."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -8,14 +8,14 @@ from drachma.api import meta, pod, poddisruptionbudget
 from drachma.claims import conditions
 
 DELETION_TIMEOUT: Final = dt.timedelta(minutes=2)
-"""How long an evicted pod counts as going; one that is still there afterwards was not deleted at all."""
+"""Time for which an evicted pod counts as disrupted; after that its deletion has failed."""
 
 Budget = poddisruptionbudget.PodDisruptionBudget
 Status = poddisruptionbudget.PodDisruptionBudgetStatus
 
 
 class Disrupted(NamedTuple):
-    """The evicted pods that are still to go, those that did not go in time, and when to look again."""
+    """Evicted pods that are still to be deleted, overdue pods, and the time of the next check."""
 
     pods: Mapping[str, dt.datetime]
     overdue: tuple[pod.Pod, ...]
@@ -23,8 +23,8 @@ class Disrupted(NamedTuple):
 
 
 def disrupted(budget: Budget, pods: Sequence[pod.Pod], *, now: dt.datetime) -> Disrupted:
-    """What is to be remembered of evictions: pods that are gone or going need not be."""
-    waiting: dict[str, dt.datetime] = {}
+    """Return the evictions to keep: those of pods that exist and are not being deleted."""
+    undeleted: dict[str, dt.datetime] = {}
     overdue = []
     recheck: dt.datetime | None = None
     for each in pods:
@@ -35,23 +35,23 @@ def disrupted(budget: Budget, pods: Sequence[pod.Pod], *, now: dt.datetime) -> D
         if deadline <= now:
             overdue.append(each)
             continue
-        waiting[each.metadata.name] = since
+        undeleted[each.metadata.name] = since
         recheck = deadline if recheck is None else min(recheck, deadline)
-    return Disrupted(waiting, tuple(overdue), recheck)
+    return Disrupted(undeleted, tuple(overdue), recheck)
 
 
-def healthy(pods: Sequence[pod.Pod], waiting: Mapping[str, dt.datetime], *, now: dt.datetime) -> int:
-    """How many pods are ready and stay."""
+def healthy(pods: Sequence[pod.Pod], disrupted_pods: Mapping[str, dt.datetime], *, now: dt.datetime) -> int:
+    """Return the number of pods that are ready and not disrupted."""
     return sum(
         each.metadata.deletion_timestamp is None
-        and not (each.metadata.name in waiting and waiting[each.metadata.name] + DELETION_TIMEOUT > now)
+        and not (each.metadata.name in disrupted_pods and disrupted_pods[each.metadata.name] + DELETION_TIMEOUT > now)
         and conditions.is_true(each.status.conditions, "Ready")
         for each in pods
     )
 
 
 class Counts(NamedTuple):
-    """What a status counts."""
+    """Counts of a status."""
 
     current: int
     desired: int
@@ -59,49 +59,50 @@ class Counts(NamedTuple):
 
     @property
     def allowed(self) -> int:
-        """How many pods may go. A budget without pods allows nothing, so that it is safe when its first ones appear."""
+        """Number of allowed disruptions. A budget without pods allows none, so that it is safe when its first pods
+        appear.
+        """
         return max(self.current - self.desired, 0) if self.expected > 0 else 0
 
 
-def next_status(budget: Budget, counts: Counts, waiting: Mapping[str, dt.datetime], *, now: dt.datetime) -> Status:
-    """The status that a budget is to have."""
+def next_status(budget: Budget, counts: Counts, evictions: Mapping[str, dt.datetime], *, now: dt.datetime) -> Status:
+    """Return the new status of a budget."""
     generation = budget.metadata.generation
-    allowed = counts.allowed
+    allowed_count = counts.allowed
     condition = _condition(
-        budget,
-        "True" if allowed else "False",
-        reason=poddisruptionbudget.SUFFICIENT_PODS if allowed else poddisruptionbudget.INSUFFICIENT_PODS,
+        "True" if allowed_count else "False",
+        reason=poddisruptionbudget.SUFFICIENT_PODS if allowed_count else poddisruptionbudget.INSUFFICIENT_PODS,
         generation=generation,
         now=now,
     )
     return Status(
         observed_generation=generation,
-        disrupted_pods=dict(waiting),
-        disruptions_allowed=allowed,
+        disrupted_pods=dict(evictions),
+        disruptions_allowed=allowed_count,
         current_healthy=counts.current,
         desired_healthy=counts.desired,
         expected_pods=counts.expected,
-        conditions=_with(budget.status.conditions, condition),
+        conditions=conditions.put(budget.status.conditions, condition),
     )
 
 
 def failed(budget: Budget, message: str, *, now: dt.datetime) -> dict[str, Any]:
-    """What to write of a budget that cannot be counted for: nothing may go."""
+    """Return the change of the status of a budget whose pods cannot be counted: no disruption is allowed."""
     generation = budget.status.observed_generation
     condition = _condition(
-        budget, "False", reason=poddisruptionbudget.SYNC_FAILED, message=message, generation=generation, now=now
+        "False", reason=poddisruptionbudget.SYNC_FAILED, message=message, generation=generation, now=now
     )
-    return {"disruptionsAllowed": 0, "conditions": _with(budget.status.conditions, condition)}
+    return {"disruptionsAllowed": 0, "conditions": conditions.put(budget.status.conditions, condition)}
 
 
 def changes(status: Status, before: Status) -> dict[str, Any]:
-    """What to write to make one status out of another; empty where they are the same."""
+    """Return the fields that differ between two statuses."""
     if status == before:
         return {}
-    gone: dict[str, Any] = dict.fromkeys(before.disrupted_pods)
+    removed: dict[str, Any] = dict.fromkeys(before.disrupted_pods)
     return {
         "observedGeneration": status.observed_generation,
-        "disruptedPods": {**gone, **status.disrupted_pods} if status.disrupted_pods else None,
+        "disruptedPods": {**removed, **status.disrupted_pods} if status.disrupted_pods else None,
         "disruptionsAllowed": status.disruptions_allowed,
         "currentHealthy": status.current_healthy,
         "desiredHealthy": status.desired_healthy,
@@ -110,21 +111,12 @@ def changes(status: Status, before: Status) -> dict[str, Any]:
     }
 
 
-def _condition(
-    budget: Budget, status: str, *, reason: str, message: str = "", generation: int, now: dt.datetime
-) -> meta.Condition:
-    before = conditions.find(budget.status.conditions, poddisruptionbudget.DISRUPTION_ALLOWED)
+def _condition(status: str, *, reason: str, message: str = "", generation: int, now: dt.datetime) -> meta.Condition:
     return meta.Condition(
         type=poddisruptionbudget.DISRUPTION_ALLOWED,
         status=status,
         observed_generation=generation,
-        last_transition_time=conditions.since(before, status, now=now),
+        last_transition_time=now.replace(microsecond=0),
         reason=reason,
         message=message,
     )
-
-
-def _with(before: Sequence[meta.Condition], condition: meta.Condition) -> tuple[meta.Condition, ...]:
-    if conditions.find(before, condition.type) is None:
-        return (*before, condition)
-    return tuple(condition if each.type == condition.type else each for each in before)

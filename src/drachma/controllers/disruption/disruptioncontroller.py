@@ -1,18 +1,19 @@
-"""The controller: looks at a budget when it or one of its pods changes, and when an evicted pod should be gone.
+"""The controller: reconciles a budget when it or one of its pods changes, and when an evicted pod should be gone.
 
 A status is written only on the version of the budget that it was computed from, because evictions charge the budget
-meanwhile. Who cannot be counted for allows nothing. A second queue takes back the condition of pods that were to be
-evicted and were not.
+meanwhile. A budget whose pods cannot be counted allows no disruption. A second queue withdraws the condition of pods
+whose eviction did not happen.
 """
 
+import datetime as dt
 from collections.abc import Iterable
 from typing import Any, Final
 
 from drachma import errors
 from drachma.api import labelselectors, meta, pod, poddisruptionbudget
-from drachma.client import patches
-from drachma.controllers import statuswrites
-from drachma.controllers.disruption import budgetstatus, scales, staleconditions
+from drachma.claims import conditions, podstate, wellknown
+from drachma.controllers import objectwrites
+from drachma.controllers.disruption import budgetstatus, scales
 from drachma.controllers.workload import shares
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
 from drachma.values import labels
@@ -29,12 +30,12 @@ Budget = poddisruptionbudget.PodDisruptionBudget
 
 
 def selector_of(budget: Budget) -> labels.Selector:
-    """Which pods a budget is for; InvalidValueError for one that an old rule let pass."""
+    """Return the selector of a budget. Raises InvalidValueError for one that older validation accepted."""
     return labelselectors.of(budget.spec.selector)
 
 
 class DisruptionController:
-    """Counts for budgets."""
+    """Updates the status of budgets."""
 
     name: Final = "disruption"
 
@@ -44,14 +45,17 @@ class DisruptionController:
         self._clock: Final = surroundings.clock
         self._recorder: Final = surroundings.recorder("controllermanager")
         self._scales: Final = scales.Scales(surroundings)
-        self._stale: Final = staleconditions.StaleConditions(surroundings)
+        self._stale: Final = StaleConditions(surroundings)
         self._pods: Final = pods.cache
         self._budgets: Final = budgets.cache
+        self._writer: Final = objectwrites.Writer(surroundings.client, budgets)
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        budgets.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
-        pods.add_handler(informer.Handler(added=self._see_pod, updated=self._see_changed_pod, deleted=self._see_pod))
+        budgets.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        pods.add_handler(
+            informer.Handler(added=self._handle_pod, updated=self._handle_pod_update, deleted=self._handle_pod)
+        )
 
     async def run(self) -> None:
         await controller.together(
@@ -59,66 +63,66 @@ class DisruptionController:
             self._stale.run(),
         )
 
-    # News
+    # Handlers
 
-    def _see(self, budget: Budget) -> None:
+    def _enqueue(self, budget: Budget) -> None:
         self._queue.add(cache.key_of(budget))
 
-    def _see_pod(self, new: pod.Pod) -> None:
+    def _handle_pod(self, new: pod.Pod) -> None:
         for budget in self._of(new):
-            self._see(budget)
+            self._enqueue(budget)
 
-    def _see_changed_pod(self, old: pod.Pod, new: pod.Pod) -> None:
-        self._see_pod(new)
+    def _handle_pod_update(self, old: pod.Pod, new: pod.Pod) -> None:
+        self._handle_pod(new)
         if old.metadata.labels != new.metadata.labels:
-            self._see_pod(old)
+            self._handle_pod(old)
 
-    def _of(self, of: pod.Pod) -> Iterable[Budget]:
-        for budget in self._budgets.in_namespace(of.metadata.namespace):
+    def _of(self, pod: pod.Pod) -> Iterable[Budget]:
+        for budget in self._budgets.in_namespace(pod.metadata.namespace):
             try:
-                is_chosen = selector_of(budget).matches(of.metadata.labels)
+                is_chosen = selector_of(budget).matches(pod.metadata.labels)
             except errors.InvalidValueError:
                 continue
             if is_chosen:
                 yield budget
 
-    # Work
+    # Reconciling
 
     async def _reconcile(self, key: cache.Key) -> controller.After | None:
         budget = self._budgets.get(key.name, namespace=key.namespace)
         if budget is None:
             return None
         try:
-            return await self._look_at(budget)
+            return await self._sync(budget)
         except (errors.ReconcileError, errors.InvalidValueError) as error:
             await self._write(budget, budgetstatus.failed(budget, str(error), now=self._clock.utc()))
             return None
 
-    async def _look_at(self, budget: Budget) -> controller.After | None:
-        chosen = selector_of(budget)
+    async def _sync(self, budget: Budget) -> controller.After | None:
+        selector = selector_of(budget)
         namespace = budget.metadata.namespace
-        pods = [each for each in self._pods.in_namespace(namespace) if chosen.matches(each.metadata.labels)]
+        pods = [each for each in self._pods.in_namespace(namespace) if selector.matches(each.metadata.labels)]
         if not pods:
-            self._tell(budget, events.NORMAL, "NoPods", "No matching pods found")
+            self._record(budget, events.NORMAL, "NoPods", "No matching pods found")
         try:
-            expected, desired = await self._expected(budget, pods)
+            expected_count, desired = await self._expected(budget, pods)
         except errors.ReconcileError as error:
             message = f"Failed to calculate the number of expected pods: {error}"
-            self._tell(budget, events.WARNING, "CalculateExpectedPodCountFailed", message)
+            self._record(budget, events.WARNING, "CalculateExpectedPodCountFailed", message)
             raise
         now = self._clock.utc()
         disrupted = budgetstatus.disrupted(budget, pods, now=now)
         for each in disrupted.overdue:
-            # Upstream names the namespace twice where it means the budget.
+            # Upstream writes the namespace twice instead of the name of the budget.
             message = f"Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't"
-            self._tell(each, events.WARNING, "NotDeleted", message)
-        counts = budgetstatus.Counts(budgetstatus.healthy(pods, disrupted.pods, now=now), desired, expected)
+            self._record(each, events.WARNING, "NotDeleted", message)
+        counts = budgetstatus.Counts(budgetstatus.healthy(pods, disrupted.pods, now=now), desired, expected_count)
         status = budgetstatus.next_status(budget, counts, disrupted.pods, now=now)
         await self._write(budget, budgetstatus.changes(status, budget.status))
         return controller.After((disrupted.recheck - now).total_seconds()) if disrupted.recheck is not None else None
 
     async def _expected(self, budget: Budget, pods: list[pod.Pod]) -> tuple[int, int]:
-        """How many pods there should be, and how many of them must stay."""
+        """Return the expected number of pods, and the number that must be healthy."""
         least, most = budget.spec.min_available, budget.spec.max_unavailable
         if most is None and least is None:
             return 0, 0
@@ -126,7 +130,7 @@ class DisruptionController:
             return len(pods), least
         expectation = await self._scales.expected(pods)
         if expectation.unmanaged:
-            self._tell(budget, events.WARNING, "UnmanagedPods", _UNMANAGED.format(selector_of(budget)))
+            self._record(budget, events.WARNING, "UnmanagedPods", _UNMANAGED.format(selector_of(budget)))
         if most is not None:
             return expectation.total, max(expectation.total - shares.rounded_up(most, expectation.total), 0)
         assert least is not None, "one of the two is set"
@@ -136,10 +140,68 @@ class DisruptionController:
         if not status:
             return
         try:
-            meant = patches.unchanged(budget)
-            await statuswrites.update(self._client, Budget, of=budget.metadata, content=status, meant=meant)
+            await self._writer.update_status(budget, status, only_if_unchanged=True)
         except errors.ObjectNotFoundError:
             return
 
-    def _tell(self, about: meta.Object, kind: events.Type, reason: str, message: str) -> None:
-        self._recorder.record(about, type=kind, reason=reason, message=message)
+    def _record(self, subject: meta.Object, kind: events.Type, reason: str, message: str) -> None:
+        self._recorder.record(subject, type=kind, reason=reason, message=message)
+
+
+# Conditions of pods that were not evicted
+
+
+STALE_AFTER: Final = dt.timedelta(minutes=2)
+
+_BY_KUBELET: Final = "TerminationByKubelet"
+"""Reason of a termination by the kubelet, which has no time limit."""
+
+
+class StaleConditions:
+    """Withdraws the DisruptionTarget condition of pods that were not deleted."""
+
+    name: Final = "stale_pod_disruption"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        pods = surroundings.informers.of(pod.Pod)
+        self._client: Final = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._pods: Final = pods.cache
+        self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
+        )
+        pods.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+
+    async def run(self) -> None:
+        await controller.work(self._queue, self._reconcile, workers=1)
+
+    def _enqueue(self, new: pod.Pod) -> None:
+        if _stale_condition(new) is not None:
+            self._queue.add(cache.key_of(new))
+
+    async def _reconcile(self, key: cache.Key) -> controller.After | None:
+        current = self._pods.get(key.name, namespace=key.namespace)
+        condition = _stale_condition(current) if current is not None else None
+        if current is None or condition is None:
+            return None
+        now = self._clock.utc()
+        since = condition.last_transition_time or now
+        seconds = (since + STALE_AFTER - now).total_seconds()
+        if seconds > 0:
+            return controller.After(seconds)
+        withdrawn = conditions.document(wellknown.DISRUPTION_TARGET, "False", reason=None, message=None, now=now)
+        try:
+            await objectwrites.write_pod_status(self._client, current, {"conditions": [withdrawn]})
+        except errors.ObjectNotFoundError:
+            return None
+        return None
+
+
+def _stale_condition(pod: pod.Pod) -> pod.PodCondition | None:
+    """Return the condition of a pod that may have to be withdrawn."""
+    if pod.metadata.deletion_timestamp is not None or podstate.has_ended(pod):
+        return None
+    condition = conditions.find(pod.status.conditions, wellknown.DISRUPTION_TARGET)
+    if condition is None or condition.status != "True" or condition.reason == _BY_KUBELET:
+        return None
+    return condition

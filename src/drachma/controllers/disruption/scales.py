@@ -1,6 +1,6 @@
-"""How many pods there should be: the scale of what controls them, each controller counted once.
+"""Expected number of pods: the scale of their controllers, each counted once.
 
-The budget is not told from the pods that exist, because those that are missing are what it is about.
+Existing pods are not counted, because a budget must count missing ones too.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _WORKLOAD_GROUPS: Final = frozenset({"apps", "extensions"})
 
 
 class Expectation(NamedTuple):
-    """How many pods there should be, and the pods that nothing controls and that are not counted."""
+    """Expected number of pods, and pods without a controller, which are not counted."""
 
     total: int
     unmanaged: tuple[str, ...]
@@ -32,7 +32,7 @@ _Replicated = deployment.Deployment | statefulset.StatefulSet | replicationcontr
 
 
 class Scales:
-    """What is known of the things that control pods."""
+    """Scales of the controllers of pods."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._client: Final[Client] = surroundings.client
@@ -42,10 +42,10 @@ class Scales:
         self._stateful_sets: Final = surroundings.informers.of(statefulset.StatefulSet).cache
 
     async def expected(self, pods: Iterable[pod.Pod]) -> Expectation:
-        """How many pods there should be of what controls these.
+        """Return the expected number of pods of the controllers of these pods.
 
         Raises:
-            errors.ReconcileError: something controls a pod, and nobody knows how many it wants.
+            errors.ReconcileError: the scale of a controller is unknown.
         """
         scales: dict[str, int] = {}
         unmanaged = []
@@ -61,9 +61,9 @@ class Scales:
         return Expectation(sum(scales.values()), tuple(unmanaged))
 
     async def _scale(self, owner: meta.OwnerReference, namespace: str) -> _Scale | None:
-        """The scale of an owner; None where it is gone, or another of its name has taken its place."""
+        """Return the scale of an owner, or None if it is gone or another object has its name."""
         if _is_workload(owner, "ReplicaSet"):
-            return self._of_replica_set(owner, namespace)
+            return self._replica_set_scale(owner, namespace)
         if _is_workload(owner, "Deployment"):
             return self._of(self._deployments.get(owner.name, namespace=namespace), owner)
         if _is_workload(owner, "StatefulSet"):
@@ -72,13 +72,13 @@ class Scales:
             return self._of(self._controllers.get(owner.name, namespace=namespace), owner)
         raise errors.ReconcileError(await self._problem(owner))
 
-    def _of_replica_set(self, owner: meta.OwnerReference, namespace: str) -> _Scale | None:
+    def _replica_set_scale(self, owner: meta.OwnerReference, namespace: str) -> _Scale | None:
         own = self._replica_sets.get(owner.name, namespace=namespace)
         if own is None or own.metadata.uid != owner.uid:
             return None
         above = ownership.controller_of(own)
         if above is not None and _is_workload(above, "Deployment"):
-            # While a deployment replaces pods it has several replica sets, which together are one.
+            # During a rollout a deployment has several replica sets, which count as one.
             scale = self._of(self._deployments.get(above.name, namespace=namespace), above)
             if scale is not None:
                 return scale
@@ -91,7 +91,7 @@ class Scales:
         return _Scale(own.metadata.uid, own.spec.replicas or 0)
 
     async def _problem(self, owner: meta.OwnerReference) -> str:
-        """Why nobody knows how many pods an owner wants."""
+        """Return the reason for which the scale of an owner is unknown."""
         group, _, _ = owner.api_version.rpartition("/")
         for each in await self._client.resources():
             if (each.group, each.kind) == (group, owner.kind):

@@ -1,5 +1,5 @@
-"""The controller of Endpoints: where the pods of services are, in the form that came before slices."""
+"""The controllers of Endpoints and EndpointSlices: the addresses of the pods of services, and their state."""
 
-from drachma.controllers.endpoints.endpointscontroller import EndpointsController
+from drachma.controllers.endpoints.endpointscontroller import endpoint_slice_controller, endpoints_controller
 
-__all__ = ["EndpointsController"]
+__all__ = ["endpoint_slice_controller", "endpoints_controller"]

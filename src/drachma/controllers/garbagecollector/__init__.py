@@ -1,4 +1,4 @@
-"""The garbage collector: what belongs to nobody any more is deleted, in the order that its owners ask for."""
+"""The garbage collector: deletes objects whose owners are gone, in the order that the owners ask for."""
 
 from drachma.controllers.garbagecollector.gccontroller import GarbageCollector
 

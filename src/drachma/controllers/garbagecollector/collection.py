@@ -1,7 +1,7 @@
-"""Work on one object: it is deleted if all its owners are gone, or it waits for, or leaves, its dependents.
+"""Collection of one object: it is deleted if all its owners are gone, or it waits for, or orphans, its dependents.
 
-The order is upstream's: whoever has an owner left stays; what an owner waits for goes first; what is left over goes as
-its own finalizers say. Every write is for the very version that was looked at.
+The order is upstream's: an object with a remaining owner stays; an object that an owner waits for goes first; other
+objects go as their own finalizers say. Every write requires the version that was examined.
 """
 
 from collections.abc import Callable
@@ -15,29 +15,29 @@ from drachma.controllers.garbagecollector import graph, owners
 from drachma.runtime import controller
 
 _ATTEMPTS: Final = 5
-"""How often a delete is tried on an object that others keep changing without changing its owners."""
+"""Attempts to delete an object that other writers keep changing without changing its owners."""
 
 
 class Collector:
-    """Collects one object after another; ``look_at`` has others looked at, ``known`` has what was heard of them."""
+    """Collects one object after another. ``enqueue`` queues further objects, ``cached`` returns their cached state."""
 
     def __init__(
         self,
         client: Client,
-        seen: graph.Graph,
+        object_graph: graph.Graph,
         registry: owners.Registry,
         *,
-        look_at: Callable[[graph.Node], None],
-        known: Callable[[graph.Node], meta.Object | None],
+        enqueue: Callable[[graph.Node], None],
+        cached: Callable[[graph.Node], meta.Object | None],
     ) -> None:
         self._client: Final = client
-        self._graph: Final = seen
+        self._graph: Final = object_graph
         self._registry: Final = registry
-        self._look_at: Final = look_at
-        self._known: Final = known
+        self._enqueue: Final = enqueue
+        self._cached: Final = cached
 
     async def collect(self, uid: str) -> controller.Again | None:
-        """Does what is due for an object."""
+        """Collect an object, if it is due."""
         node = self._graph.get(uid)
         if node is None:
             return None
@@ -45,13 +45,13 @@ class Collector:
             await self._orphan(node)
             return None
         if node.is_going and not node.waits_for_dependents:
-            # Nothing more is to be done about it. Its end will be news to its dependents.
+            # Nothing more to do. Its dependents are collected when it is gone.
             return None
         if node.waits_for_dependents:
             await self._free_of_dependents(node)
             return None
-        # What was heard will do: writes ask for that very version, and where it is outdated the server is asked.
-        latest = self._known(node) or await self._latest(node)
+        # The cached state is enough: writes require its version, and a conflict reads it from the server.
+        latest = self._cached(node) or await self._latest(node)
         if latest is None:
             return None
         try:
@@ -63,17 +63,17 @@ class Collector:
         references = latest.metadata.owner_references
         if not references:
             return None
-        found = await self._registry.classify(node, references)
-        if found.solid:
-            if found.dangling or found.waiting:
-                # An owner that waits would wait for ever for what somebody else keeps.
-                gone = {each.uid for each in (*found.dangling, *found.waiting)}
-                await self._set_owners(node, latest, [each for each in references if each.uid not in gone])
-            is_watched = all(self._graph.get(each.uid) is not None for each in found.solid)
+        owners = await self._registry.classify(node, references)
+        if owners.solid:
+            if owners.dangling or owners.waiting:
+                # An owner that waits must not wait for an object that another owner keeps.
+                removable = {each.uid for each in (*owners.dangling, *owners.waiting)}
+                await self._set_owners(node, latest, [each for each in references if each.uid not in removable])
+            is_watched = all(self._graph.get(each.uid) is not None for each in owners.solid)
             return None if is_watched else controller.AGAIN
-        if found.waiting and (dependents := tuple(self._graph.dependents(node.uid))):
+        if owners.waiting and (dependents := tuple(self._graph.dependents(node.uid))):
             if any(each.waits_for_dependents for each in dependents):
-                # Perhaps a circle, in which everybody waits for everybody.
+                # Possibly a cycle, in which all objects wait for each other.
                 latest = await self._unblock(node, latest)
             await self._delete(node, latest, propagation="Foreground")
             return None
@@ -81,16 +81,16 @@ class Collector:
         return None
 
     async def _free_of_dependents(self, node: graph.Node) -> None:
-        """An object that waits for its dependents: goes when none of them blocks it any more."""
+        """Let an object go that waits for its dependents, once none of them blocks it."""
         blocking = tuple(self._graph.blocking_dependents(node.uid))
         if not blocking:
             await self._remove_finalizer(node, wellknown.FOREGROUND_FINALIZER)
         for each in blocking:
             if not each.waits_for_dependents:
-                self._look_at(each)
+                self._enqueue(each)
 
     async def _orphan(self, node: graph.Node) -> None:
-        """An object whose dependents stay: they forget it, then it goes."""
+        """Remove an object from the owners of its dependents, then let it go."""
         await controller.side_by_side(
             [lambda each=each: self._disown(each, node.uid) for each in self._graph.dependents(node.uid)]  # type: ignore[misc]
         )
@@ -100,24 +100,26 @@ class Collector:
         latest = await self._latest(dependent)
         if latest is None:
             return
-        kept = [each for each in latest.metadata.owner_references if each.uid != owner]
-        if len(kept) < len(latest.metadata.owner_references):
-            await self._set_owners(dependent, latest, kept)
+        references = [each for each in latest.metadata.owner_references if each.uid != owner]
+        if len(references) < len(latest.metadata.owner_references):
+            await self._set_owners(dependent, latest, references)
 
     # Requests
 
     async def _latest(self, node: graph.Node) -> meta.Object | None:
-        """The object as it is now, or None if this one is gone."""
+        """Return the current object, or None if it is gone."""
         try:
-            found: meta.Object = await self._client.get(
+            current: meta.Object = await self._client.get(
                 node.target, node.metadata.name, namespace=node.metadata.namespace
             )
         except errors.ObjectNotFoundError:
             return None
-        return found if found.metadata.uid == node.uid else None
+        return current if current.metadata.uid == node.uid else None
 
-    async def _set_owners(self, node: graph.Node, latest: meta.Object, kept: list[meta.OwnerReference]) -> meta.Object:
-        return await self._patch(node, latest, {"ownerReferences": kept or None})
+    async def _set_owners(
+        self, node: graph.Node, latest: meta.Object, references: list[meta.OwnerReference]
+    ) -> meta.Object:
+        return await self._patch(node, latest, {"ownerReferences": references or None})
 
     async def _unblock(self, node: graph.Node, latest: meta.Object) -> meta.Object:
         references = [
@@ -136,8 +138,8 @@ class Collector:
     async def _remove_finalizer(self, node: graph.Node, finalizer: str) -> None:
         latest = await self._latest(node)
         if latest is not None and finalizer in latest.metadata.finalizers:
-            kept = [each for each in latest.metadata.finalizers if each != finalizer]
-            await self._patch(node, latest, {"finalizers": kept or None})
+            finalizers = [each for each in latest.metadata.finalizers if each != finalizer]
+            await self._patch(node, latest, {"finalizers": finalizers or None})
 
     async def _patch(self, node: graph.Node, latest: meta.Object, metadata: dict[str, Any]) -> meta.Object:
         changed: meta.Object = await self._client.patch(
@@ -149,7 +151,7 @@ class Collector:
         return changed
 
     async def _delete(self, node: graph.Node, latest: meta.Object, *, propagation: protocol.Propagation) -> None:
-        """Deletes an object as long as nobody gives it another owner."""
+        """Delete an object unless it gets another owner."""
         for _ in range(_ATTEMPTS):
             try:
                 return await self._client.delete(

@@ -1,7 +1,6 @@
-"""Who owns whom: all objects that were seen, by uid, and the dependents of every owner, seen or not.
+"""Graph of owners and dependents: all known objects by uid, and the dependents of every owner, known or not.
 
-Pure memory, kept by the controller from what its informers tell. It may lag behind; whoever deletes something because
-of it asks the server first.
+The controller keeps it from its informers. It may lag behind, so a deletion because of it asks the server first.
 """
 
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from drachma.client import target
 
 
 class Node(msgspec.Struct, frozen=True):
-    """An object as it was last seen, but for what makes no difference to owners and dependents."""
+    """An object in the graph, with the fields that matter for ownership."""
 
     target: target.Target[Any]
     metadata: meta.ObjectMeta
@@ -26,7 +25,7 @@ class Node(msgspec.Struct, frozen=True):
 
     @property
     def is_going(self) -> bool:
-        """Whether somebody asked for it to be deleted."""
+        """True if the object is being deleted."""
         return self.metadata.deletion_timestamp is not None
 
     @property
@@ -38,11 +37,11 @@ class Node(msgspec.Struct, frozen=True):
         return self.is_going and wellknown.ORPHAN_FINALIZER in self.metadata.finalizers
 
     def reference_to(self, owner: str) -> meta.OwnerReference | None:
-        """Its reference to an owner."""
+        """Return its reference to an owner."""
         return next((each for each in self.metadata.owner_references if each.uid == owner), None)
 
     def is_meant_by(self, reference: meta.OwnerReference, namespace: str) -> bool:
-        """Whether a reference in a namespace names this object rightly in everything, not only by uid."""
+        """Return True if a reference in a namespace names this object correctly in all fields, not only by uid."""
         group = reference.api_version.rpartition("/")[0]
         is_named = (group, reference.kind, reference.name) == (
             self.target.group,
@@ -57,7 +56,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 def is_alike(old: meta.ObjectMeta, new: meta.ObjectMeta) -> bool:
-    """Whether two states of one object are the same for owners and dependents."""
+    """Return True if two states of one object are equal in ownership."""
     return (
         old.owner_references == new.owner_references
         and old.finalizers == new.finalizers
@@ -79,20 +78,20 @@ class Graph:
         return self._nodes.get(uid)
 
     def dependents(self, owner: str) -> Iterator[Node]:
-        """All objects that refer to an owner by its uid."""
+        """Return all objects that refer to an owner by its uid."""
         if owner in self._dependents:
             for uid in tuple(self._dependents[owner]):
                 yield self._nodes[uid]
 
     def blocking_dependents(self, owner: str) -> Iterator[Node]:
-        """Those of them that must be gone before the owner goes, if it waits."""
+        """Return the dependents that must be gone before their owner, if it waits."""
         for node in self.dependents(owner):
             reference = node.reference_to(owner)
             if reference is not None and reference.block_owner_deletion:
                 yield node
 
     def put(self, node: Node) -> Node | None:
-        """Adds or replaces a node; returns what was there."""
+        """Add or replace a node. Return the previous one."""
         uid = node.metadata.uid
         old = self._nodes.get(uid)
         if old is not None:
@@ -103,7 +102,7 @@ class Graph:
         return old
 
     def drop(self, uid: str) -> Node | None:
-        """Forgets a node. Its dependents are still found by its uid."""
+        """Remove a node. Its dependents are still found by its uid."""
         old = self._nodes.pop(uid, None)
         if old is not None:
             self._unlink(old)
@@ -111,8 +110,8 @@ class Graph:
 
     def _unlink(self, node: Node) -> None:
         for owner in node.metadata.owner_references:
-            others = self._dependents.get(owner.uid)
-            if others is not None:
-                others.pop(node.uid, None)
-                if not others:
+            siblings = self._dependents.get(owner.uid)
+            if siblings is not None:
+                siblings.pop(node.uid, None)
+                if not siblings:
                     del self._dependents[owner.uid]

@@ -1,7 +1,7 @@
-"""What the server says about the owners of an object: which exist, which are gone, which wait for it to go.
+"""Owners of an object according to the server: existing ones, missing ones, and those that wait for it.
 
-Deleting on hearsay would be fatal, so every owner that counts is asked for by its name and compared by its uid. Owners
-that are known to be gone are remembered: a uid never comes back.
+A deletion must not rest on the cache alone, so every owner that counts is read by its name and compared by its uid.
+Missing owners are cached, because a uid never comes back.
 """
 
 from collections import OrderedDict
@@ -14,19 +14,19 @@ from drachma.client import Client, target
 from drachma.controllers.garbagecollector import graph
 
 _ABSENT: Final = 500
-"""Owners that are remembered as gone."""
+"""Number of missing owners that are cached."""
 
 
 class UnknownKindError(errors.ReconcileError):
-    """A reference names a kind that the server does not have, or does not have now."""
+    """A reference names a kind that the server does not have at present."""
 
 
 class WrongScopeError(errors.ReconcileError):
-    """An object of cluster scope refers to an owner in a namespace, which makes no sense."""
+    """A cluster-scoped object refers to a namespaced owner, which is invalid."""
 
 
 class Owners(NamedTuple):
-    """The references of an object: to owners that keep it, that are gone, and that wait for it to go."""
+    """References of an object: to owners that keep it, that are gone, and that wait for it to go."""
 
     solid: tuple[meta.OwnerReference, ...]
     dangling: tuple[meta.OwnerReference, ...]
@@ -42,7 +42,7 @@ class _Absent(NamedTuple):
 
 
 class Registry:
-    """Asks for owners, of the resources that the controller adds."""
+    """Reads owners, of the resources that the controller adds."""
 
     def __init__(self, client: Client) -> None:
         self._targets: Final[dict[tuple[str, str], dict[str, target.Target[Any]]]] = {}
@@ -50,21 +50,21 @@ class Registry:
         self._absent: Final[OrderedDict[_Absent, None]] = OrderedDict()
 
     def has(self, resource: target.Target[Any]) -> bool:
-        """Whether a resource was added in its most wanted version."""
+        """Return True if a resource was added in its preferred version."""
         return resource.versions[0] in self._targets.get((resource.group, resource.kind), ())
 
     def add(self, resource: target.Target[Any]) -> None:
-        """A resource whose objects may be owners, under all its versions."""
-        known = self._targets.setdefault((resource.group, resource.kind), {})
+        """Add a resource whose objects may be owners, under all its versions."""
+        targets = self._targets.setdefault((resource.group, resource.kind), {})
         for version in resource.versions:
-            known.setdefault(version, resource)
+            targets.setdefault(version, resource)
 
     async def classify(self, node: graph.Node, references: tuple[meta.OwnerReference, ...]) -> Owners:
-        """What became of the owners that an object refers to.
+        """Classify the owners that an object refers to.
 
         Raises:
-            UnknownKindError: one is of a kind that cannot be asked for.
-            WrongScopeError: one cannot be an owner of this object at all.
+            UnknownKindError: an owner is of a kind that cannot be read.
+            WrongScopeError: an owner cannot own this object.
         """
         solid, dangling, waiting = [], [], []
         for reference in references:
@@ -80,37 +80,37 @@ class Registry:
                 solid.append(reference)
         return Owners(tuple(solid), tuple(dangling), tuple(waiting))
 
-    def note_absent(self, gone: graph.Node) -> None:
-        """An object that was seen to go, as its dependents would refer to it."""
-        for version in gone.target.versions:
-            self._remember(_absent(gone, gone.target.api_version(version)))
+    def note_absent(self, node: graph.Node) -> None:
+        """Note a deleted object as its dependents refer to it."""
+        for version in node.target.versions:
+            self._remember(_absent(node, node.target.api_version(version)))
 
     async def _find(self, reference: meta.OwnerReference, node: graph.Node) -> meta.Object | None:
-        """The owner, or None if it is gone."""
+        """Return the owner, or None if it is gone."""
         at = node.metadata.namespace
         key = _Absent(reference.api_version, reference.kind, reference.name, reference.uid, "")
         if key in self._absent or key._replace(namespace=at) in self._absent:
             return None
-        wanted = self._target(reference)
-        if wanted.namespaced and not at:
+        resource = self._target(reference)
+        if resource.namespaced and not at:
             raise WrongScopeError(f"{node}: owner {reference.kind} {reference.name} is in a namespace")
-        namespace = at if wanted.namespaced else ""
+        namespace = at if resource.namespaced else ""
         try:
-            found: meta.Object = await self._client.get(wanted, reference.name, namespace=namespace)
+            owner: meta.Object = await self._client.get(resource, reference.name, namespace=namespace)
         except errors.ObjectNotFoundError:
-            found = meta.Object()
-        if found.metadata.uid == reference.uid:
-            return found
+            owner = meta.Object()
+        if owner.metadata.uid == reference.uid:
+            return owner
         self._remember(key._replace(namespace=namespace))
         return None
 
     def _target(self, reference: meta.OwnerReference) -> target.Target[Any]:
-        """The resource that an owner is one of; in a version that is not known, the first of its kind."""
+        """Return the resource of an owner; for an unknown version the first one of its kind."""
         group, _, version = reference.api_version.rpartition("/")
-        known = self._targets.get((group, reference.kind))
-        if not known:
+        targets = self._targets.get((group, reference.kind))
+        if not targets:
             raise UnknownKindError(f"owner {reference.kind} {reference.name}: no such kind in {reference.api_version}")
-        return known.get(version) or next(iter(known.values()))
+        return targets.get(version) or next(iter(targets.values()))
 
     def _remember(self, key: _Absent) -> None:
         self._absent[key] = None
@@ -118,6 +118,6 @@ class Registry:
             self._absent.popitem(last=False)
 
 
-def _absent(gone: graph.Node, api_version: str) -> _Absent:
-    metadata = gone.metadata
-    return _Absent(api_version, gone.target.kind, metadata.name, metadata.uid, metadata.namespace)
+def _absent(node: graph.Node, api_version: str) -> _Absent:
+    metadata = node.metadata
+    return _Absent(api_version, node.target.kind, metadata.name, metadata.uid, metadata.namespace)

@@ -1,4 +1,4 @@
-"""The job controller: pods that run until enough of them have succeeded; and the end of jobs some time after theirs."""
+"""The job controller: runs pods until enough of them have succeeded; and the deletion of finished jobs after a time."""
 
 from drachma.controllers.job.jobcontroller import JobController
 from drachma.controllers.job.timetolive import TimeToLive

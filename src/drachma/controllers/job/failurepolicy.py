@@ -1,4 +1,4 @@
-"""What the failure of a pod means to its job, by the job's pod failure policy. Pure."""
+"""Pod failure policy of a job: the consequence of a failed pod. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ IGNORE: Final = "Ignore"
 
 
 class Verdict(NamedTuple):
-    """What follows: the action of the rule that matched, if one did, and the message of a job that fails by it."""
+    """Action of the first matching rule, if any, and the message of a job that fails by it."""
 
     action: str = ""
     message: str = ""
 
     @property
     def is_counted(self) -> bool:
-        """Whether the failure counts towards limits."""
+        """True if the failure counts towards limits."""
         return self.action != IGNORE
 
 
@@ -29,7 +29,7 @@ COUNTED: Final = Verdict()
 
 
 def judge(policy: model.PodFailurePolicy | None, failed: pod.Pod) -> Verdict:
-    """What the failure of a pod means: the first rule that matches decides."""
+    """Return the verdict on a failed pod. The first rule that matches decides."""
     for number, rule in enumerate(policy.rules if policy is not None else ()):
         cause = _cause(rule, failed)
         if cause:
@@ -39,13 +39,13 @@ def judge(policy: model.PodFailurePolicy | None, failed: pod.Pod) -> Verdict:
 
 
 def job_failure(current: model.Job, failed: Iterable[pod.Pod]) -> str:
-    """Why a job fails because of one of its failed pods; empty where it does not."""
+    """Return the message of a job that fails because of one of its failed pods, or an empty text."""
     policy = current.spec.pod_failure_policy
     return next((verdict.message for each in failed if (verdict := judge(policy, each)).message), "")
 
 
 def _cause(rule: model.PodFailurePolicyRule, failed: pod.Pod) -> str:
-    """What of a pod a rule is about, in words; empty where it is not about it."""
+    """Return the reason for which a rule matches a pod, or an empty text."""
     name = f"{failed.metadata.namespace}/{failed.metadata.name}"
     if rule.on_exit_codes is not None:
         for status in (*failed.status.container_statuses, *failed.status.init_container_statuses):
@@ -53,9 +53,9 @@ def _cause(rule: model.PodFailurePolicyRule, failed: pod.Pod) -> str:
             if code and _is_about(rule.on_exit_codes, status.name, code):
                 return f"Container {status.name} for pod {name} failed with exit code {code}"
         return ""
-    wanted = {(pattern.type, pattern.status) for pattern in rule.on_pod_conditions}
+    patterns = {(pattern.type, pattern.status) for pattern in rule.on_pod_conditions}
     for condition in failed.status.conditions:
-        if (condition.type, condition.status) in wanted:
+        if (condition.type, condition.status) in patterns:
             return f"Pod {name} has condition {condition.type}"
     return ""
 

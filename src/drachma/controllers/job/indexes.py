@@ -1,4 +1,4 @@
-"""Completion indexes: which number a pod of an indexed job has, and sets of numbers as a status writes them. Pure."""
+"""Completion indexes of the pods of an indexed job, and sets of indexes in the text form of a status. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -6,37 +6,37 @@ from typing import Final
 from drachma.api import pod
 
 LABEL: Final = "batch.kubernetes.io/job-completion-index"
-"""A label and an annotation of pods."""
+"""Label and annotation of pods."""
 
 
-def of_pod(of: pod.Pod) -> int | None:
-    """The index of a pod, or None if it has none that makes sense."""
-    text = of.metadata.annotations.get(LABEL, "")
+def pod_index(pod: pod.Pod) -> int | None:
+    """Return the index of a pod, or None if it has no valid one."""
+    text = pod.metadata.annotations.get(LABEL, "")
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def parse(text: str) -> frozenset[int]:
-    """The numbers in a text such as ``0,2,4-7``; parts that make no sense are left out."""
-    found: set[int] = set()
+    """Return the numbers in a text such as ``0,2,4-7``, without invalid parts."""
+    numbers: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         if first.isdecimal() and (last or first).isdecimal():
-            found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found)
+            numbers.update(range(int(first), int(last or first) + 1))
+    return frozenset(numbers)
 
 
-def shown(numbers: Iterable[int]) -> str:
-    """The text of numbers: ranges of more than two are written with a dash."""
+def format_indexes(numbers: Iterable[int]) -> str:
+    """Return numbers as text. Ranges of more than two are written with a dash."""
     return ",".join(_parts(sorted(numbers)))
 
 
-def first_free(count: int, *, completions: int, taken: frozenset[int]) -> list[int]:
-    """The lowest numbers below ``completions`` that are not taken, at most so many."""
+def first_free(count: int, *, completions: int, used: frozenset[int]) -> list[int]:
+    """Return the lowest numbers below ``completions`` that are not in use, at most ``count``."""
     free: list[int] = []
     for number in range(completions):
         if len(free) == count:
             break
-        if number not in taken:
+        if number not in used:
             free.append(number)
     return free
 

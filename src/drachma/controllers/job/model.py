@@ -1,22 +1,19 @@
-"""A job as its controller reads it: the view that all components have, and the fields that only this one needs."""
+"""A job as its controller reads it: the common view, and fields that only this controller needs."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from drachma import errors
-from drachma.api import hooks, job, meta
+from drachma.api import job, meta
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
 from drachma.claims import conditions
+from drachma.client import target
 
 COMPLETE: Final = "Complete"
 FAILED: Final = "Failed"
 FAILURE_TARGET: Final = "FailureTarget"
-"""The job has failed, but not all of its pods have ended."""
+"""The job has failed, but not all of its pods have finished."""
 
 SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
-"""The job has succeeded, but not all of its pods have ended."""
+"""The job has succeeded, but not all of its pods have finished."""
 
 SUSPENDED: Final = "Suspended"
 
@@ -24,14 +21,14 @@ _OWN_NAME: Final = "kubernetes.io/job-controller"
 
 
 class Uncounted(Struct, frozen=True, kw_only=True):
-    """Pods that have ended and hold their finalizer, so that none is lost or counted twice."""
+    """Finished pods that still have their finalizer, so that none is lost or counted twice."""
 
     succeeded: tuple[str, ...] = ABSENT_TUPLE
     failed: tuple[str, ...] = ABSENT_TUPLE
 
 
 class OnExitCodes(Struct, frozen=True, kw_only=True):
-    """Containers that ended with some codes, or with others."""
+    """Requirement on the exit code of a container."""
 
     container_name: str | None = None
     operator: str = ABSENT_TEXT
@@ -39,14 +36,14 @@ class OnExitCodes(Struct, frozen=True, kw_only=True):
 
 
 class OnPodCondition(Struct, frozen=True, kw_only=True):
-    """Pods that have a condition."""
+    """Requirement on a condition of a pod."""
 
     type: str = ABSENT_TEXT
     status: str = ABSENT_TEXT
 
 
 class PodFailurePolicyRule(Struct, frozen=True, kw_only=True):
-    """Which failures of pods it is about, and what they mean."""
+    """Pattern of failures, and the action for them."""
 
     action: str = ABSENT_TEXT
     on_exit_codes: OnExitCodes | None = None
@@ -54,26 +51,26 @@ class PodFailurePolicyRule(Struct, frozen=True, kw_only=True):
 
 
 class PodFailurePolicy(Struct, frozen=True, kw_only=True):
-    """What failures of pods mean; the first rule that matches decides."""
+    """Actions for failures of pods; the first rule that matches decides."""
 
     rules: tuple[PodFailurePolicyRule, ...] = ABSENT_TUPLE
 
 
 class SuccessPolicyRule(Struct, frozen=True, kw_only=True):
-    """Which indexes, or how many of them, are enough."""
+    """Indexes, or a number of them, that are enough."""
 
     succeeded_indexes: str | None = None
     succeeded_count: Int32 | None = None
 
 
 class SuccessPolicy(Struct, frozen=True, kw_only=True):
-    """When a job has succeeded before all of its indexes have; one rule is enough."""
+    """Success of a job before all of its indexes have succeeded; one rule is enough."""
 
     rules: tuple[SuccessPolicyRule, ...] = ABSENT_TUPLE
 
 
 class Spec(job.JobSpec, frozen=True, kw_only=True):
-    """What is wanted."""
+    """Desired state of a job."""
 
     pod_failure_policy: PodFailurePolicy | None = None
     success_policy: SuccessPolicy | None = None
@@ -88,12 +85,12 @@ class Spec(job.JobSpec, frozen=True, kw_only=True):
 
     @property
     def replaces_only_failed(self) -> bool:
-        """Whether pods that are on their way out are waited for."""
+        """True if terminating pods are replaced only once they have failed."""
         return self.pod_replacement_policy == "Failed"
 
 
 class Status(job.JobStatus, frozen=True, kw_only=True):
-    """How far it is."""
+    """Observed state of a job."""
 
     terminating: Int32 | None = None
     completed_indexes: str = ABSENT_TEXT
@@ -102,7 +99,7 @@ class Status(job.JobStatus, frozen=True, kw_only=True):
 
 
 class Job(meta.Object, frozen=True, kw_only=True):
-    """One job."""
+    """A job."""
 
     spec: Spec = Spec()
     status: Status = Status()
@@ -117,25 +114,20 @@ class Job(meta.Object, frozen=True, kw_only=True):
 
     @property
     def mode(self) -> str:
-        """As metrics name it."""
+        """Completion mode in metrics."""
         return "Indexed" if self.spec.is_indexed else "NonIndexed"
 
 
-def read(document: Mapping[str, Any]) -> Job:
-    """The job in a document; DecodeError if it makes no sense."""
-    try:
-        return msgspec.convert(document, Job, dec_hook=hooks.decode)
-    except msgspec.ValidationError as error:
-        name = (document.get("metadata") or {}).get("name", "")
-        raise errors.DecodeError(f"job {name}: {error}") from None
+JOBS: Final = target.view_of(target.of(job.Job), Job)
+"""Target of jobs in this view."""
 
 
-def condition(of: job.JobStatus, kind: str) -> job.JobCondition | None:
-    """The condition of a type, if it is true."""
-    known = conditions.find(of.conditions, kind)
-    return known if known is not None and known.status == "True" else None
+def condition(status: job.JobStatus, kind: str) -> job.JobCondition | None:
+    """Return the condition of a type if its status is True, else None."""
+    found_condition = conditions.find(status.conditions, kind)
+    return found_condition if found_condition is not None and found_condition.status == "True" else None
 
 
-def is_finished(of: job.JobStatus) -> bool:
-    """Whether a job has come to its end."""
-    return condition(of, COMPLETE) is not None or condition(of, FAILED) is not None
+def is_finished(status: job.JobStatus) -> bool:
+    """Return True if a job is complete or failed."""
+    return condition(status, COMPLETE) is not None or condition(status, FAILED) is not None

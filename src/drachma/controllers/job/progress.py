@@ -1,4 +1,4 @@
-"""The status of a job while it is worked on: what is changed here is written later, all at once."""
+"""Status of a job during a reconcile: changes are collected here and written at once."""
 
 import datetime as dt
 from collections.abc import Set
@@ -11,7 +11,7 @@ from drachma.controllers.job import model
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """A status that can be changed."""
+    """A mutable status."""
 
     active: int
     ready: int | None
@@ -49,7 +49,7 @@ class Progress(msgspec.Struct, kw_only=True):
         return len(self.uncounted_succeeded) + len(self.uncounted_failed)
 
     def content(self) -> dict[str, Any]:
-        """As the fields of a merge patch: what is zero or empty is not written, as upstream has it."""
+        """Return the fields of a merge patch. Zero and empty fields are omitted, as upstream."""
         uncounted = {"succeeded": list(self.uncounted_succeeded), "failed": list(self.uncounted_failed)}
         return {
             "active": self.active or None,
@@ -65,20 +65,20 @@ class Progress(msgspec.Struct, kw_only=True):
             "completionTime": self.completion_time,
         }
 
-    def count(self, held: Set[str]) -> None:
-        """Counts the pods in the lists that do not hold their finalizer any more."""
+    def count(self, tracked: Set[str]) -> None:
+        """Count the listed pods that do not have their finalizer any more."""
         for kind in ("succeeded", "failed"):
             listed: list[str] = getattr(self, f"uncounted_{kind}")
-            kept = [uid for uid in listed if uid in held]
-            setattr(self, kind, getattr(self, kind) + len(listed) - len(kept))
-            setattr(self, f"uncounted_{kind}", kept)
+            remaining_uids = [uid for uid in listed if uid in tracked]
+            setattr(self, kind, getattr(self, kind) + len(listed) - len(remaining_uids))
+            setattr(self, f"uncounted_{kind}", remaining_uids)
 
     def set_condition(self, kind: str, status: str, *, reason: str, message: str, now: dt.datetime) -> bool:
-        """Sets a condition; returns whether that changes anything. One that was never true is not set to false."""
+        """Set a condition. Return True if that changes anything. A missing condition is not set to False."""
         new = condition(kind, status, reason=reason, message=message, now=now)
-        for position, known in enumerate(self.conditions):
-            if known.type == kind:
-                if (known.status, known.reason, known.message) == (status, reason, message):
+        for position, current in enumerate(self.conditions):
+            if current.type == kind:
+                if (current.status, current.reason, current.message) == (status, reason, message):
                     return False
                 self.conditions[position] = new
                 return True
@@ -89,7 +89,7 @@ class Progress(msgspec.Struct, kw_only=True):
 
 
 def condition(kind: str, status: str, *, reason: str, message: str, now: dt.datetime) -> job.JobCondition:
-    """A condition that begins now."""
+    """Return a condition that begins now."""
     since = now.replace(microsecond=0)
     return job.JobCondition(
         type=kind, status=status, last_probe_time=since, last_transition_time=since, reason=reason, message=message

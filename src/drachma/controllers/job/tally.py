@@ -1,4 +1,4 @@
-"""The pods of a job by what they are: active, on their way out, succeeded, failed, counted or not. Pure."""
+"""Pods of a job by state: active, terminating, succeeded, failed, counted or not. Pure."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -10,47 +10,47 @@ from drachma.claims import conditions, podstate
 from drachma.controllers.job import failurepolicy, indexes, model
 
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
-"""On every pod of a job until it is counted."""
+"""Finalizer of every pod of a job until it is counted."""
 
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def is_tracked(of: pod.Pod) -> bool:
-    return FINALIZER in of.metadata.finalizers
+def is_tracked(pod: pod.Pod) -> bool:
+    return FINALIZER in pod.metadata.finalizers
 
 
-def is_ready(of: pod.Pod) -> bool:
-    return conditions.is_true(of.status.conditions, "Ready")
+def is_ready(pod: pod.Pod) -> bool:
+    return conditions.is_true(pod.status.conditions, "Ready")
 
 
-def is_active(of: pod.Pod) -> bool:
-    return not podstate.has_ended(of) and of.metadata.deletion_timestamp is None
+def is_active(pod: pod.Pod) -> bool:
+    return not podstate.has_ended(pod) and pod.metadata.deletion_timestamp is None
 
 
-def is_terminating(of: pod.Pod) -> bool:
-    return not podstate.has_ended(of) and of.metadata.deletion_timestamp is not None
+def is_terminating(pod: pod.Pod) -> bool:
+    return not podstate.has_ended(pod) and pod.metadata.deletion_timestamp is not None
 
 
-def is_failed(of: pod.Pod, spec: model.Spec) -> bool:
-    """Whether a pod counts as failed: also when it is deleted, because it may never come to say so itself."""
-    if of.status.phase == "Failed":
+def is_failed(pod: pod.Pod, spec: model.Spec) -> bool:
+    """Return True if a pod counts as failed. A deleted pod does, because it may never report its phase."""
+    if pod.status.phase == "Failed":
         return True
     if spec.replaces_only_failed:
         return False
-    return of.metadata.deletion_timestamp is not None and of.status.phase != "Succeeded"
+    return pod.metadata.deletion_timestamp is not None and pod.status.phase != "Succeeded"
 
 
-def removal_order(of: pod.Pod) -> tuple[Any, ...]:
-    """Which pods go first when there are too many: those that have come least far, then the newest."""
-    created = of.metadata.creation_timestamp
+def removal_order(pod: pod.Pod) -> tuple[Any, ...]:
+    """Return a sort key for deletion: pods with the least progress first, then the newest."""
+    created = pod.metadata.creation_timestamp
     age = -created.timestamp() if created is not None else float("-inf")
-    return bool(of.spec.node_name), _PHASES.get(of.status.phase, 1), is_ready(of), age, of.metadata.name
+    return bool(pod.spec.node_name), _PHASES.get(pod.status.phase, 1), is_ready(pod), age, pod.metadata.name
 
 
 class Tally(msgspec.Struct, frozen=True):
-    """The pods of one job at one time. ``new_succeeded`` and ``new_failed`` are in no list or count of its status.
+    """Pods of one job at one time. ``new_succeeded`` and ``new_failed`` are in no list or count of its status.
 
-    ``failed`` does not count failures that the job's policy says are to be ignored.
+    ``failed`` does not count failures that the job's policy ignores.
     """
 
     pods: tuple[pod.Pod, ...]
@@ -62,7 +62,7 @@ class Tally(msgspec.Struct, frozen=True):
 
     @property
     def restarts(self) -> int:
-        """How often containers were restarted in pods that have not ended."""
+        """Number of container restarts in pods that have not finished."""
         return sum(
             status.restart_count
             for each in self.pods
@@ -84,11 +84,11 @@ class Tally(msgspec.Struct, frozen=True):
 
 
 def of(current: model.Job, pods: Iterable[pod.Pod]) -> Tally:
-    """The pods of a job, counted with what its status has counted already."""
-    known = tuple(pods)
+    """Count the pods of a job, together with those that its status has counted already."""
+    all_pods = tuple(pods)
     status = current.status
     uncounted = status.uncounted_terminated_pods or model.Uncounted()
-    countable = [each for each in known if is_tracked(each) and _has_valid_index(each, current.spec)]
+    countable = [each for each in all_pods if is_tracked(each) and _has_valid_index(each, current.spec)]
     new_succeeded = tuple(
         each for each in countable if each.status.phase == "Succeeded" and each.metadata.uid not in uncounted.succeeded
     )
@@ -99,10 +99,10 @@ def of(current: model.Job, pods: Iterable[pod.Pod]) -> Tally:
     new_failures = sum(failurepolicy.judge(policy, each).is_counted for each in new_failed)
     succeeded = status.succeeded + len(new_succeeded) + len(uncounted.succeeded)
     if current.spec.is_indexed:
-        succeeded = len(succeeded_indexes(current, known))
+        succeeded = len(succeeded_indexes(current, all_pods))
     return Tally(
-        pods=known,
-        active=tuple(filter(is_active, known)),
+        pods=all_pods,
+        active=tuple(filter(is_active, all_pods)),
         new_succeeded=new_succeeded,
         new_failed=new_failed,
         succeeded=succeeded,
@@ -111,19 +111,19 @@ def of(current: model.Job, pods: Iterable[pod.Pod]) -> Tally:
 
 
 def succeeded_indexes(current: model.Job, pods: Iterable[pod.Pod]) -> frozenset[int]:
-    """The indexes that are done, by the status of an indexed job and by pods that are not counted yet."""
+    """Return the succeeded indexes, by the status of an indexed job and by pods that are not counted yet."""
     completions = current.spec.completions or 0
-    found = {
+    new = {
         index
         for each in pods
-        if each.status.phase == "Succeeded" and is_tracked(each) and (index := indexes.of_pod(each)) is not None
+        if each.status.phase == "Succeeded" and is_tracked(each) and (index := indexes.pod_index(each)) is not None
     }
-    done = indexes.parse(current.status.completed_indexes) | found
+    done = indexes.parse(current.status.completed_indexes) | new
     return frozenset(index for index in done if index < completions)
 
 
-def _has_valid_index(of: pod.Pod, spec: model.Spec) -> bool:
+def _has_valid_index(pod: pod.Pod, spec: model.Spec) -> bool:
     if not spec.is_indexed:
         return True
-    index = indexes.of_pod(of)
+    index = indexes.pod_index(pod)
     return index is not None and index < (spec.completions or 0)

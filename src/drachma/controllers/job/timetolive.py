@@ -1,4 +1,4 @@
-"""The end of jobs: deleted with their pods so many seconds after they finished, where they ask for that."""
+"""Controller that deletes finished jobs with their pods after the time that they specify."""
 
 import datetime as dt
 from typing import Final
@@ -24,58 +24,58 @@ class TimeToLive:
         self._clock: Final = surroundings.clock
         self._jobs: Final = surroundings.informers.of(job.Job).cache
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
         self._delays: Final = prometheus_client.Histogram(
             "ttl_after_finished_controller_job_deletion_duration_seconds",
-            "How long after its time a finished job was deleted.",
+            "Delay between the time to live of a finished job and its deletion.",
             buckets=tuple(0.1 * 2**exponent for exponent in range(14)),
             registry=surroundings.registry,
         )
         surroundings.informers.of(job.Job).add_handler(
-            informer.Handler(added=self._see, updated=lambda _, new: self._see(new))
+            informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new))
         )
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
-    def _see(self, known: job.Job) -> None:
-        if _end(known) is not None:
-            self._queue.add(cache.key_of(known))
+    def _enqueue(self, job: job.Job) -> None:
+        if _end(job) is not None:
+            self._queue.add(cache.key_of(job))
 
     async def _reconcile(self, key: cache.Key) -> controller.After | None:
-        known = self._jobs.get(key.name, namespace=key.namespace)
-        left = self._left(known)
-        if known is None or left is None:
+        cached = self._jobs.get(key.name, namespace=key.namespace)
+        seconds = self._left(cached)
+        if cached is None or seconds is None:
             return None
-        if left > 0:
-            return controller.After(left)
-        # The cache may be behind somebody who has just given the job more time.
+        if seconds > 0:
+            return controller.After(seconds)
+        # Read the job again: the cache may miss a longer time to live.
         try:
             fresh = await self._client.get(job.Job, key.name, namespace=key.namespace)
         except errors.ObjectNotFoundError:
             return None
-        left = self._left(fresh)
-        if left is None or left > 0:
-            return controller.After(left) if left is not None else None
+        seconds = self._left(fresh)
+        if seconds is None or seconds > 0:
+            return controller.After(seconds) if seconds is not None else None
         await self._client.delete(
             job.Job, key.name, namespace=key.namespace, preconditions=patches.same(fresh), propagation="Foreground"
         )
-        self._delays.observe(-left)
+        self._delays.observe(-seconds)
         return None
 
-    def _left(self, known: job.Job | None) -> float | None:
-        """The seconds that a job has left; None if it may stay."""
-        end = _end(known) if known is not None else None
+    def _left(self, job: job.Job | None) -> float | None:
+        """Return the seconds until a job is deleted, or None if it may stay."""
+        end = _end(job) if job is not None else None
         return (end - self._clock.utc()).total_seconds() if end is not None else None
 
 
-def _end(known: job.Job) -> dt.datetime | None:
-    seconds = known.spec.ttl_seconds_after_finished
-    if seconds is None or known.metadata.deletion_timestamp is not None:
+def _end(job: job.Job) -> dt.datetime | None:
+    seconds = job.spec.ttl_seconds_after_finished
+    if seconds is None or job.metadata.deletion_timestamp is not None:
         return None
     for kind in (model.COMPLETE, model.FAILED):
-        condition = model.condition(known.status, kind)
+        condition = model.condition(job.status, kind)
         if condition is not None and condition.last_transition_time is not None:
             return condition.last_transition_time + dt.timedelta(seconds=seconds)
     return None

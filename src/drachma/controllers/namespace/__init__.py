@@ -1,4 +1,4 @@
-"""The namespace controller: empties a namespace that is being deleted, then lets it go."""
+"""The namespace controller: deletes the contents of a namespace that is being deleted, then finalizes it."""
 
 from drachma.controllers.namespace.namespacecontroller import NamespaceController
 

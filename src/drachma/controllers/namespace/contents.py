@@ -1,7 +1,7 @@
-"""Everything in a namespace: deleting it, and what is left of it.
+"""Contents of a namespace: deleting them, and counting the rest.
 
-Pods go first and everything else waits for them, so that nothing they use is taken from under them. Deleting is
-repeated until nothing remains; what has finalizers or a grace period takes its time.
+Pods are deleted first and all other objects wait for them, so that pods keep the objects that they use. Deletion is
+repeated until nothing remains, because finalizers and grace periods take time.
 """
 
 import datetime as dt
@@ -16,13 +16,13 @@ from drachma.claims import podstate
 from drachma.client import Client, Selection, target
 
 _FINALIZER_SECONDS: Final = 15
-"""How long objects with finalizers may take, for want of knowing better."""
+"""Estimated time for objects with finalizers."""
 
 _NOT_SERVED: Final = (404, 405)
 
 
 class Remains(msgspec.Struct):
-    """What is left of a namespace, why, and for how many seconds that is to be expected."""
+    """Remaining objects of a namespace, the reasons, and the seconds to wait for them."""
 
     seconds: int = 0
     counts: dict[str, int] = {}
@@ -40,47 +40,47 @@ class Remains(msgspec.Struct):
 
 
 class Contents:
-    """The contents of namespaces on one server."""
+    """Contents of namespaces on one server."""
 
     def __init__(self, client: Client) -> None:
         self._client: Final = client
 
     async def delete(self, namespace: str, *, deleted_for: dt.timedelta) -> Remains:
-        """Deletes what is there, and tells what remains; ``deleted_for`` is for how long the namespace has been going.
+        """Delete the contents of a namespace. Return what remains. ``deleted_for`` is the time since its deletion.
 
-        What fails for one kind is told in the answer and does not hold up others.
+        A failure for one kind is part of the result and does not stop the others.
         """
         remains = Remains()
         try:
-            found = [each for each in await self._client.resources() if each.namespaced]
+            kinds = [each for each in await self._client.resources() if each.namespaced]
         except errors.DrachmaError as error:
             remains.discovery_problem = str(error)
             return remains
-        pods = [each for each in found if each.qualified == "pods"]
-        others = [each for each in found if each.qualified != "pods"]
+        pods = [each for each in kinds if each.qualified == "pods"]
+        other_kinds = [each for each in kinds if each.qualified != "pods"]
         for each in pods:
             grace = await self._grace_of_pods(namespace)
-            # The time they had counts from when the namespace was deleted; after that they are overdue.
+            # The grace period counts from the deletion of the namespace.
             await self._delete_kind(each, namespace, remains, grace=grace if deleted_for.total_seconds() < grace else 0)
         if remains.is_empty and not remains.problems:
-            for each in others:
+            for each in other_kinds:
                 await self._delete_kind(each, namespace, remains, grace=0)
         return remains
 
     async def _delete_kind(self, kind: target.Target[Any], namespace: str, remains: Remains, *, grace: int) -> None:
         try:
             await self._delete_all(kind, namespace)
-            left = (await self._client.list(kind, Selection(namespace))).items
+            objects = (await self._client.list(kind, Selection(namespace))).items
         except errors.DrachmaError as error:
             if not _is_not_served(error):
                 remains.problems.append(str(error))
             return
-        if not left:
+        if not objects:
             return
-        remains.counts[f"{kind.plural}.{kind.group}"] = len(left)
-        held = Counter(finalizer for each in left for finalizer in each.metadata.finalizers)
-        remains.finalizers.update(held)
-        if grace or held:
+        remains.counts[f"{kind.plural}.{kind.group}"] = len(objects)
+        finalizers = Counter(finalizer for each in objects for finalizer in each.metadata.finalizers)
+        remains.finalizers.update(finalizers)
+        if grace or finalizers:
             remains.seconds = max(remains.seconds, grace or _FINALIZER_SECONDS)
         else:
             where = f"{kind.group}/{kind.versions[0]}, Resource={kind.plural}"
@@ -95,10 +95,10 @@ class Contents:
             for each in (await self._client.list(kind, Selection(namespace))).items:
                 await self._delete_one(kind, each)
 
-    async def _delete_one(self, kind: target.Target[Any], known: meta.Object) -> None:
+    async def _delete_one(self, kind: target.Target[Any], subject: meta.Object) -> None:
         try:
             await self._client.delete(
-                kind, known.metadata.name, namespace=known.metadata.namespace, propagation="Background"
+                kind, subject.metadata.name, namespace=subject.metadata.namespace, propagation="Background"
             )
         except errors.RefusedError as error:
             if not _is_not_served(error):
@@ -106,8 +106,8 @@ class Contents:
 
     async def _grace_of_pods(self, namespace: str) -> int:
         listed = (await self._client.list(pod.Pod, Selection(namespace))).items
-        running = [each for each in listed if not podstate.has_ended(each)]
-        return max((each.spec.termination_grace_period_seconds or 0 for each in running), default=0)
+        active = [each for each in listed if not podstate.has_ended(each)]
+        return max((each.spec.termination_grace_period_seconds or 0 for each in active), default=0)
 
 
 def _is_not_served(error: errors.DrachmaError) -> bool:

@@ -1,21 +1,21 @@
-"""The controller: namespaces that are being deleted are emptied until nothing is left in them, then finalized."""
+"""The controller: deletes the contents of namespaces that are being deleted, then finalizes them."""
 
 import datetime as dt
 import logging
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from drachma import errors
 from drachma.api import namespace, pod
-from drachma.claims import wellknown
-from drachma.client.protocol import Document
-from drachma.controllers.namespace import conditions, contents
+from drachma.claims import conditions, wellknown
+from drachma.controllers import objectwrites
+from drachma.controllers.namespace import contents
 from drachma.runtime import Surroundings, controller, informer, workqueue
 
 WORKERS: Final = 10
-"""In the spec of every namespace: the part of its end that is done here."""
 
 SETTLING_SECONDS: Final = 5.0
-"""For so long other API servers of a cluster may still let new objects in."""
+"""Seconds for which other API servers of a cluster may still accept new objects."""
 
 _LONGEST_PAUSE: Final = 60.0
 
@@ -23,38 +23,38 @@ _log = logging.getLogger(__name__)
 
 
 class NamespaceController:
-    """Empties namespaces. One API server in this process needs no time to settle, and whoever knows that says so."""
+    """Empties namespaces. ``settling_seconds`` is zero for a single API server in this process."""
 
     name: Final = "namespace"
 
     def __init__(self, surroundings: Surroundings, *, settling_seconds: float = SETTLING_SECONDS) -> None:
-        self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._settling: Final = settling_seconds
         self._contents: Final = contents.Contents(surroundings.client)
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
             self.name,
-            time=surroundings.clock,
-            measured=surroundings.queues,
+            clock=surroundings.clock,
+            metrics=surroundings.queues,
             retries=workqueue.Retries(maximum=_LONGEST_PAUSE),
         )
         namespaces = surroundings.informers.of(namespace.Namespace)
-        namespaces.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
+        namespaces.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
         self._namespaces: Final = namespaces.cache
+        self._writer: Final = objectwrites.Writer(surroundings.client, namespaces)
         pods = surroundings.informers.of(pod.Pod)
-        pods.add_handler(informer.Handler(deleted=self._see_pod_gone))
+        pods.add_handler(informer.Handler(deleted=self._handle_pod_deletion))
         self._pods: Final = pods.cache
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
-    def _see(self, new: namespace.Namespace) -> None:
+    def _enqueue(self, new: namespace.Namespace) -> None:
         if new.metadata.deletion_timestamp is not None:
             self._queue.add_after(new.metadata.name, self._settling)
 
-    def _see_pod_gone(self, gone: pod.Pod) -> None:
-        """The last pod of a namespace that waits for its pods is gone: there is nothing more to wait for."""
-        subject = self._namespaces.get(gone.metadata.namespace)
+    def _handle_pod_deletion(self, pod: pod.Pod) -> None:
+        """Continue at once when the last pod of a namespace is gone."""
+        subject = self._namespaces.get(pod.metadata.namespace)
         if subject is None or subject.metadata.deletion_timestamp is None:
             return
         deleted_for = self._clock.utc() - subject.metadata.deletion_timestamp
@@ -68,12 +68,11 @@ class NamespaceController:
             return None
 
     async def _end(self, name: str) -> controller.After | None:
-        subject = await self._client.get(namespace.Namespace, name)
-        if subject.metadata.deletion_timestamp is None:
+        subject = self._namespaces.get(name)
+        if subject is None or subject.metadata.deletion_timestamp is None:
             return None
         if subject.status.phase != "Terminating":
-            document = await self._client.get_document(namespace.Namespace, name)
-            await self._write_status(document, {"phase": "Terminating"})
+            await self._writer.update_status(subject, {"phase": "Terminating"})
         if not subject.spec.finalizers:
             return None
         deleted_for = self._clock.utc() - subject.metadata.deletion_timestamp
@@ -83,32 +82,83 @@ class NamespaceController:
             raise errors.ReconcileError(f"contents could not be deleted: {what}")
         if not remains.is_empty:
             return controller.After(remains.seconds // 2 + 1)
-        await self._finalize(name)
+        await self._finalize(subject)
         return None
 
     async def _delete_contents(self, subject: namespace.Namespace, deleted_for: dt.timedelta) -> contents.Remains:
         remains = await self._contents.delete(subject.metadata.name, deleted_for=deleted_for)
-        document = await self._client.get_document(namespace.Namespace, subject.metadata.name)
+        document = self._writer.document(subject)
         current: list[Any] = (document.get("status") or {}).get("conditions") or []
-        new_conditions = conditions.updated(current, remains, now=self._clock.utc())
-        if new_conditions != current and document["metadata"]["uid"] == subject.metadata.uid:
+        new_conditions = updated_conditions(current, remains, now=self._clock.utc())
+        if new_conditions != current:
             try:
-                await self._write_status(document, {"conditions": new_conditions})
+                await self._writer.update_status(subject, {"conditions": new_conditions})
             except errors.ObjectConflictError as error:
-                # Only people read them, and the next round writes them again.
+                # Conditions are for users only, and the next round writes them again.
                 _log.debug("%s: %s: conditions not written: %s", self.name, subject.metadata.name, error)
         return remains
 
-    async def _write_status(self, document: Document, content: dict[str, Any]) -> None:
-        """Writes on the version that was read; upstream's role may update, not patch."""
-        status = {**(document.get("status") or {}), **content}
-        await self._client.update_document(namespace.Namespace, {**document, "status": status}, subresource="status")
-
-    async def _finalize(self, name: str) -> None:
-        document = await self._client.get_document(namespace.Namespace, name)
-        if "deletionTimestamp" not in document["metadata"]:
-            return
+    async def _finalize(self, subject: namespace.Namespace) -> None:
+        document = self._writer.document(subject)
         document["spec"]["finalizers"] = [
             each for each in document["spec"]["finalizers"] if each != wellknown.NAMESPACE_FINALIZER
         ]
-        await self._client.update_document(namespace.Namespace, document, subresource="finalize")
+        await self._writer.replace(document, subresource="finalize")
+
+
+# Conditions
+
+
+class _Fine(NamedTuple):
+    reason: str
+    message: str
+
+
+_FINE: Final[Mapping[str, _Fine]] = {
+    "NamespaceDeletionDiscoveryFailure": _Fine("ResourcesDiscovered", "All resources successfully discovered"),
+    "NamespaceDeletionGroupVersionParsingFailure": _Fine(
+        "ParsedGroupVersions", "All legacy kube types successfully parsed"
+    ),
+    "NamespaceDeletionContentFailure": _Fine(
+        "ContentDeleted", "All content successfully deleted, may be waiting on finalization"
+    ),
+    "NamespaceContentRemaining": _Fine("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": _Fine("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+
+
+def updated_conditions(
+    current: Sequence[Mapping[str, Any]], remains: contents.Remains, *, now: dt.datetime
+) -> list[Mapping[str, Any]]:
+    """Return the conditions after a round of deleting; those of other types stay."""
+    problems = _problems(remains)
+    changed: list[Mapping[str, Any]] = list(current)
+    for kind, fine in _FINE.items():
+        reason, message = problems.get(kind, fine)
+        status = "True" if kind in problems else "False"
+        condition = conditions.document(kind, status, reason=reason, message=message, now=now)
+        changed = conditions.put_document(changed, condition)
+    return changed
+
+
+def _problems(remains: contents.Remains) -> dict[str, tuple[str, str]]:
+    """Return reason and message of each problem by type of condition.
+
+    Differs from upstream: remaining pods are reported too, though no other kind was tried yet.
+    """
+    problems = {}
+    if remains.discovery_problem:
+        problems["NamespaceDeletionDiscoveryFailure"] = ("DiscoveryFailed", remains.discovery_problem)
+    if remains.problems:
+        listed = ", ".join(sorted(remains.problems))
+        message = f"Failed to delete all resource types, {len(remains.problems)} remaining: {listed}"
+        problems["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", message)
+    if remains.counts:
+        listed = ", ".join(sorted(f"{kind} has {count} resource instances" for kind, count in remains.counts.items()))
+        problems["NamespaceContentRemaining"] = ("SomeResourcesRemain", f"Some resources are remaining: {listed}")
+    if remains.finalizers:
+        finalizers = remains.finalizers.items()
+        listed = ", ".join(sorted(f"{finalizer} in {count} resource instances" for finalizer, count in finalizers))
+        message = f"Some content in the namespace has finalizers remaining: {listed}"
+        problems["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", message)
+    return problems

@@ -1,4 +1,4 @@
-"""Node lifecycle: nodes that are silent, not ready or under pressure are marked, so that pods stay away or leave."""
+"""Node lifecycle: marks nodes that are silent, not ready or under pressure, so that pods avoid or leave them."""
 
 from drachma.controllers.nodelifecycle.lifecyclecontroller import NodeLifecycle
 

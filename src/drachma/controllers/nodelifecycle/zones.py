@@ -1,6 +1,6 @@
-"""How fast nodes of a zone may lose their pods: slower the more of the zone is not ready, and not at all if all is.
+"""Rate at which nodes of a zone may be tainted: slower the more of the zone is not ready, and zero if all of it is.
 
-When every node is silent, more likely it is this process that cannot hear them. Pure; time is passed in.
+If every node is silent, this process is more likely disconnected. Pure; time is passed in.
 """
 
 import enum
@@ -16,7 +16,7 @@ _ZONE: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.i
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes per second that may be tainted, and from when on a zone counts as disrupted or as large."""
+    """Nodes per second that may be tainted, and thresholds for disrupted and large zones."""
 
     rate: float = 0.1
     reduced_rate: float = 0.01
@@ -25,7 +25,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(enum.Enum):
-    """How a zone is."""
+    """State of a zone."""
 
     NORMAL = "Normal"
     PARTIAL = "PartialDisruption"
@@ -33,7 +33,7 @@ class State(enum.Enum):
 
 
 class Health(msgspec.Struct):
-    """The nodes of a zone by whether they are ready."""
+    """Number of ready and other nodes of a zone."""
 
     ready: int = 0
     unready: int = 0
@@ -43,16 +43,16 @@ class Health(msgspec.Struct):
         return self.ready + self.unready
 
 
-def key_of(of: node.Node) -> str:
-    """The zone of a node; empty if it is in none."""
-    labels = of.metadata.labels
+def key_of(node: node.Node) -> str:
+    """Return the zone of a node, or an empty text."""
+    labels = node.metadata.labels
     region = next((labels[key] for key in _REGION if key in labels), "")
     zone = next((labels[key] for key in _ZONE if key in labels), "")
     return f"{region}:\x00:{zone}" if region or zone else ""
 
 
 def state_of(health: Health, settings: Settings) -> State:
-    """How a zone with so many nodes is."""
+    """Return the state of a zone with so many nodes."""
     if health.ready == 0 and health.unready > 0:
         return State.FULL
     if health.unready > 2 and health.unready / health.size >= settings.unhealthy_share:
@@ -61,7 +61,7 @@ def state_of(health: Health, settings: Settings) -> State:
 
 
 class _Bucket(msgspec.Struct):
-    """One turn at most at a time; another when enough time has passed at the rate."""
+    """Rate limiter without a burst."""
 
     rate: float
     tokens: float
@@ -70,7 +70,7 @@ class _Bucket(msgspec.Struct):
     def take(self, now: float) -> bool:
         self.tokens = min(1.0, self.tokens + (now - self.filled) * self.rate)
         self.filled = now
-        # Rates are tenths and hundredths, of which sums fall short of one by a hair.
+        # Sums of rates such as 0.1 fall slightly short of one.
         if self.rate <= 0 or self.tokens < 1 - 1e-9:
             return False
         self.tokens = 0.0
@@ -78,31 +78,31 @@ class _Bucket(msgspec.Struct):
 
 
 class Zones:
-    """All zones, and how fast each may go."""
+    """All zones and their rates."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings: Final = settings
         self._buckets: Final[dict[str, _Bucket]] = {}
         self._states: dict[str, State] = {}
         self.is_stopped = False
-        """Whether all zones are disrupted, and nothing may be done to any node."""
+        """True if all zones are disrupted, and no node may be tainted."""
 
-    def update(self, found: Mapping[str, Health], *, now: float) -> bool:
-        """Takes note of how zones are; returns whether they have just become, or ceased to be, disrupted all."""
-        self._states = {zone: state_of(health, self._settings) for zone, health in found.items()}
+    def update(self, healths: Mapping[str, Health], *, now: float) -> bool:
+        """Update the states of zones. Return True if full disruption of all zones has just begun or ended."""
+        self._states = {zone: state_of(health, self._settings) for zone, health in healths.items()}
         is_stopped = bool(self._states) and all(state is State.FULL for state in self._states.values())
         has_changed = is_stopped != self.is_stopped
         self.is_stopped = is_stopped
-        for zone in self._buckets.keys() - found.keys():
+        for zone in self._buckets.keys() - healths.keys():
             del self._buckets[zone]
         for zone, state in self._states.items():
-            rate = 0.0 if is_stopped else self._rate(state, found[zone].size)
+            rate = 0.0 if is_stopped else self._rate(state, healths[zone].size)
             bucket = self._buckets.setdefault(zone, _Bucket(rate, 1.0, now))
             bucket.rate = rate
         return has_changed
 
     def take(self, zone: str, *, now: float) -> bool:
-        """Whether one more node of a zone may be tainted now."""
+        """Return True if one more node of a zone may be tainted now."""
         bucket = self._buckets.get(zone)
         return bucket is not None and bucket.take(now)
 

@@ -1,4 +1,4 @@
-"""The controller of persistent volumes: gives them to claims, and says what became of both."""
+"""The controller of persistent volumes: binds them to claims, and writes the phases of both."""
 
 from drachma.controllers.persistentvolume.volumebinder import PersistentVolumeBinder
 

@@ -1,7 +1,7 @@
-"""What is to become of a claim, or of a volume, as both are: pure, with upstream's words.
+"""Decisions about claims and volumes. Pure, with upstream's messages.
 
-A binding is written in four steps, the volume's reference and phase first, then the claim's; whoever comes after a
-crash finds some of them done, and does the rest.
+A binding is written in four steps: reference and phase of the volume, then of the claim. After a crash the remaining
+steps are made.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 
 
 class Bind(msgspec.Struct, frozen=True):
-    """The claim gets a volume, or is to say that it has it."""
+    """Bind a volume to the claim, or continue the binding."""
 
     volume: Volume
 
 
 class Classify(msgspec.Struct, frozen=True):
-    """The claim gets the class that those without one get."""
+    """Set the default storage class of a claim."""
 
     storage_class: str
 
 
 class Provision(msgspec.Struct, frozen=True):
-    """Somebody outside is to make a volume for the claim."""
+    """Have an external provisioner create a volume for the claim."""
 
     provisioner: str
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """The claim has no volume yet, or none any more; an event says why, where there is a reason."""
+    """The claim has no volume, or has lost it; an event with the reason, if any, says why."""
 
     phase: str = PENDING
     reason: str = ""
@@ -56,16 +56,16 @@ class Wait(msgspec.Struct, frozen=True):
 Fate: TypeAlias = Bind | Classify | Provision | Wait
 
 
-def of_claim(claim: Claim, volumes: Mapping[str, Volume], classes: Mapping[str, StorageClass]) -> Fate:
-    """What is to become of a claim."""
+def decide_claim(claim: Claim, volumes: Mapping[str, Volume], classes: Mapping[str, StorageClass]) -> Fate:
+    """Decide about a claim."""
     if volumeclaims.BIND_COMPLETED in claim.metadata.annotations:
-        return _of_bound(claim, volumes)
+        return _decide_bound(claim, volumes)
     if claim.spec.volume_name:
-        return _of_named(claim, volumes.get(claim.spec.volume_name))
-    return _of_free(claim, volumes.values(), classes)
+        return _decide_named(claim, volumes.get(claim.spec.volume_name))
+    return _decide_free(claim, volumes.values(), classes)
 
 
-def _of_bound(claim: Claim, volumes: Mapping[str, Volume]) -> Fate:
+def _decide_bound(claim: Claim, volumes: Mapping[str, Volume]) -> Fate:
     if not claim.spec.volume_name:
         return _lost("ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!")
     volume = volumes.get(claim.spec.volume_name)
@@ -81,8 +81,8 @@ def _lost(reason: str, message: str) -> Wait:
     return Wait(LOST, reason, message, is_warning=True)
 
 
-def _of_named(claim: Claim, volume: Volume | None) -> Fate:
-    """A claim whose user said which volume it is to get."""
+def _decide_named(claim: Claim, volume: Volume | None) -> Fate:
+    """Decide about a claim whose user named a volume."""
     if volume is None:
         return Wait()
     if volumeclaims.is_bound_to(volume, claim):
@@ -97,11 +97,11 @@ def _of_named(claim: Claim, volume: Volume | None) -> Fate:
     return Wait(PENDING, "VolumeMismatch", message, is_warning=True)
 
 
-def _of_free(claim: Claim, volumes: Iterable[Volume], classes: Mapping[str, StorageClass]) -> Fate:
+def _decide_free(claim: Claim, volumes: Iterable[Volume], classes: Mapping[str, StorageClass]) -> Fate:
     name = persistentvolumeclaim.class_of(claim)
-    chosen = classes.get(name)
-    is_delayed = chosen is not None and chosen.volume_binding_mode == storageclass.WAIT_FOR_FIRST_CONSUMER
-    # Where a pod decides, the scheduler says so in the volume.
+    storage_class = classes.get(name)
+    is_delayed = storage_class is not None and storage_class.volume_binding_mode == storageclass.WAIT_FOR_FIRST_CONSUMER
+    # With WaitForFirstConsumer, the scheduler sets the reference of the volume.
     candidates = (
         each
         for each in volumes
@@ -118,17 +118,17 @@ def _of_free(claim: Claim, volumes: Iterable[Volume], classes: Mapping[str, Stor
     if not name:
         message = "no persistent volumes available for this claim and no storage class is set"
         return Wait(PENDING, "FailedBinding", message)
-    if chosen is None:
+    if storage_class is None:
         message = f'storageclass.storage.k8s.io "{name}" not found'
         return Wait(PENDING, "ProvisioningFailed", message, is_warning=True)
-    if chosen.provisioner == storageclass.NO_PROVISIONER:
+    if storage_class.provisioner == storageclass.NO_PROVISIONER:
         message = "storageclass has no provisioner: no persistent volumes available for this claim"
         return Wait(PENDING, "FailedBinding", message)
-    return Provision(chosen.provisioner)
+    return Provision(storage_class.provisioner)
 
 
 def _mismatch(volume: Volume, claim: Claim) -> str:
-    """Why a volume cannot be had by a claim that asks for it by name; empty where it can."""
+    """Return the reason for which a claim cannot have the volume that it names, or an empty text."""
     requested, offered = claim.spec.resources.requests.get("storage"), volume.spec.capacity.get("storage")
     if requested is not None and (offered is None or offered < requested):
         return "requested PV is too small"
@@ -144,14 +144,14 @@ def _mismatch(volume: Volume, claim: Claim) -> str:
 
 
 class VolumePhase(msgspec.Struct, frozen=True):
-    """A volume is in a phase; where it is let go, its reference to a claim goes first."""
+    """Phase of a volume. If ``is_let_go``, its reference to a claim is removed first."""
 
     phase: str
     is_let_go: bool = False
 
 
-def of_volume(volume: Volume, claim: Claim | None) -> VolumePhase | None:
-    """What is to become of a volume; ``claim`` has the name that it refers to. None while its claim decides."""
+def decide_volume(volume: Volume, claim: Claim | None) -> VolumePhase | None:
+    """Decide about a volume, or return None while its claim decides. ``claim`` has the name that it refers to."""
     reference = volume.spec.claim_ref
     if reference is None or not reference.uid:
         return VolumePhase(persistentvolume.AVAILABLE)

@@ -1,4 +1,4 @@
-"""Questions about pools of devices (ResourcePoolStatusRequest), and their answers."""
+"""The controller of ResourcePoolStatusRequests: reports the status of device pools on request."""
 
 from drachma.controllers.poolstatus.poolstatuscontroller import ResourcePoolStatusController
 

@@ -1,4 +1,4 @@
-"""The answer to a question about pools of devices, worked out from slices, claims and taint rules. Pure."""
+"""Status of device pools, computed from slices, claims and taint rules. Pure."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,13 +6,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.api import devicetaintrule, resourceclaim, resourceslice
 from drachma.api import resourcepoolstatusrequest as question
+from drachma.claims import conditions
 from drachma.controllers.poolstatus import poolviews
 from drachma.values.quantity import Quantity
 
 Document: TypeAlias = dict[str, Any]
 
 INCOMPLETE: Final = "PoolIncomplete:"
-"""How the only problem begins that may go away by itself."""
+"""Beginning of the message of the only problem that may resolve itself."""
 
 _POOLS: Final = 100
 _LONGEST_PROBLEM: Final = 256
@@ -20,7 +21,7 @@ _KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
 
 
 class Cluster(NamedTuple):
-    """What the answer is worked out from."""
+    """Objects that a status is computed from."""
 
     slices: Sequence[resourceslice.ResourceSlice]
     claims: Iterable[resourceclaim.ResourceClaim]
@@ -28,35 +29,31 @@ class Cluster(NamedTuple):
 
 
 class _Use(NamedTuple):
-    """Which devices of a pool claims have, and how much of capacities."""
+    """Devices of a pool in use, and consumed capacity."""
 
     devices: set[str]
     consumed: dict[str, Quantity]
 
 
 def answer(spec: question.ResourcePoolStatusRequestSpec, cluster: Cluster, now: dt.datetime) -> Document:
-    """The status of a request. Pools are told of in the order of their names, as many as are asked for."""
+    """Return the status of a request, with pools in the order of their names up to the limit."""
     pools: dict[str, list[resourceslice.ResourceSlice]] = {}
     for each in cluster.slices:
         if each.spec.driver == spec.driver and spec.pool_name in (None, "", each.spec.pool.name):
             pools.setdefault(each.spec.pool.name, []).append(each)
     uses = _uses(cluster.claims, spec.driver)
     limit = _POOLS if spec.limit is None else spec.limit
-    told = [_pool(pools[name], spec, uses.get(name, _Use(set(), {})), cluster.rules) for name in sorted(pools)][:limit]
-    problems = sum(1 for pool in told if "validationError" in pool)
-    message = f"Calculated status for {len(told)} pools" + (f" ({problems} incomplete)" if problems else "")
-    condition = {
-        "type": "Complete",
-        "status": "True",
-        "lastTransitionTime": now,
-        "reason": "CalculationComplete",
-        "message": message,
-    }
-    return {"poolCount": len(pools), **({"pools": told} if told else {}), "conditions": [condition]}
+    reports = [_pool(pools[name], spec, uses.get(name, _Use(set(), {})), cluster.rules) for name in sorted(pools)][
+        :limit
+    ]
+    problems = sum(1 for pool in reports if "validationError" in pool)
+    message = f"Calculated status for {len(reports)} pools" + (f" ({problems} incomplete)" if problems else "")
+    condition = conditions.document("Complete", "True", reason="CalculationComplete", message=message, now=now)
+    return {"poolCount": len(pools), **({"pools": reports} if reports else {}), "conditions": [condition]}
 
 
 def is_preliminary(status: Mapping[str, Any]) -> bool:
-    """Whether an answer tells of a pool whose driver is still publishing it."""
+    """Return True if a driver is still publishing a pool of the status."""
     return any(pool.get("validationError", "").startswith(INCOMPLETE) for pool in status.get("pools") or ())
 
 
@@ -68,22 +65,22 @@ def _pool(
 ) -> Document:
     newest = max(each.spec.pool.generation for each in slices)
     current = [each.spec for each in slices if each.spec.pool.generation == newest]
-    name, expected = current[0].pool.name, current[0].pool.resource_slice_count
-    told: Document = {"driver": spec.driver, "poolName": name, "generation": newest}
+    name, slice_count = current[0].pool.name, current[0].pool.resource_slice_count
+    report: Document = {"driver": spec.driver, "poolName": name, "generation": newest}
     nodes = {each.node_name or "" for each in current}
     if len(nodes) == 1 and "" not in nodes:
-        told["nodeName"] = nodes.pop()
-    if len(current) < expected:
+        report["nodeName"] = nodes.pop()
+    if len(current) < slice_count:
         problem = (
-            f"{INCOMPLETE} pool {spec.driver}/{name} is incomplete: observed {len(current)}/{expected} slices at "
+            f"{INCOMPLETE} pool {spec.driver}/{name} is incomplete: observed {len(current)}/{slice_count} slices at "
             f"generation {newest}"
         )
-        return {**told, "validationError": problem[:_LONGEST_PROBLEM]}
+        return {**report, "validationError": problem[:_LONGEST_PROBLEM]}
     devices = [
         poolviews.PoolDevice(device, each.partition_type_attribute or "") for each in current for device in each.devices
     ]
     unavailable = sum(1 for each in devices if _is_unavailable(each.device, spec.driver, name, rules=rules))
-    told |= {
+    report |= {
         "resourceSliceCount": len(current),
         "totalDevices": len(devices),
         "allocatedDevices": len(use.devices),
@@ -92,31 +89,31 @@ def _pool(
     }
     counter_sets = [counters for each in current for counters in each.shared_counters]
     pool = poolviews.Pool(spec.driver, name, devices, counter_sets, use.devices, use.consumed)
-    return told | _views(pool, spec.default_partition_type_attribute)
+    return report | _views(pool, spec.default_partition_type_attribute)
 
 
 def _views(pool: poolviews.Pool, default_attribute: str | None) -> Document:
-    """Both views of a pool, or of the first problem."""
-    told: Document = {}
+    """Return both views of a pool, or the first problem."""
+    report: Document = {}
     problems: list[str] = []
     try:
         partitions = poolviews.partitions(pool, default_attribute)
         if partitions:
-            told["partitionSummary"] = partitions
+            report["partitionSummary"] = partitions
     except poolviews.UnclearPoolError as problem:
         problems.append(str(problem))
     try:
         shares = poolviews.shares(pool)
         if shares is not None:
-            told["shareableSummary"] = shares
+            report["shareableSummary"] = shares
     except poolviews.UnclearPoolError as problem:
         problems.append(str(problem))
-        told.pop("partitionSummary", None)
-    return {**told, "validationError": problems[0][:_LONGEST_PROBLEM]} if problems else told
+        report.pop("partitionSummary", None)
+    return {**report, "validationError": problems[0][:_LONGEST_PROBLEM]} if problems else report
 
 
 def _uses(claims: Iterable[resourceclaim.ResourceClaim], driver: str) -> dict[str, _Use]:
-    """What claims have of each pool of a driver; those with admin access only look on."""
+    """Return the use of each pool of a driver by claims, without admin access."""
     uses: dict[str, _Use] = {}
     for claim in claims:
         allocation = claim.status.allocation
@@ -133,7 +130,7 @@ def _uses(claims: Iterable[resourceclaim.ResourceClaim], driver: str) -> dict[st
 def _is_unavailable(
     device: resourceslice.Device, driver: str, pool: str, *, rules: Sequence[devicetaintrule.DeviceTaintRule]
 ) -> bool:
-    """Whether a taint keeps claims away, one of the driver's or one that a rule gives."""
+    """Return True if a taint of the driver or of a rule keeps claims away."""
     if any(taint.effect in _KEEPING_AWAY for taint in device.taints):
         return True
     return any(

@@ -1,4 +1,4 @@
-"""Answers questions about pools of devices, once each, and deletes them when they are old."""
+"""The controller: answers each request once, and deletes old requests."""
 
 import datetime as dt
 from typing import Final
@@ -8,23 +8,23 @@ from drachma.api import devicetaintrule, resourceclaim, resourceslice
 from drachma.api import gates as features
 from drachma.api import resourcepoolstatusrequest as question
 from drachma.client import patches
-from drachma.controllers import statuswrites
+from drachma.controllers import objectwrites
 from drachma.controllers.poolstatus import poolstatus
 from drachma.runtime import Surroundings, controller, informer, workqueue
 
 WORKERS: Final = 5
 PERIOD: Final = 600.0
 ANSWERED: Final = dt.timedelta(hours=1)
-"""How long answered requests stay."""
+"""Time after which answered requests are deleted."""
 
 PENDING: Final = dt.timedelta(hours=24)
-"""How long others stay."""
+"""Time after which other requests are deleted."""
 
 _ENDS: Final = ("Complete", "Failed")
 
 
 def is_over(request: question.ResourcePoolStatusRequest, now: dt.datetime) -> bool:
-    """Whether a request has been there for long enough."""
+    """Return True if a request is old enough to be deleted."""
     since, stay = request.metadata.creation_timestamp, PENDING
     if request.status is not None:
         ends = [each.last_transition_time for each in request.status.conditions if each.type in _ENDS]
@@ -42,22 +42,23 @@ class ResourcePoolStatusController:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._requests: Final = requests.cache
+        self._writer: Final = objectwrites.Writer(surroundings.client, requests)
         self._slices: Final = surroundings.informers.of(resourceslice.ResourceSlice).cache
         self._claims: Final = surroundings.informers.of(resourceclaim.ResourceClaim).cache
         has_rules = surroundings.gates.on(features.Gate.DEVICE_TAINT_RULES)
         self._rules: Final = surroundings.informers.of(devicetaintrule.DeviceTaintRule).cache if has_rules else ()
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        requests.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
+        requests.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
 
     async def run(self) -> None:
         await controller.together(
             controller.work(self._queue, self._reconcile, workers=WORKERS),
-            controller.every(PERIOD, self._clean, time=self._clock, name=self.name),
+            controller.every(PERIOD, self._clean, clock=self._clock, name=self.name),
         )
 
-    def _see(self, new: question.ResourcePoolStatusRequest) -> None:
+    def _enqueue(self, new: question.ResourcePoolStatusRequest) -> None:
         if new.status is None:
             self._queue.add(new.metadata.name)
 
@@ -68,16 +69,10 @@ class ResourcePoolStatusController:
         cluster = poolstatus.Cluster(tuple(self._slices), self._claims, tuple(self._rules))
         status = poolstatus.answer(request.spec, cluster, self._clock.utc())
         if poolstatus.is_preliminary(status):
-            # Differs from upstream: asked again until the pool is whole, and not five times.
+            # Differs from upstream: retried until the pool is complete, not five times.
             return controller.AGAIN
         try:
-            await statuswrites.update(
-                self._client,
-                question.ResourcePoolStatusRequest,
-                of=request.metadata,
-                content=status,
-                meant=patches.unchanged(request),
-            )
+            await self._writer.update_status(request, status, only_if_unchanged=True)
         except errors.ObjectNotFoundError:
             return None
         return None
@@ -90,5 +85,5 @@ class ResourcePoolStatusController:
                     question.ResourcePoolStatusRequest, each.metadata.name, preconditions=patches.same(each)
                 )
             except (errors.ObjectNotFoundError, errors.ObjectConflictError):
-                # Gone, or another one by now.
+                # Deleted already, perhaps replaced by another one.
                 continue

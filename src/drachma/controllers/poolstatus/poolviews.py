@@ -1,6 +1,6 @@
-"""What can still be had of a pool: partitions by type, and capacity of devices that several claims share. Pure.
+"""Free parts of a pool: partitions by type, and capacity of devices that several claims share. Pure.
 
-A view that cannot be worked out is left out, and its problem is told; counts of devices stand by themselves.
+A view that cannot be computed is omitted, and its problem reported; counts of devices do not depend on views.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,20 +14,20 @@ Counters: TypeAlias = dict[tuple[str, str], Quantity]
 """Amounts by counter set and counter."""
 
 _MOST: Final = 32
-"""Entries of a list in a status."""
+"""Most entries of a list in a status."""
 
 _ZERO: Final = Quantity.from_int(0)
 
 
 class PoolDevice(NamedTuple):
-    """A device, and the attribute by which its slice says what type of partition it is."""
+    """A device, and the attribute of its slice that has the partition type."""
 
     device: resourceslice.Device
     attribute: str = ""
 
 
 class Pool(NamedTuple):
-    """A complete pool: its devices and counters, which devices are in use, and how much of capacities is."""
+    """A complete pool: devices, counters, devices in use, and consumed capacity."""
 
     driver: str
     name: str
@@ -42,18 +42,18 @@ class Pool(NamedTuple):
 
 
 class UnclearPoolError(Exception):
-    """A view cannot be worked out; says why, in upstream's words."""
+    """A view cannot be computed; the message is upstream's."""
 
 
 def partitions(pool: Pool, default_attribute: str | None) -> list[Document] | None:
-    """How many partitions of each type there are, and how many more fit; None where nobody names their types.
+    """Return the number of partitions of each type, and of further ones that fit; None if no slice names types.
 
-    Each type is measured by itself against what is left of the counters.
+    Each type is measured separately against the remaining counters.
 
     Raises:
-        UnclearPoolError: devices lack their type, or those of one type are not alike.
+        UnclearPoolError: devices lack their type, or devices of one type differ.
     """
-    grouped = _with_default(pool.devices, default_attribute)
+    grouped = _default_type_attribute(pool.devices, default_attribute)
     if not any(each.attribute for each in grouped):
         return None
     if not pool.counter_sets:
@@ -64,7 +64,7 @@ def partitions(pool: Pool, default_attribute: str | None) -> list[Document] | No
     for each in grouped:
         if each.device.consumes_counters and each.attribute:
             groups.setdefault((each.attribute, _type(each, pool)), []).append(each.device)
-    left = _left(pool)
+    free_counters = _left(pool)
     summary: list[Document] = []
     for (attribute, kind), devices in sorted(groups.items()):
         if len({_cost_key(device) for device in devices}) > 1:
@@ -74,7 +74,12 @@ def partitions(pool: Pool, default_attribute: str | None) -> list[Document] | No
             )
         fresh = [device for device in devices if device.name not in pool.in_use]
         summary.append(
-            {"attribute": attribute, "type": kind, "total": len(devices), "allocatable": _fitting(fresh, dict(left))}
+            {
+                "attribute": attribute,
+                "type": kind,
+                "total": len(devices),
+                "allocatable": _fitting(fresh, dict(free_counters)),
+            }
         )
     if len(summary) > _MOST:
         raise UnclearPoolError(
@@ -85,16 +90,16 @@ def partitions(pool: Pool, default_attribute: str | None) -> list[Document] | No
 
 
 def shares(pool: Pool) -> Document | None:
-    """How much capacity the devices have that several claims may share; None where there are none.
+    """Return the capacity of devices that several claims may share; None if there are none.
 
     Raises:
-        UnclearPoolError: there are more capacities than a status can tell of.
+        UnclearPoolError: there are more capacities than a status can have.
     """
-    shared = [each.device for each in pool.devices if each.device.allow_multiple_allocations]
-    if not shared:
+    shared_devices = [each.device for each in pool.devices if each.device.allow_multiple_allocations]
+    if not shared_devices:
         return None
     total: dict[str, Quantity] = {}
-    for device in shared:
+    for device in shared_devices:
         for name, capacity in device.capacity.items():
             amount = capacity.value or _ZERO
             total[name] = total[name] + amount if name in total else amount
@@ -103,23 +108,23 @@ def shares(pool: Pool) -> Document | None:
             f"ShareableSummaryOverCap: pool {pool.title} has {len(total)} shareable capacity keys, "
             f"exceeding the maximum of {_MOST}"
         )
-    used = sum(1 for device in shared if device.name in pool.in_use)
+    used = sum(1 for device in shared_devices if device.name in pool.in_use)
     return {
-        "fullyAvailableDevices": len(shared) - used,
+        "fullyAvailableDevices": len(shared_devices) - used,
         "partiallyAvailableDevices": used,
         "capacity": [_capacity(name, total[name], pool.consumed.get(name, _ZERO)) for name in sorted(total)],
     }
 
 
-def _with_default(devices: Sequence[PoolDevice], default: str | None) -> Sequence[PoolDevice]:
-    """The attribute of the question counts only where no slice of the pool names one."""
+def _default_type_attribute(devices: Sequence[PoolDevice], default: str | None) -> Sequence[PoolDevice]:
+    """Return devices with the attribute of the request, if no slice of the pool names one."""
     if default is None or any(each.attribute for each in devices):
         return devices
     return [PoolDevice(each.device, default) for each in devices]
 
 
 def _type(each: PoolDevice, pool: Pool) -> str:
-    """The type of a partition; the domain of an attribute's name may be left out where it is the driver's."""
+    """Return the partition type of a device. The domain of an attribute name defaults to the driver."""
     attributes = each.device.attributes
     attribute = attributes.get(each.attribute)
     if attribute is None and each.attribute.startswith(f"{pool.driver}/"):
@@ -143,32 +148,32 @@ def _cost_key(device: resourceslice.Device) -> tuple[tuple[tuple[str, str], str]
 
 
 def _left(pool: Pool) -> Counters:
-    """What devices in use leave of the counters; each counts once, however many claims share it."""
-    left = {
+    """Return the counters that devices in use leave. A shared device counts once."""
+    free_counters = {
         (counters.name, name): counter.value or _ZERO
         for counters in pool.counter_sets
         for name, counter in counters.counters.items()
     }
     for each in pool.devices:
         if each.device.name in pool.in_use:
-            _deduct(each.device, left)
-    return left
+            _deduct(each.device, free_counters)
+    return free_counters
 
 
-def _fitting(devices: Sequence[resourceslice.Device], left: Counters) -> int:
-    """How many of the devices fit one after the other into what is left, which is used up."""
+def _fitting(devices: Sequence[resourceslice.Device], remaining_counters: Counters) -> int:
+    """Return the number of devices that fit one after the other into the remaining counters, which are used up."""
     count = 0
     for device in devices:
-        if all(place in left and left[place] >= amount for place, amount in _costs(device)):
+        if all(place in remaining_counters and remaining_counters[place] >= amount for place, amount in _costs(device)):
             count += 1
-            _deduct(device, left)
+            _deduct(device, remaining_counters)
     return count
 
 
-def _deduct(device: resourceslice.Device, left: Counters) -> None:
+def _deduct(device: resourceslice.Device, remaining_counters: Counters) -> None:
     for place, amount in _costs(device):
-        if place in left:
-            left[place] = left[place] - amount
+        if place in remaining_counters:
+            remaining_counters[place] = remaining_counters[place] - amount
 
 
 def _capacity(name: str, total: Quantity, consumed: Quantity) -> Document:

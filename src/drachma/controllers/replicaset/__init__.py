@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods of a template as are wanted."""
+"""ReplicaSets: keeps the desired number of pods of a template."""
 
 from drachma.controllers.replicaset.replicasetcontroller import ReplicaSetController, ReplicationManager
 

@@ -1,4 +1,4 @@
-"""The resource claim controller: claims from templates, and reservations, allocations and claims given back."""
+"""The resource claim controller: creates claims from templates, and releases reservations, allocations and claims."""
 
 from drachma.controllers.resourceclaim.claimcontroller import ResourceClaimController
 

@@ -1,7 +1,7 @@
-"""The controller: which news of pods, claims and templates make work, and for whom.
+"""The controller: queues pods and claims when pods, claims and templates change.
 
-Claims in use are the truth about devices, so nothing here is urgent enough to guess: it looks at its caches first,
-asks the server where a mistake would hurt, and writes only on what it has seen.
+Claims are the truth about devices in use, so the controller never guesses: it reads its caches first, asks the server
+if a mistake would do harm, and writes only on versions that it has seen.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Claim = resourceclaim.ResourceClaim
 
 
 class Item(NamedTuple):
-    """What to work on."""
+    """A pod or a claim to reconcile."""
 
     kind: Literal["claim", "pod"]
     namespace: str
@@ -31,29 +31,29 @@ class Item(NamedTuple):
         return f"{self.kind}:{self.namespace}/{self.name}"
 
 
-def _claims(of: pod.Pod) -> Sequence[str]:
-    return [f"{of.metadata.namespace}/{name}" for name in podclaims.all_names(of)]
+def _claims(pod: pod.Pod) -> Sequence[str]:
+    return [f"{pod.metadata.namespace}/{name}" for name in podclaims.all_names(pod)]
 
 
-def _templates(of: pod.Pod) -> Sequence[str]:
-    if not of.spec.resource_claims:
+def _templates(pod: pod.Pod) -> Sequence[str]:
+    if not pod.spec.resource_claims:
         return ()
     return [
-        f"{of.metadata.namespace}/{entry.resource_claim_template_name}"
-        for entry in of.spec.resource_claims
+        f"{pod.metadata.namespace}/{entry.resource_claim_template_name}"
+        for entry in pod.spec.resource_claims
         if entry.resource_claim_template_name is not None
     ]
 
 
 class ResourceClaimController:
-    """Makes claims from templates and takes back what is no longer used."""
+    """Creates claims from templates and releases unused ones."""
 
     name: Final = "resource_claim"
 
     def __init__(self, surroundings: Surroundings) -> None:
         informers = surroundings.informers
         self._queue: Final[workqueue.Queue[Item]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
         claims, pods = informers.of(Claim), informers.of(pod.Pod)
         self._claims: Final = claims.cache
@@ -63,18 +63,20 @@ class ResourceClaimController:
             surroundings,
             claims,
             recorder=surroundings.recorder(self.name),
-            metrics=claimmetrics.ClaimMetrics(claims, into=surroundings.registry),
+            metrics=claimmetrics.ClaimMetrics(claims, registry=surroundings.registry),
         )
         pods.cache.add_index(CLAIM_INDEX, _claims)
         pods.cache.add_index(TEMPLATE_INDEX, _templates)
         pods.add_handler(
-            informer.Handler(added=self._see_pod, updated=lambda _, new: self._see_pod(new), deleted=self._lose_pod)
+            informer.Handler(
+                added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod_deletion
+            )
         )
         claims.add_handler(
-            informer.Handler(added=self._see_claim, updated=self._see_changed_claim, deleted=self._see_users)
+            informer.Handler(added=self._handle_claim, updated=self._handle_claim_update, deleted=self._enqueue_users)
         )
         informers.of(resourceclaimtemplate.ResourceClaimTemplate).add_handler(
-            informer.Handler(added=self._see_template, updated=lambda _, new: self._see_template(new))
+            informer.Handler(added=self._handle_template, updated=lambda _, new: self._handle_template(new))
         )
 
     async def run(self) -> None:
@@ -84,30 +86,30 @@ class ResourceClaimController:
         work = self._generator.sync if item.kind == "pod" else self._upkeep.sync
         await work(item.namespace, item.name)
 
-    # News
+    # Handlers
 
-    def _see_pod(self, new: pod.Pod) -> None:
+    def _handle_pod(self, new: pod.Pod) -> None:
         if not podclaims.uses_claims(new):
             return
         if podstate.is_done(new):
-            self._look_at_claims_of(new)
+            self._enqueue_claims(new)
         elif self._needs_work(new):
             self._queue.add(Item("pod", new.metadata.namespace, new.metadata.name))
 
-    def _lose_pod(self, gone: pod.Pod) -> None:
-        if podclaims.uses_claims(gone):
-            self._upkeep.note_deleted(gone)
-            self._look_at_claims_of(gone)
+    def _handle_pod_deletion(self, pod: pod.Pod) -> None:
+        if podclaims.uses_claims(pod):
+            self._upkeep.note_deleted(pod)
+            self._enqueue_claims(pod)
 
-    def _look_at_claims_of(self, of: pod.Pod) -> None:
-        for name in podclaims.all_names(of):
-            self._queue.add(Item("claim", of.metadata.namespace, name))
+    def _enqueue_claims(self, pod: pod.Pod) -> None:
+        for name in podclaims.all_names(pod):
+            self._queue.add(Item("claim", pod.metadata.namespace, name))
 
-    def _see_claim(self, claim: Claim) -> None:
+    def _handle_claim(self, claim: Claim) -> None:
         self._consider(claim)
-        self._see_users(claim)
+        self._enqueue_users(claim)
 
-    def _see_changed_claim(self, old: Claim, new: Claim) -> None:
+    def _handle_claim_update(self, old: Claim, new: Claim) -> None:
         self._consider(new)
         is_alike = (
             old.status.allocation == new.status.allocation
@@ -115,40 +117,40 @@ class ResourceClaimController:
             and old.metadata.owner_references == new.metadata.owner_references
         )
         if not is_alike:
-            self._see_users(new)
+            self._enqueue_users(new)
 
     def _consider(self, claim: Claim) -> None:
-        # After a start all claims must be checked for pods that went meanwhile, and any change may name one.
+        # After a start all claims are checked for deleted pods, and any change may name one.
         if not self._pods.is_synced or self._upkeep.is_due(claim):
             self._queue.add(Item("claim", claim.metadata.namespace, claim.metadata.name))
 
-    def _see_users(self, claim: Claim) -> None:
+    def _enqueue_users(self, claim: Claim) -> None:
         for user in self._pods.cache.by(CLAIM_INDEX, f"{claim.metadata.namespace}/{claim.metadata.name}"):
-            self._see_pod(user)
+            self._handle_pod(user)
 
-    def _see_template(self, template: resourceclaimtemplate.ResourceClaimTemplate) -> None:
+    def _handle_template(self, template: resourceclaimtemplate.ResourceClaimTemplate) -> None:
         for user in self._pods.cache.by(TEMPLATE_INDEX, f"{template.metadata.namespace}/{template.metadata.name}"):
-            self._see_pod(user)
+            self._handle_pod(user)
 
-    def _needs_work(self, of: pod.Pod) -> bool:
-        if of.metadata.deletion_timestamp is not None:
+    def _needs_work(self, pod: pod.Pod) -> bool:
+        if pod.metadata.deletion_timestamp is not None:
             return False
-        for entry in of.spec.resource_claims:  # noqa: SIM110 - asked at all news of all pods
-            if self._entry_needs_work(of, entry):
+        for entry in pod.spec.resource_claims:  # noqa: SIM110 - asked at all news of all pods
+            if self._entry_needs_work(pod, entry):
                 return True
         return False
 
-    def _entry_needs_work(self, of: pod.Pod, entry: pod.PodResourceClaim) -> bool:
-        reference = podclaims.refer(of, entry)
+    def _entry_needs_work(self, pod: pod.Pod, entry: pod.PodResourceClaim) -> bool:
+        reference = podclaims.refer(pod, entry)
         if not isinstance(reference, podclaims.Named):
-            # Nothing can be done about an entry that is not supported, but somebody has to say so.
+            # An entry that is not supported cannot be fixed here, only reported.
             return not isinstance(reference, podclaims.NotNeeded)
-        claim = self._claims.get(reference.name, namespace=of.metadata.namespace)
+        claim = self._claims.get(reference.name, namespace=pod.metadata.namespace)
         if claim is None:
             return entry.resource_claim_template_name is not None
-        if reference.is_generated and ownership.problem(claim, of):
-            # The pod cannot go on unless the other claim is deleted, which will be news.
+        if reference.is_generated and ownership.problem(claim, pod):
+            # The pod is blocked until the other claim is deleted, which triggers a reconcile.
             return False
-        if not of.spec.node_name or claim.status.allocation is None:
+        if not pod.spec.node_name or claim.status.allocation is None:
             return False
-        return not reservation.is_reserved_for(claim, of)
+        return not reservation.is_reserved_for(claim, pod)

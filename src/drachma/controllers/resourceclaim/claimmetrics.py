@@ -1,6 +1,6 @@
-"""Metrics about claims, under the names that Kubernetes released and under those that the KEPs promised.
+"""Metrics of claims, under the names that Kubernetes released and under those of the KEPs.
 
-Claims are counted when somebody looks, from what the informer knows.
+Claims are counted at each scrape, from the cache of the informer.
 """
 
 from collections import Counter
@@ -26,20 +26,20 @@ class _Attempt(NamedTuple):
 
 
 class ClaimMetrics(registry.Collector):
-    """How many claims there are, and how many were created or could not be."""
+    """Number of claims, and of created and refused ones."""
 
     def __init__(
         self,
         informer: Informer[resourceclaim.ResourceClaim],
         *,
-        into: prometheus_client.CollectorRegistry,
+        registry: prometheus_client.CollectorRegistry,
     ) -> None:
         self._informer: Final = informer
         self._attempts: Final[Counter[_Attempt]] = Counter()
-        into.register(self)
+        registry.register(self)
 
     def count_create(self, claim: resourceclaim.ResourceClaim, *, succeeded: bool) -> None:
-        """One more claim was created, or refused."""
+        """Count a claim that was created, or refused."""
         owner = ownership.controller_of(claim)
         group, slash, _ = owner.api_version.partition("/") if owner is not None else ("", "", "")
         attempt = _Attempt(
@@ -51,7 +51,7 @@ class ClaimMetrics(registry.Collector):
         self._attempts[attempt] += 1
 
     def describe(self) -> Iterable[core.Metric]:
-        """Nothing in advance: names are checked when metrics are collected."""
+        """Describe nothing: names are checked when metrics are collected."""
         return ()
 
     def collect(self) -> Iterator[core.Metric]:

@@ -1,10 +1,10 @@
-"""Work on a pod: its claims are made from templates, its status names them, and it holds those that it runs with.
+"""Claims of a pod: created from templates, named in its status, and reserved for it.
 
-Every step is safe to repeat. A claim that was made before, by whoever and however it was interrupted, is found by its
-owner and annotation; one that was deleted or belongs to somebody else is made anew under another name.
+Every step is safe to repeat. A claim that was created before an interruption is found by its owner and annotation. A
+claim that was deleted, or belongs to another pod, is created again under another name.
 
-Where the server makes several changes at once, claims and their names in the pod's status are one commit: nobody ever
-sees one without the other. Where that is refused, and over HTTP always, they are made one by one.
+If the server makes several changes at once, claims and their names in the pod's status are one commit, so that no
+client sees one without the other. If that is refused, and always over HTTP, they are written one by one.
 """
 
 import random
@@ -29,7 +29,7 @@ OWNER_INDEX: Final = "resource claim controller: owning pod"
 
 
 class Generator:
-    """Brings the claims of one pod after another in order."""
+    """Reconciles the claims of one pod after another."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Generator:
     ) -> None:
         self._client: Final[Client] = surroundings.client
         self._transactions: Final = transactions.offered(surroundings.client)
-        self._chance: Final = surroundings.chance
+        self._chance: Final = surroundings.rng
         self._gates: Final = surroundings.gates
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
         self._templates: Final = surroundings.informers.of(resourceclaimtemplate.ResourceClaimTemplate).cache
@@ -56,19 +56,19 @@ class Generator:
         self._metrics: Final = metrics
 
     async def sync(self, namespace: str, name: str) -> None:
-        """Makes what is missing; raises what keeps it from doing so, of which an event tells too."""
+        """Create missing claims. Raises the error that prevents it, which is recorded as an event too."""
         owner = self._pods.get(name, namespace=namespace)
-        # Differs from upstream: a pod that has ended gets no claim again when its own was deleted after use. Upstream
-        # makes one, deletes it as unused, and only comes to rest because it believes the first one to be there.
+        # Differs from upstream: a finished pod gets no new claim when its own was deleted after use. Upstream
+        # creates one, deletes it as unused, and stops only because its cache still has the first one.
         if owner is None or owner.metadata.deletion_timestamp is not None or podstate.is_done(owner):
             return
         owner = await self._make_at_once(owner) or await self._make(owner)
-        # Before a pod has a node, reservations are the scheduler's business.
+        # Before a pod has a node, the scheduler makes reservations.
         if owner.spec.node_name:
             await self._reserve(owner)
 
     async def _make_at_once(self, owner: pod.Pod) -> pod.Pod | None:
-        """The pod with all its claims made and named in one commit; None where each has to be looked at by itself."""
+        """Create all claims of a pod and name them in one commit. Return the pod, or None if that is refused."""
         if self._transactions is None:
             return None
         drafts: dict[str, resourceclaim.ResourceClaim] = {}
@@ -84,20 +84,21 @@ class Generator:
         if not drafts:
             return None
         names = {entry: draft.metadata.name for entry, draft in drafts.items()}
-        naming = transactions.ClaimNames(owner, _statuses(names))
+        status = pod.PodStatus(resource_claim_statuses=_statuses(names))
+        naming = transactions.StatusChange(owner, status, fields=("resourceClaimStatuses",))
         try:
-            *made, owner = await self._transactions.commit([*map(transactions.Create, drafts.values()), naming])
+            *created, owner = await self._transactions.commit([*map(transactions.Create, drafts.values()), naming])
         except errors.CommitRefusedError:
-            # Perhaps a name is taken, or only one of them is wrong. One by one it shows, and the others are made.
+            # A name may be taken, or one claim may be invalid: create them one by one.
             return None
-        for claim in made:
+        for claim in created:
             self._metrics.count_create(claim, succeeded=True)
             self._claims.observe(claim)
         return owner
 
     async def _make(self, owner: pod.Pod) -> pod.Pod:
-        """The pod with its claims made one by one and then named."""
-        made: dict[str, str] = {}
+        """Create the claims of a pod one by one and name them in its status. Return the pod."""
+        claim_names: dict[str, str] = {}
         for entry in owner.spec.resource_claims:
             try:
                 claim = await self._ensure(owner, entry)
@@ -106,11 +107,11 @@ class Generator:
                 self._recorder.record(owner, type=events.WARNING, reason=FAILED, message=message)
                 raise
             if claim is not None:
-                made[entry.name] = claim.metadata.name
-        return await self._publish(owner, made) if made else owner
+                claim_names[entry.name] = claim.metadata.name
+        return await self._publish(owner, claim_names) if claim_names else owner
 
     async def _ensure(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
-        """The claim that the pod's status must name from now on; None if it is in order as it is."""
+        """Return the claim that the pod's status must name, or None if the entry is complete."""
         match podclaims.refer(owner, entry):
             case podclaims.NotNeeded():
                 return None
@@ -119,38 +120,38 @@ class Generator:
             case podclaims.Named() as known if await self._is_there(owner, known):
                 return None
         if entry.resource_claim_template_name is None:
-            # Somebody else makes claims that are referenced by name.
+            # Claims that are referenced by name are not created here.
             return None
         if self._is_of_first_alpha(owner, entry.resource_claim_template_name):
             return None
         return self._find(owner, entry) or await self._create(self._draft(owner, entry))
 
     def _is_of_first_alpha(self, owner: pod.Pod, template: str) -> bool:
-        """Whether a template is one of v1alpha2, whose claims another controller makes."""
+        """Return True if a template is one of v1alpha2, whose claims another controller creates."""
         namespace = owner.metadata.namespace
         if self._alpha_templates is None or self._templates.get(template, namespace=namespace) is not None:
             return False
         return self._alpha_templates.get(template, namespace=namespace) is not None
 
-    async def _is_there(self, owner: pod.Pod, known: podclaims.Named) -> bool:
+    async def _is_there(self, owner: pod.Pod, reference: podclaims.Named) -> bool:
         namespace = owner.metadata.namespace
-        claim = self._claims.cache.get(known.name, namespace=namespace)
+        claim = self._claims.cache.get(reference.name, namespace=namespace)
         if claim is None:
             try:
-                claim = await self._client.get(resourceclaim.ResourceClaim, known.name, namespace=namespace)
+                claim = await self._client.get(resourceclaim.ResourceClaim, reference.name, namespace=namespace)
             except errors.ObjectNotFoundError:
                 return False
-        return not known.is_generated or not ownership.problem(claim, owner)
+        return not reference.is_generated or not ownership.problem(claim, owner)
 
     def _find(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
-        """A claim that was made for this entry before the pod's status could be written."""
+        """Return a claim that was created for this entry before the pod's status was written."""
         for claim in self._claims.cache.by(OWNER_INDEX, owner.metadata.uid):
             if claim.metadata.annotations.get(wellknown.POD_CLAIM_ANNOTATION) == entry.name:
                 return claim
         return None
 
     def _draft(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim:
-        """The claim that is to be made for an entry that names a template."""
+        """Return the new claim for an entry that names a template."""
         template_name = entry.resource_claim_template_name or ""
         template = self._templates.get(template_name, namespace=owner.metadata.namespace)
         if template is None:
@@ -163,14 +164,14 @@ class Generator:
 
     async def _create(self, draft: resourceclaim.ResourceClaim) -> resourceclaim.ResourceClaim:
         try:
-            made = await self._client.create(draft)
+            created = await self._client.create(draft)
         except errors.RefusedError as error:
             self._metrics.count_create(draft, succeeded=False)
-            # The name is not known yet, and upstream's text has a gap there too.
+            # The name is not known yet; upstream's message has a gap there too.
             raise errors.ReconcileError(f"create ResourceClaim : {error}") from error
         self._metrics.count_create(draft, succeeded=True)
-        self._claims.observe(made)
-        return made
+        self._claims.observe(created)
+        return created
 
     def _check_features(self, template: resourceclaimtemplate.ResourceClaimTemplate) -> None:
         requests = template.spec.spec.devices.requests
@@ -183,14 +184,14 @@ class Generator:
                 "template includes a prioritized list of subrequests, but the feature is disabled"
             )
 
-    async def _publish(self, owner: pod.Pod, made: dict[str, str]) -> pod.Pod:
-        """Names claims in the pod's status."""
+    async def _publish(self, owner: pod.Pod, claim_names: dict[str, str]) -> pod.Pod:
+        """Name claims in the pod's status."""
         namespace, name = owner.metadata.namespace, owner.metadata.name
         try:
             return await self._client.patch(
                 pod.Pod,
                 name,
-                patch=_naming(owner, made),
+                patch=_naming(owner, claim_names),
                 namespace=namespace,
                 subresource="status",
             )
@@ -198,7 +199,9 @@ class Generator:
             raise errors.ReconcileError(f"update pod {namespace}/{name} ResourceClaimStatuses: {error}") from error
 
     async def _reserve(self, owner: pod.Pod) -> None:
-        """Reserves allocated claims for a pod that was given a node without (KEP-4381, "Scheduled pods with ...")."""
+        """Reserve allocated claims for a pod that got its node without a scheduler (KEP-4381, "Scheduled pods with
+        ...").
+        """
         for _, reference in podclaims.named(owner):
             claim = self._claims.cache.get(reference.name, namespace=owner.metadata.namespace)
             if claim is None:
@@ -218,7 +221,7 @@ class Generator:
 
 
 def _naming(owner: pod.Pod, claims: Mapping[str, str]) -> patches.Patch:
-    """Names claims in the pod's status. Entries are merged by name, so those of others stay."""
+    """Return the change that names claims in the pod's status. Entries are merged by name, so others stay."""
     return patches.strategic({"status": {"resourceClaimStatuses": _statuses(claims)}}, patches.same(owner))
 
 
@@ -229,12 +232,12 @@ def _statuses(claims: Mapping[str, str]) -> tuple[pod.PodResourceClaimStatus, ..
 
 
 def _under_a_name(draft: resourceclaim.ResourceClaim, *, chance: random.Random) -> resourceclaim.ResourceClaim:
-    """A claim with the name that the server would draw, which the same commit has to mention."""
+    """Return a claim with a generated name, because the same commit has to mention it."""
     metadata = structs.replace(draft.metadata, name=generatedname.draw(draft.metadata.generate_name, chance=chance))
     return structs.replace(draft, metadata=metadata)
 
 
 def _owners(claim: resourceclaim.ResourceClaim) -> tuple[str, ...]:
-    """Return the index values of a claim: the uid of the pod that it was made for."""
+    """Return the index values of a claim: the uid of the pod that it was created for."""
     owner = ownership.owning_pod(claim)
     return () if owner is None else (owner.uid,)

@@ -1,4 +1,4 @@
-"""The quota controller: how much of every resource quota is in use."""
+"""The quota controller: writes the usage of every resource quota."""
 
 from drachma.controllers.resourcequota.quotacontroller import ResourceQuotaController
 

@@ -1,8 +1,8 @@
-"""A census: what is in a namespace now, counted for a quota.
+"""Usage of a quota: the objects of a namespace, counted on the server.
 
-It asks the server and not the informers. A write that is charged to a quota changes the quota's version in the same
-commit, so whoever reads a quota, then the objects, and then writes what was counted on that very version of the quota
-has missed none of them. Informers of several kinds are not equally far along.
+The informers are not used. A write that is charged to a quota changes the quota's version in the same commit. So a
+controller that reads a quota, then the objects, and then writes the counts on that version of the quota has missed none
+of them. Informers of several kinds are not equally far along.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,14 @@ from drachma.values import quantity
 
 
 class Kind(NamedTuple):
-    """A kind that quotas count, and how; without a target where it is not served."""
+    """A kind that quotas count, and its evaluator; without a target if it is not served."""
 
     judge: evaluator.Evaluator[Any]
     target: target.Target[Any] | None
 
 
 class Facts:
-    """What evaluators must know besides: ``pods`` and ``owned`` are those of one namespace."""
+    """Further input of evaluators: ``pods`` and ``owned`` are those of one namespace."""
 
     def __init__(
         self,
@@ -50,20 +50,20 @@ class Facts:
 async def kinds(client: Client) -> list[Kind]:
     """Return all kinds that can be counted on this server.
 
-    Versions of a resource that are stored apart are counted together. Those that are looked at more closely than by
-    their number are looked at in one form only: of claims, those of the first alpha have counterparts in v1.
+    Versions of a resource that are stored separately are counted together. Kinds with an evaluator are read in one
+    version only: claims of the first alpha have counterparts in v1.
     """
     served: dict[tuple[str, str], list[target.Target[Any]]] = {key: [] for key in evaluators.ALWAYS}
     for each in await client.resources():
         if each.namespaced:
             served.setdefault((each.group, each.plural), []).append(each)
-    found: list[Kind] = []
+    countable: list[Kind] = []
     for key, forms in served.items():
         judge = evaluators.of(*key)
         if judge is not None:
-            counted: Sequence[target.Target[Any] | None] = forms[:1] if scheme.has(judge.model) else forms
-            found += [Kind(judge, _target(judge, form)) for form in counted or [None]]
-    return found
+            targets: Sequence[target.Target[Any] | None] = forms[:1] if scheme.has(judge.model) else forms
+            countable += [Kind(judge, _target(judge, form)) for form in targets or [None]]
+    return countable
 
 
 async def take(
@@ -74,14 +74,14 @@ async def take(
     extended: extendedresources.ExtendedResources,
     now: datetime,
 ) -> dict[str, quantity.Quantity]:
-    """What the objects of the quota's namespace use of what it limits."""
+    """Return the usage of a quota's limits by the objects of its namespace."""
     facts = Facts(now, extended)
     selection = Selection(quota.metadata.namespace)
-    counted = [each for each in among if each.judge.counted(quota.spec.hard, facts)]
-    contents = [(each, await _objects(client, each.target, selection)) for each in counted]
+    relevant = [each for each in among if each.judge.counted(quota.spec.hard, facts)]
+    contents = [(each, await _objects(client, each.target, selection)) for each in relevant]
     by_model = {each.judge.model: objects for each, objects in contents}
     if resourceclaim.ResourceClaim in by_model:
-        # A claim may be paid for by its pod.
+        # A claim may be charged to its pod.
         pods = by_model.get(pod.Pod)
         facts = Facts(
             now,
@@ -93,7 +93,7 @@ async def take(
 
 
 def _target(judge: evaluator.Evaluator[Any], resource: target.Target[Any] | None) -> target.Target[Any] | None:
-    """What is asked for: the form that others ask for too, where there is one."""
+    """Return the target to list: the one that other components use, if there is one."""
     if resource is None:
         return None
     return target.of(judge.model) if scheme.has(judge.model) else target.view_of(resource, judge.model)
@@ -105,5 +105,5 @@ async def _objects(client: Client, kind: target.Target[Any] | None, selection: S
     try:
         return (await client.list(kind, selection)).items
     except errors.ObjectNotFoundError:
-        # It is not served any more.
+        # The kind is not served any more.
         return ()

@@ -1,4 +1,4 @@
-"""Service accounts: one in every namespace, the authority that their pods trust, and tokens in secrets."""
+"""Controllers of service accounts: the default account, the root certificate, and tokens in secrets."""
 
 from drachma.controllers.serviceaccount.accountcontroller import ServiceAccountController
 from drachma.controllers.serviceaccount.rootcertificate import RootCertificatePublisher

@@ -1,4 +1,4 @@
-"""The account ``default``: every namespace that stays has it, and gets it again where somebody deletes it."""
+"""Controller of the account ``default``, which every active namespace has."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ WORKERS: Final = 5
 
 
 class ServiceAccountController:
-    """Makes the account of pods that name none."""
+    """Creates the default account."""
 
     name: Final = "serviceaccount"
 
@@ -22,28 +22,28 @@ class ServiceAccountController:
         self._namespaces: Final = namespaces.cache
         self._accounts: Final = accounts.cache
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
-            "serviceaccount", time=surroundings.clock, measured=surroundings.queues
+            "serviceaccount", clock=surroundings.clock, metrics=surroundings.queues
         )
-        namespaces.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
-        accounts.add_handler(informer.Handler(deleted=self._see_deleted))
+        namespaces.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        accounts.add_handler(informer.Handler(deleted=self._handle_deletion))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
-    def _see(self, new: namespace.Namespace) -> None:
+    def _enqueue(self, new: namespace.Namespace) -> None:
         self._queue.add(new.metadata.name)
 
-    def _see_deleted(self, gone: serviceaccount.ServiceAccount) -> None:
-        if gone.metadata.name == DEFAULT:
-            self._queue.add(gone.metadata.namespace)
+    def _handle_deletion(self, account: serviceaccount.ServiceAccount) -> None:
+        if account.metadata.name == DEFAULT:
+            self._queue.add(account.metadata.namespace)
 
     async def _reconcile(self, name: str) -> None:
         place = self._namespaces.get(name)
         if place is None or place.status.phase != "Active" or self._accounts.get(DEFAULT, namespace=name) is not None:
             return
-        made = serviceaccount.ServiceAccount(metadata=meta.ObjectMeta(name=DEFAULT, namespace=name))
+        account = serviceaccount.ServiceAccount(metadata=meta.ObjectMeta(name=DEFAULT, namespace=name))
         try:
-            await self._client.create(made)
+            await self._client.create(account)
         except errors.ObjectExistsError:
             # The informer is behind.
             pass
@@ -52,7 +52,7 @@ class ServiceAccountController:
                 raise
 
     async def _is_active(self, name: str) -> bool:
-        """Whether a namespace is still to have accounts."""
+        """Return True if a namespace exists and is active."""
         try:
             place = await self._client.get(namespace.Namespace, name)
         except errors.ObjectNotFoundError:

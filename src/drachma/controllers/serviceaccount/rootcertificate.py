@@ -1,4 +1,4 @@
-"""``kube-root-ca.crt``: a config map in every namespace with the authority by which pods know the API server."""
+"""Controller of ``kube-root-ca.crt``: a config map in every namespace with the API server's certificate authority."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _DESCRIPTION: Final = {
 
 
 class RootCertificatePublisher:
-    """Writes the authority of the API server into every namespace that stays, and again where somebody changes it."""
+    """Writes the config map into every active namespace, and restores it."""
 
     name: Final = "root_ca_certificate_publisher"
 
@@ -32,18 +32,18 @@ class RootCertificatePublisher:
         self._namespaces: Final = namespaces.cache
         self._maps: Final = maps.cache
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
-            "root_ca_cert_publisher", time=surroundings.clock, measured=surroundings.queues
+            "root_ca_cert_publisher", clock=surroundings.clock, metrics=surroundings.queues
         )
-        namespaces.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
-        maps.add_handler(informer.Handler(updated=lambda _, new: self._see_map(new), deleted=self._see_map))
+        namespaces.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        maps.add_handler(informer.Handler(updated=lambda _, new: self._handle_map(new), deleted=self._handle_map))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
-    def _see(self, new: namespace.Namespace) -> None:
+    def _enqueue(self, new: namespace.Namespace) -> None:
         self._queue.add(new.metadata.name)
 
-    def _see_map(self, changed: configmap.ConfigMap) -> None:
+    def _handle_map(self, changed: configmap.ConfigMap) -> None:
         if changed.metadata.name == NAME:
             self._queue.add(changed.metadata.namespace)
 
@@ -58,7 +58,7 @@ class RootCertificatePublisher:
             elif dict(current.data) != self._data or not _has_description(current):
                 await self._rewrite(name)
         except (errors.ObjectExistsError, errors.ObjectNotFoundError, errors.ObjectConflictError):
-            # The informer is behind, or the namespace has gone: whatever happened comes here again.
+            # The informer is behind, or the namespace is gone; the watch triggers a reconcile.
             pass
         except errors.ForbiddenError:
             if (current_place := self._namespaces.get(name)) is not None and current_place.status.phase == "Active":

@@ -1,4 +1,4 @@
-"""Tokens in secrets: a secret of their type that names an account is filled with a token, and goes with the account."""
+"""Controller of token secrets: fills a secret that names an account with a token, and deletes it with the account."""
 
 import base64
 from typing import Any, Final
@@ -15,7 +15,7 @@ ACCOUNT_UID: Final = "kubernetes.io/service-account.uid"
 
 
 class TokenController:
-    """Fills secrets; it needs a way to make tokens (``surroundings.credentials``)."""
+    """Fills secrets. It needs a way to mint tokens (``surroundings.credentials``)."""
 
     name: Final = "serviceaccount_token"
 
@@ -29,23 +29,23 @@ class TokenController:
         self._client: Final = surroundings.client
         self._secrets: Final = secrets.cache
         self._queue: Final[workqueue.Queue[tuple[str, str]]] = workqueue.Queue(
-            "serviceaccount_tokens_secret", time=surroundings.clock, measured=surroundings.queues
+            "serviceaccount_tokens_secret", clock=surroundings.clock, metrics=surroundings.queues
         )
-        secrets.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
-        accounts.add_handler(informer.Handler(added=self._see_account, deleted=self._see_account))
+        secrets.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        accounts.add_handler(informer.Handler(added=self._handle_account, deleted=self._handle_account))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
-    def _see(self, new: secret.Secret) -> None:
+    def _enqueue(self, new: secret.Secret) -> None:
         if new.type == TYPE:
             self._queue.add((new.metadata.namespace, new.metadata.name))
 
-    def _see_account(self, changed: serviceaccount.ServiceAccount) -> None:
+    def _handle_account(self, changed: serviceaccount.ServiceAccount) -> None:
         for each in self._secrets:
             is_near = each.metadata.namespace == changed.metadata.namespace
             if is_near and _account(each) == changed.metadata.name:
-                self._see(each)
+                self._enqueue(each)
 
     async def _reconcile(self, key: tuple[str, str]) -> None:
         namespace, name = key
@@ -65,13 +65,13 @@ class TokenController:
             else:
                 await self._fill(holder, account)
         except (errors.ObjectNotFoundError, errors.ObjectConflictError):
-            # The informer is behind: what has changed comes here again.
+            # The informer is behind; the watch triggers a reconcile.
             pass
 
     async def _fill(self, holder: secret.Secret, account: serviceaccount.ServiceAccount) -> None:
         namespace, name = holder.metadata.namespace, holder.metadata.name
-        wanted = {"ca.crt": self._authority, "namespace": namespace}
-        data = {key: _encoded(text) for key, text in wanted.items() if text}
+        texts = {"ca.crt": self._authority, "namespace": namespace}
+        data = {key: _encoded(text) for key, text in texts.items() if text}
         changed: dict[str, Any] = {key: text for key, text in data.items() if holder.data.get(key) != text}
         if not holder.data.get("token"):
             token = self._mint(namespace, account.metadata.name, uid=account.metadata.uid, secret=name)
@@ -82,7 +82,7 @@ class TokenController:
         document = await self._client.get_document(secret.Secret, name, namespace=namespace)
         metadata = document["metadata"]
         annotations = {**(metadata.get("annotations") or {}), ACCOUNT_UID: account.metadata.uid}
-        # Written on the version that was looked at, or not at all.
+        # Written only on the version that was examined.
         metadata = {**metadata, "annotations": annotations, "resourceVersion": holder.metadata.resource_version}
         data = {**(document.get("data") or {}), **changed}
         await self._client.update_document(secret.Secret, {**document, "metadata": metadata, "data": data})

@@ -1,4 +1,4 @@
-"""The stateful set controller: pods with names and volumes of their own, made, replaced and taken away in order."""
+"""The stateful set controller: pods with stable names and volumes, created, replaced and deleted in order."""
 
 from drachma.controllers.statefulset.statefulsetcontroller import StatefulSetController
 

@@ -1,4 +1,4 @@
-"""Ordinals: the numbers that pods of a stateful set have, what follows from them, and the pods themselves. Pure."""
+"""Ordinals of the pods of a stateful set, and the documents of pods and claims. Pure."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _NAME: Final = re.compile(r"(.*)-([0-9]+)", re.ASCII)
 _HIGHEST: Final = 2**31 - 1
 
 
-def replicas(of: Set) -> int:
-    """How many pods a set wants."""
-    return 1 if of.spec.replicas is None else of.spec.replicas
+def replicas(stateful_set: Set) -> int:
+    """Return the desired number of pods of a set."""
+    return 1 if stateful_set.spec.replicas is None else stateful_set.spec.replicas
 
 
-def numbers(of: Set) -> range:
-    """The ordinals of a set."""
-    first = of.spec.ordinals.start if of.spec.ordinals is not None else 0
-    return range(first, first + replicas(of))
+def numbers(stateful_set: Set) -> range:
+    """Return the ordinals of a set."""
+    first = stateful_set.spec.ordinals.start if stateful_set.spec.ordinals is not None else 0
+    return range(first, first + replicas(stateful_set))
 
 
-def ordinal(of: pod.Pod) -> int:
-    """The ordinal in a pod's name; -1 where it has none."""
-    match = _NAME.fullmatch(of.metadata.name)
+def ordinal(pod: pod.Pod) -> int:
+    """Return the ordinal in a pod's name, or -1."""
+    match = _NAME.fullmatch(pod.metadata.name)
     number = int(match[2]) if match is not None else -1
     return number if number <= _HIGHEST else -1
 
 
-def is_member(of: pod.Pod, owner: Set) -> bool:
-    """Whether a pod's name is one of a set's."""
-    match = _NAME.fullmatch(of.metadata.name)
+def is_member(pod: pod.Pod, owner: Set) -> bool:
+    """Return True if a pod's name is one of a set's."""
+    match = _NAME.fullmatch(pod.metadata.name)
     return match is not None and match[1] == owner.metadata.name
 
 
@@ -49,23 +49,23 @@ def pod_name(owner: Set, number: int) -> str:
 
 
 def labels(owner: Set, number: int) -> dict[str, str]:
-    """What the labels of a pod say of who it is."""
+    """Return the labels that identify a pod."""
     return {NAME_LABEL: pod_name(owner, number), INDEX_LABEL: str(number)}
 
 
-def has_identity(of: pod.Pod, owner: Set) -> bool:
-    """Whether a pod is called as it should be, and says so."""
-    name = pod_name(owner, ordinal(of))
-    return of.metadata.name == name and of.metadata.labels.get(NAME_LABEL) == name
+def has_identity(pod: pod.Pod, owner: Set) -> bool:
+    """Return True if a pod has the name and labels of its ordinal."""
+    name = pod_name(owner, ordinal(pod))
+    return pod.metadata.name == name and pod.metadata.labels.get(NAME_LABEL) == name
 
 
-def revision(of: pod.Pod) -> str:
-    """The name of the revision that a pod is of."""
-    return of.metadata.labels.get(history.HASH, "")
+def revision(pod: pod.Pod) -> str:
+    """Return the name of the revision of a pod."""
+    return pod.metadata.labels.get(history.HASH, "")
 
 
 def is_of_current(owner: Set, number: int) -> bool:
-    """Whether a new pod is of the set's current revision, and not of its newest: below the partition of an update."""
+    """Return True if a new pod gets the set's current revision, because it is below the partition of an update."""
     strategy = owner.spec.update_strategy
     first = numbers(owner).start
     if strategy.rolling_update is not None:
@@ -74,14 +74,14 @@ def is_of_current(owner: Set, number: int) -> bool:
 
 
 def claim_name(owner: Set, claim: Mapping[str, Any], number: int) -> str:
-    """The name of the volume claim that a pod has of a template."""
+    """Return the name of the volume claim of a pod for a template."""
     return f"{claim['metadata']['name']}-{pod_name(owner, number)}"
 
 
 def claim_document(owner: Set, claim: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """The volume claim that a pod has of a template, as it is created."""
+    """Return a new volume claim of a pod for a template."""
     metadata = claim["metadata"]
-    chosen = owner.spec.selector.match_labels if owner.spec.selector is not None else {}
+    selector_labels = owner.spec.selector.match_labels if owner.spec.selector is not None else {}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -89,14 +89,14 @@ def claim_document(owner: Set, claim: Mapping[str, Any], number: int) -> dict[st
             **metadata,
             "name": claim_name(owner, claim, number),
             "namespace": owner.metadata.namespace,
-            "labels": {**(metadata.get("labels") or {}), **chosen},
+            "labels": {**(metadata.get("labels") or {}), **selector_labels},
         },
         "spec": claim.get("spec") or {},
     }
 
 
 def pod_document(owner: Set, number: int, *, template: Mapping[str, Any], revision_name: str) -> dict[str, Any]:
-    """The pod of an ordinal, as it is created."""
+    """Return a new pod of an ordinal."""
     document = podtemplates.pod_document(template, owner=ownership.reference(owner), namespace=owner.metadata.namespace)
     metadata, spec = document["metadata"], document["spec"]
     metadata["name"] = pod_name(owner, number)

@@ -1,4 +1,4 @@
-"""How far a stateful set is: its pods counted, what its status says then, and which pods go next in an update. Pure."""
+"""Progress of a stateful set: counts of its pods, its status, and the pods to replace next. Pure."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _PARALLEL: Final = "Parallel"
 _ALWAYS_WRITTEN: Final = frozenset({"replicas", "availableReplicas", "collisionCount"})
 
 
-def is_burst(of: Set) -> bool:
-    """Whether pods come and go side by side, and not one after the other."""
-    return of.spec.pod_management_policy == _PARALLEL
+def is_burst(stateful_set: Set) -> bool:
+    """Return True if pods are created and deleted concurrently, not one after the other."""
+    return stateful_set.spec.pod_management_policy == _PARALLEL
 
 
-def is_running_and_ready(of: pod.Pod) -> bool:
-    return of.status.phase == "Running" and readiness.is_ready(of)
+def is_running_and_ready(pod: pod.Pod) -> bool:
+    return pod.status.phase == "Running" and readiness.is_ready(pod)
 
 
-def is_unavailable(of: pod.Pod | None, owner: Set, *, now: dt.datetime) -> bool:
-    """Whether a pod is missing, about to go, or not ready for long enough."""
-    if of is None or of.metadata.deletion_timestamp is not None:
+def is_unavailable(pod: pod.Pod | None, owner: Set, *, now: dt.datetime) -> bool:
+    """Return True if a pod is missing, being deleted, or not ready for long enough."""
+    if pod is None or pod.metadata.deletion_timestamp is not None:
         return True
-    return not readiness.is_available(of, owner.spec.min_ready_seconds, now=now)
+    return not readiness.is_available(pod, owner.spec.min_ready_seconds, now=now)
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """A set's pods in numbers, and its revisions by name."""
+    """Counts of a set's pods, and the names of its revisions."""
 
     replicas: int
     ready: int
@@ -50,12 +50,12 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 def count(
     owner: Set, pods: Iterable[pod.Pod], *, current: str, update: str, collisions: int, now: dt.datetime
 ) -> Progress:
-    """The pods of a set whose revisions have these names."""
-    known = tuple(pods)
-    ready = [each for each in known if is_running_and_ready(each)]
-    revisions = [ordinals.revision(each) for each in known if each.metadata.deletion_timestamp is None]
+    """Count the pods of a set whose revisions have these names."""
+    all_pods = tuple(pods)
+    ready = [each for each in all_pods if is_running_and_ready(each)]
+    revisions = [ordinals.revision(each) for each in all_pods if each.metadata.deletion_timestamp is None]
     return Progress(
-        replicas=len(known),
+        replicas=len(all_pods),
         ready=len(ready),
         available=sum(readiness.is_available(each, owner.spec.min_ready_seconds, now=now) for each in ready),
         current=revisions.count(current),
@@ -67,14 +67,14 @@ def count(
 
 
 def status(owner: Set, progress: Progress, *, replaced: int) -> dict[str, Any] | None:
-    """What the status of a set is to say, as fields to merge; None where it says so.
+    """Return the status of a set as fields to merge, or None if it is unchanged.
 
-    ``replaced`` pods of the current revision were just deleted. Once all pods are of the newest revision and ready,
-    that is the current one.
+    ``replaced`` pods of the current revision were just deleted. Once all pods have the newest revision and are ready,
+    it becomes the current one.
     """
-    wanted = ordinals.replicas(owner)
+    desired = ordinals.replicas(owner)
     current, current_revision = max(progress.current - replaced, 0), progress.current_revision
-    if progress.updated == progress.ready == progress.replicas == wanted:
+    if progress.updated == progress.ready == progress.replicas == desired:
         current, current_revision = progress.updated, progress.update_revision
     content: dict[str, Any] = {
         "observedGeneration": int(owner.metadata.generation),
@@ -87,7 +87,7 @@ def status(owner: Set, progress: Progress, *, replaced: int) -> dict[str, Any] |
         "updateRevision": progress.update_revision,
     }
     before = owner.status
-    stored = {
+    previous = {
         "observedGeneration": before.observed_generation,
         "replicas": before.replicas,
         "readyReplicas": before.ready_replicas,
@@ -97,7 +97,7 @@ def status(owner: Set, progress: Progress, *, replaced: int) -> dict[str, Any] |
         "currentRevision": before.current_revision,
         "updateRevision": before.update_revision,
     }
-    if content == stored:
+    if content == previous:
         return None
     content["collisionCount"] = progress.collisions
     return {field: value if value or field in _ALWAYS_WRITTEN else None for field, value in content.items()}
@@ -106,25 +106,25 @@ def status(owner: Set, progress: Progress, *, replaced: int) -> dict[str, Any] |
 def outdated(
     owner: Set, replicas: Sequence[pod.Pod | None], *, update_revision: str, now: dt.datetime
 ) -> list[pod.Pod]:
-    """The pods that are to be replaced next by ones of the newest revision, those of high ordinals first.
+    """Return the pods to replace next by ones of the newest revision, the highest ordinals first.
 
-    ``replicas`` are all pods by their place among the ordinals. Where pods are managed side by side, those that are not
-    available anyway go first and at once; no more go than may be missing.
+    ``replicas`` are all pods in the order of ordinals. With parallel management, unavailable pods are replaced at once,
+    and others while enough pods stay available.
     """
     rolling = owner.spec.update_strategy.rolling_update
     first = (rolling.partition or 0) if rolling is not None else 0
     most = max(shares.rounded_down(_most_unavailable(rolling), ordinals.replicas(owner)), 1)
-    missing = sum(is_unavailable(each, owner, now=now) for each in replicas)
+    unavailable = sum(is_unavailable(each, owner, now=now) for each in replicas)
     old = [
         each
         for each in reversed(replicas[first:])
         if each is not None and ordinals.revision(each) != update_revision and each.metadata.deletion_timestamp is None
     ]
     if not is_burst(owner):
-        return old[: max(most - missing, 0)]
+        return old[: max(most - unavailable, 0)]
     broken = [each for each in old if is_unavailable(each, owner, now=now)]
     sound = [each for each in old if not is_unavailable(each, owner, now=now)]
-    return [*broken, *sound[: max(most - missing, 0)]]
+    return [*broken, *sound[: max(most - unavailable, 0)]]
 
 
 def _most_unavailable(rolling: statefulset.RollingUpdateStatefulSetStrategy | None) -> int | str:

@@ -1,4 +1,4 @@
-"""Who owns the volume claims of a stateful set, so that they go with it, with a pod that is too many, or stay. Pure."""
+"""Owners of the volume claims of a stateful set: claims are deleted with the set, with surplus pods, or kept. Pure."""
 
 from __future__ import annotations
 
@@ -18,76 +18,76 @@ _SET: Final = ("apps/v1", "StatefulSet")
 _POD: Final = ("v1", "Pod")
 
 
-def is_kept(of: Set) -> bool:
-    """Whether claims outlive the pods that are too many."""
-    policy = of.spec.persistent_volume_claim_retention_policy
+def is_kept(stateful_set: Set) -> bool:
+    """Return True if claims outlive surplus pods."""
+    policy = stateful_set.spec.persistent_volume_claim_retention_policy
     return policy is None or policy.when_scaled != _DELETE
 
 
 def is_of_earlier_pod(claim: Claim, name: str) -> bool:
-    """Whether a claim belongs to a pod of a name that is to be made anew, with whose predecessor it is about to go."""
+    """Return True if a claim belongs to a previous pod of this name, and is about to be deleted with it."""
     return _is_stale(claim, _POD, name, "")
 
 
-def has_other_controller(claim: Claim, owner: Set, of: pod.Pod) -> bool:
-    """Whether something else has a claim for itself, or an earlier set or pod of the name."""
+def has_other_controller(claim: Claim, owner: Set, pod: pod.Pod) -> bool:
+    """Return True if another object controls a claim, or a previous set or pod of the name."""
     if not _is_owned_by_set(owner) and is_kept(owner):
         return False
     for each in claim.metadata.owner_references:
         if _names(each, _SET, owner.metadata.name):
             if each.uid != owner.metadata.uid:
                 return True
-        elif _names(each, _POD, of.metadata.name):
-            if each.uid != of.metadata.uid:
+        elif _names(each, _POD, pod.metadata.name):
+            if each.uid != pod.metadata.uid:
                 return True
         elif each.controller:
             return True
     return False
 
 
-def is_right(claim: Claim, owner: Set, of: pod.Pod) -> bool:
-    """Whether a claim is owned as the policy of its set says; one of an earlier set or pod is left alone."""
-    set_uid, pod_uid = owner.metadata.uid, of.metadata.uid
-    if _is_stale(claim, _SET, owner.metadata.name, set_uid) or _is_stale(claim, _POD, of.metadata.name, pod_uid):
+def is_right(claim: Claim, owner: Set, pod: pod.Pod) -> bool:
+    """Return True if a claim has the owners of its policy. A claim of a previous set or pod is left alone."""
+    set_uid, pod_uid = owner.metadata.uid, pod.metadata.uid
+    if _is_stale(claim, _SET, owner.metadata.name, set_uid) or _is_stale(claim, _POD, pod.metadata.name, pod_uid):
         return True
     by_set, by_pod = _has_owner(claim, set_uid), _has_owner(claim, pod_uid)
-    if has_other_controller(claim, owner, of):
+    if has_other_controller(claim, owner, pod):
         return not (by_set or by_pod)
     ours = [each for each in claim.metadata.owner_references if each.uid in (set_uid, pod_uid)]
     if any(not each.controller for each in ours):
         return False
-    wanted = _owner_uid(owner, of)
-    return by_set == (wanted == set_uid) and by_pod == (wanted == pod_uid)
+    owner_uid = _owner_uid(owner, pod)
+    return by_set == (owner_uid == set_uid) and by_pod == (owner_uid == pod_uid)
 
 
-def owners(claim: Claim, owner: Set, of: pod.Pod) -> list[dict[str, Any]]:
-    """The owners that a claim is to have, as its document has them."""
-    others = [
+def owners(claim: Claim, owner: Set, pod: pod.Pod) -> list[dict[str, Any]]:
+    """Return the owners of a claim as a document."""
+    foreign = [
         each
         for each in claim.metadata.owner_references
-        if not _names(each, _SET, owner.metadata.name) and not _names(each, _POD, of.metadata.name)
+        if not _names(each, _SET, owner.metadata.name) and not _names(each, _POD, pod.metadata.name)
     ]
-    documents: list[dict[str, Any]] = msgspec.to_builtins(others)
-    if has_other_controller(claim, owner, of):
+    documents: list[dict[str, Any]] = msgspec.to_builtins(foreign)
+    if has_other_controller(claim, owner, pod):
         return documents
-    wanted = _owner_uid(owner, of)
-    if wanted == owner.metadata.uid:
+    owner_uid = _owner_uid(owner, pod)
+    if owner_uid == owner.metadata.uid:
         documents.append(ownership.reference(owner))
-    elif wanted == of.metadata.uid:
-        documents.append(ownership.reference(of))
+    elif owner_uid == pod.metadata.uid:
+        documents.append(ownership.reference(pod))
     return documents
 
 
-def _owner_uid(owner: Set, of: pod.Pod) -> str:
-    """Who is to own a claim; nobody where it is to stay."""
-    is_too_many = ordinals.ordinal(of) not in ordinals.numbers(owner)
+def _owner_uid(owner: Set, pod: pod.Pod) -> str:
+    """Return the uid of the owner of a claim, or an empty text if the claim is kept."""
+    is_too_many = ordinals.ordinal(pod) not in ordinals.numbers(owner)
     if is_too_many and not is_kept(owner):
-        return of.metadata.uid
+        return pod.metadata.uid
     return owner.metadata.uid if _is_owned_by_set(owner) else ""
 
 
-def _is_owned_by_set(of: Set) -> bool:
-    policy = of.spec.persistent_volume_claim_retention_policy
+def _is_owned_by_set(stateful_set: Set) -> bool:
+    policy = stateful_set.spec.persistent_volume_claim_retention_policy
     return policy is not None and policy.when_deleted == _DELETE
 
 

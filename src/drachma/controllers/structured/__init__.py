@@ -1,4 +1,4 @@
-"""The controller of structured parameters: v1 objects that stand for those of v1alpha2 (ADR 13)."""
+"""The controller of structured parameters: v1 counterparts of v1alpha2 objects (ADR 13)."""
 
 from drachma.controllers.structured.structuredcontroller import StructuredParameters
 

@@ -1,20 +1,40 @@
-"""Work on a claim of v1alpha2: its counterpart is made, kept in step and taken away; what becomes of it is told.
+"""Reconcile of a v1alpha2 claim: its v1 counterpart is created, updated and deleted, and its status reported.
 
-Devices are allocated and given back by looking at the counterpart alone. The claim's status follows: nobody decides by
-it. A finalizer keeps the claim until its counterpart has gone, so that it never looks free while a pod uses it.
+Devices are allocated and released on the counterpart alone. The claim's status only follows. A finalizer keeps the
+claim until its counterpart is gone, so that it never looks free while a pod uses it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from drachma import cel, errors
 from drachma.api import deviceclass, meta, pod, resourceclaim
+from drachma.api.v1alpha2 import parameters, resourceclass
 from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.claims import ownership, podstate
 from drachma.client import Client, patches
-from drachma.controllers.structured import parameterobjects, poolupkeep
-from drachma.runtime import Surroundings, events
+from drachma.controllers.structured import poolupkeep
+from drachma.runtime import Informers, Surroundings, events
 from drachma.structured import claims, counterpart, resolution
+
+
+class ParameterObjects:
+    """Classes and parameters of claims, from the caches."""
+
+    def __init__(self, informers: Informers) -> None:
+        self._classes: Final = informers.of(resourceclass.ResourceClass).cache
+        self._of_claims: Final = informers.of(parameters.ResourceClaimParameters).cache
+        self._of_classes: Final = informers.of(parameters.ResourceClassParameters).cache
+
+    def resource_class(self, name: str) -> resourceclass.ResourceClass | None:
+        return self._classes.get(name)
+
+    def claim_parameters(self, namespace: str) -> Iterable[parameters.ResourceClaimParameters]:
+        return self._of_claims.in_namespace(namespace)
+
+    def class_parameters(self) -> Iterable[parameters.ResourceClassParameters]:
+        return self._of_classes
+
 
 WAITING: Final = "WaitingForParameters"
 CONFLICT: Final = "NameConflict"
@@ -25,7 +45,7 @@ Counterpart = resourceclaim.ResourceClaim
 
 
 class ClaimUpkeep:
-    """Brings one claim after another in order."""
+    """Reconciles one claim after another."""
 
     def __init__(self, surroundings: Surroundings, *, recorder: events.Recorder, pools: poolupkeep.PoolUpkeep) -> None:
         informers = surroundings.informers
@@ -34,23 +54,27 @@ class ClaimUpkeep:
         self._counterparts: Final = informers.of(Counterpart).cache
         self._pods: Final = informers.of(pod.Pod).cache
         self._device_classes: Final = informers.of(deviceclass.DeviceClass).cache
-        self._objects: Final = parameterobjects.ParameterObjects(informers)
+        self._objects: Final = ParameterObjects(informers)
         self._recorder: Final = recorder
         self._pools: Final = pools
 
     async def sync(self, namespace: str, name: str) -> None:
-        """Makes counterpart and status what they should be, one step at a time; every step is news for the next."""
+        """Update counterpart and status one step at a time. Each step triggers the next."""
         claim = self._claims.get(name, namespace=namespace)
         if claim is None:
-            # Its counterpart goes with it, by the garbage collector.
+            # The garbage collector deletes its counterpart.
             return
-        other = self._counterparts.get(name, namespace=namespace)
-        own = other if other is not None and counterpart.stands_for(other, claim) else None
+        counterpart_claim = self._counterparts.get(name, namespace=namespace)
+        own = (
+            counterpart_claim
+            if counterpart_claim is not None and counterpart.stands_for(counterpart_claim, claim)
+            else None
+        )
         if claim.metadata.deletion_timestamp is not None:
             await self._end(claim, own)
         elif self._is_over(claim):
             await self._client.delete(Claim, name, namespace=namespace, preconditions=patches.same(claim))
-        elif other is not None and own is None:
+        elif counterpart_claim is not None and own is None:
             message = f"a resource.k8s.io/v1 ResourceClaim {namespace}/{name} is in the way"
             self._recorder.record(claim, type=events.WARNING, reason=CONFLICT, message=message)
         elif own is None or own.status.allocation is None:
@@ -63,12 +87,12 @@ class ClaimUpkeep:
     async def _prepare(self, claim: Claim, own: Counterpart | None) -> None:
         if claim.status.allocation is not None and claims.FINALIZER in claim.metadata.finalizers:
             claim = await self._release(claim)
-        wanted = self._wanted(claim)
+        desired = self._wanted(claim)
         if own is None:
             await self._ensure_class()
-            await self._client.create(wanted)
-        elif own.metadata.deletion_timestamp is None and not counterpart.is_alike(own, wanted):
-            # What it asks for cannot be changed: it is made anew once it has gone.
+            await self._client.create(desired)
+        elif own.metadata.deletion_timestamp is None and not counterpart.is_alike(own, desired):
+            # The spec is immutable: the counterpart is created again once it is gone.
             await self._client.delete(
                 Counterpart,
                 own.metadata.name,
@@ -77,13 +101,13 @@ class ClaimUpkeep:
             )
 
     def _wanted(self, claim: Claim) -> Counterpart:
-        """The counterpart as it should be, of which an event tells where that is one that waits."""
-        found = resolution.resolve(claim.spec, claim.metadata.namespace, self._objects)
-        if isinstance(found, resolution.Waiting):
-            self._recorder.record(claim, type=events.NORMAL, reason=WAITING, message=found.reason)
-            return counterpart.waiting(claim, found.reason)
+        """Return the desired counterpart, or None with an event if the claim has to wait."""
+        resolved = resolution.resolve(claim.spec, claim.metadata.namespace, self._objects)
+        if isinstance(resolved, resolution.Waiting):
+            self._recorder.record(claim, type=events.NORMAL, reason=WAITING, message=resolved.reason)
+            return counterpart.waiting(claim, resolved.reason)
         try:
-            return counterpart.of(claim, found)
+            return counterpart.of(claim, resolved)
         except (errors.InvalidValueError, cel.CompilationError) as error:
             self._recorder.record(claim, type=events.WARNING, reason=INVALID, message=str(error))
             return counterpart.waiting(claim, str(error))
@@ -100,26 +124,26 @@ class ClaimUpkeep:
 
     async def _follow(self, claim: Claim, own: Counterpart) -> None:
         if claim.spec.allocation_mode == alpha.IMMEDIATE:
-            held = counterpart.held(own, claim)
-            if set(held) != set(own.status.reserved_for):
-                own = await self._reserve(own, held)
+            consumers = counterpart.consumers_with_claim(own, claim)
+            if set(consumers) != set(own.status.reserved_for):
+                own = await self._reserve(own, consumers)
         users = counterpart.users(own)
         if claim.status.allocation is None:
-            await self._tell(claim, own)
+            await self._write_allocation(claim, own)
         elif claim.status.reserved_for != users:
             await self._write_status(claim, {"reservedFor": users or None})
 
-    async def _tell(self, claim: Claim, own: Counterpart) -> None:
-        """Writes what was allocated; the finalizer first, so that there is no allocation without."""
-        found = resolution.resolve(claim.spec, claim.metadata.namespace, self._objects)
-        if isinstance(found, resolution.Waiting):
-            self._recorder.record(claim, type=events.WARNING, reason=WAITING, message=found.reason)
+    async def _write_allocation(self, claim: Claim, own: Counterpart) -> None:
+        """Write the allocation; the finalizer first, so that there is no allocation without it."""
+        resolved = resolution.resolve(claim.spec, claim.metadata.namespace, self._objects)
+        if isinstance(resolved, resolution.Waiting):
+            self._recorder.record(claim, type=events.WARNING, reason=WAITING, message=resolved.reason)
             return
         assert own.status.allocation is not None
         if claims.FINALIZER not in claim.metadata.finalizers:
             finalizers = (*claim.metadata.finalizers, claims.FINALIZER)
             claim = await self._write_finalizers(claim, finalizers)
-        status = claims.status_of(own.status.allocation, found, resource_name=self._pools.resource_name)
+        status = claims.status_of(own.status.allocation, resolved, resource_name=self._pools.resource_name)
         content = {
             "driverName": status.driver_name,
             "allocation": status.allocation,
@@ -147,7 +171,7 @@ class ClaimUpkeep:
             await self._write_status(claim, {"deallocationRequested": True})
 
     async def _release(self, claim: Claim) -> Claim:
-        """Says that a claim is not allocated any more, and lets it go if it is to."""
+        """Clear the allocation of a claim, and let it go if it is being deleted."""
         if claim.status.allocation is not None:
             nothing = dict.fromkeys(("driverName", "allocation", "reservedFor", "deallocationRequested"))
             claim = await self._write_status(claim, nothing)
@@ -156,7 +180,7 @@ class ClaimUpkeep:
         )
 
     def _is_over(self, claim: Claim) -> bool:
-        """Whether the pod that a claim was made for will not run any more; if it is gone, it is collected."""
+        """Return True if the pod that a claim was created for will not run. If it is gone, the claim is collected."""
         owner = ownership.controller_of(claim)
         if owner is None or owner.kind != "Pod":
             return False
@@ -195,6 +219,6 @@ class ClaimUpkeep:
 
 
 def _is_to_be_deallocated(claim: Claim) -> bool:
-    """Whether somebody else allocated a claim that nobody uses, and has to be asked to take it back."""
+    """Return True if another controller allocated an unused claim, and must be asked to deallocate it."""
     status = claim.status
     return status.allocation is not None and not status.reserved_for and not status.deallocation_requested

@@ -1,7 +1,7 @@
-"""Work on what a driver publishes on a node in v1alpha2: it is published as a pool of v1.
+"""Reconcile of the v1alpha2 resources of a driver on a node: they are published as a v1 pool.
 
-A device that the driver publishes in v1 as well, for the same node under the same name, is not published again: there
-is one inventory. Slices belong to their node and go with it.
+A device that the driver publishes in v1 as well, for the same node under the same name, is not published again. Slices
+are owned by their node and deleted with it.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,12 @@ Published = resourceslice.ResourceSlice
 
 
 def place_of(published: Published) -> tuple[str, str]:
-    """The driver and the node of a slice of v1."""
+    """Return the driver and the node of a v1 slice."""
     return str(published.spec.driver), str(published.spec.node_name or "")
 
 
 def is_own(published: Published) -> bool:
-    """Whether a slice of v1 stands for slices of v1alpha2."""
+    """Return True if a v1 slice is a counterpart of v1alpha2 slices."""
     return standins.is_stand_in(published.spec.pool.name)
 
 
@@ -39,7 +39,7 @@ def _index(place: tuple[str, str]) -> tuple[str]:
 
 
 class PoolUpkeep:
-    """Brings one pool after another in order."""
+    """Reconciles one pool after another."""
 
     def __init__(self, surroundings: Surroundings, *, recorder: events.Recorder) -> None:
         informers = surroundings.informers
@@ -54,19 +54,19 @@ class PoolUpkeep:
         self._published.add_index(_PUBLISHED, lambda each: _index(place_of(each)))
 
     def has_sources(self, driver: str, place: str) -> bool:
-        """Whether a driver publishes anything on a node in v1alpha2."""
+        """Return True if a driver publishes anything on a node in v1alpha2."""
         return any(True for _ in self._sources((driver, place)))
 
     def resource_name(self, driver: str, pool: str, device: str) -> str:
-        """The name of the resource that a device is; one that is gone keeps the device's name."""
+        """Return the name of a device's resource, or the device's name if it is gone."""
         for place in ((driver, standins.node_of_pool(pool)), (driver, standins.NO_NODE)):
-            found = slices.pool_of(*place, self._sources(place))
-            if device in found.names:
-                return found.names[device]
+            published = slices.pool_of(*place, self._sources(place))
+            if device in published.names:
+                return published.names[device]
         return device
 
     async def sync(self, driver: str, place: str) -> None:
-        """Publishes what a driver has on a node."""
+        """Publish the resources of a driver on a node."""
         sources = list(self._sources((driver, place)))
         published = self._published.by(_PUBLISHED, f"{driver}/{place}")
         own = [each for each in published if is_own(each)]
@@ -79,21 +79,21 @@ class PoolUpkeep:
             )
         pool = pool.without({device.name for each in published if not is_own(each) for device in each.spec.devices})
         generation = max((each.spec.pool.generation for each in own), default=0)
-        wanted = pool.slices(max(generation, 1)) if pool.devices else ()
-        known = {each.metadata.name: each for each in own}
-        if {each.metadata.name: each.spec for each in wanted} == {name: each.spec for name, each in known.items()}:
+        desired = pool.slices(max(generation, 1)) if pool.devices else ()
+        current = {each.metadata.name: each for each in own}
+        if {each.metadata.name: each.spec for each in desired} == {name: each.spec for name, each in current.items()}:
             return
-        if known:
-            # Whoever sees some of the new slices and some of the old ones knows that the pool is not complete.
-            wanted = pool.slices(generation + 1) if pool.devices else ()
-        for each in wanted:
-            before = known.pop(each.metadata.name, None)
+        if current:
+            # A reader of some new and some old slices sees that the pool is incomplete.
+            desired = pool.slices(generation + 1) if pool.devices else ()
+        for each in desired:
+            before = current.pop(each.metadata.name, None)
             if before is None:
                 await self._create(each)
             else:
                 patch = patches.merge({"spec": {"pool": each.spec.pool, "devices": each.spec.devices}})
                 await self._client.patch(Published, each.metadata.name, patch=patch)
-        for name in known:
+        for name in current:
             await self._delete(name)
 
     def _sources(self, place: tuple[str, str]) -> Iterator[model.Slice]:
@@ -102,7 +102,7 @@ class PoolUpkeep:
         yield from self._slices.by(_PUBLISHED, key)
 
     async def _give_to_node(self, source: model.Slice) -> None:
-        """Makes a slice one that its node owns, if there is such a node and it is not so yet."""
+        """Set the owner of a slice to its node, if the node exists."""
         owner = self._nodes.get(model.node_of(source))
         if owner is None or any(each.uid == owner.metadata.uid for each in source.metadata.owner_references):
             return
@@ -112,11 +112,11 @@ class PoolUpkeep:
             type(source), source.metadata.name, patch=patches.merge(content, patches.unchanged(source))
         )
 
-    async def _create(self, made: Published) -> None:
+    async def _create(self, draft: Published) -> None:
         try:
-            await self._client.create(made)
+            await self._client.create(draft)
         except errors.ObjectExistsError as error:
-            raise errors.ReconcileError(f"slice {made.metadata.name}: {error}") from error
+            raise errors.ReconcileError(f"slice {draft.metadata.name}: {error}") from error
 
     async def _delete(self, name: str) -> None:
         try:

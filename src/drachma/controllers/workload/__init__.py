@@ -1,1 +1,1 @@
-"""What the controllers of workloads share: whose pods are whose, which count, how they are made, hashes and history."""
+"""Shared code of workload controllers: adoption, expectations, pods, readiness, hashes and history."""

@@ -1,4 +1,4 @@
-"""Whose objects are whose: those that match and belong to nobody are adopted, those that no longer match are let go."""
+"""Adoption: a workload adopts matching orphans, and releases objects that no longer match."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
 ORPHANS: Final = "orphans"
-"""The index of those that belong to nobody, by namespace."""
+"""Index of objects without a controller, by namespace."""
 
 
-def orphans_of(of: meta.Object) -> tuple[str, ...]:
-    """Where the index of orphans has an object."""
-    return (of.metadata.namespace,) if ownership.controller_of(of) is None else ()
+def orphans_of(subject: meta.Object) -> tuple[str, ...]:
+    """Return the index values of an object."""
+    return (subject.metadata.namespace,) if ownership.controller_of(subject) is None else ()
 
 
 class Adopter(Generic[ObjectT]):
-    """Objects of one kind, and the workloads that may have them."""
+    """Objects of one kind, and the workloads that may own them."""
 
     def __init__(
-        self, client: Client, kind: type[ObjectT], *, expected: expectations.Expectations, finalizer: str = ""
+        self, client: Client, kind: type[ObjectT], *, expected_writes: expectations.Expectations, finalizer: str = ""
     ) -> None:
         """``finalizer`` is one that objects have as long as they belong to a workload."""
         self._client: Final = client
         self._kind: Final = kind
-        self._expected: Final = expected
+        self._expected: Final = expected_writes
         self._finalizer: Final = finalizer
 
     async def claim(
         self, owner: meta.Object, candidates: Iterable[ObjectT], *, matches: Callable[[ObjectT], bool]
     ) -> list[ObjectT]:
-        """The objects that are an owner's after it adopted and released some; one that goes away does neither.
+        """Return the objects of an owner after it adopted and released some. A deleted owner does neither.
 
-        ``candidates`` may belong to anybody. Raises what the API server refuses, and ReconcileError where the owner
-        turns out to be gone or going: nothing is to be decided on what the cache says then.
+        ``candidates`` may have any owner. Raises refusals of the API server, and ReconcileError if the owner is gone or
+        being deleted, because the cache is outdated then.
         """
         mine, orphans = [], []
         is_going = owner.metadata.deletion_timestamp is not None
@@ -63,7 +63,7 @@ class Adopter(Generic[ObjectT]):
         return mine
 
     async def _check_owner(self, owner: meta.Object) -> None:
-        """Makes sure that the owner is still there and stays: the cache may be behind somebody who deletes it."""
+        """Check with the server that the owner exists and is not being deleted, because the cache may be behind."""
         place = f"{owner.metadata.namespace}/{owner.metadata.name}"
         try:
             fresh = await self._client.get(type(owner), owner.metadata.name, namespace=owner.metadata.namespace)
@@ -83,20 +83,20 @@ class Adopter(Generic[ObjectT]):
         owners = [each for each in former.metadata.owner_references if each.uid != uid]
         await self._patch(owner, former, {"ownerReferences": owners, **self._finalizers(former)})
 
-    def _finalizers(self, of: ObjectT, *own: str) -> dict[str, Any]:
-        """The finalizers of an object with these of workloads, and no others of them."""
+    def _finalizers(self, subject: ObjectT, *own: str) -> dict[str, Any]:
+        """Return the finalizers of an object with ``own`` instead of the finalizer of workloads."""
         if not self._finalizer:
             return {}
-        others = [each for each in of.metadata.finalizers if each != self._finalizer]
-        return {"finalizers": [*others, *own]}
+        foreign = [each for each in subject.metadata.finalizers if each != self._finalizer]
+        return {"finalizers": [*foreign, *own]}
 
-    async def _patch(self, owner: meta.Object, of: ObjectT, metadata: Mapping[str, Any]) -> ObjectT | None:
+    async def _patch(self, owner: meta.Object, subject: ObjectT, metadata: Mapping[str, Any]) -> ObjectT | None:
         try:
             changed = await self._client.patch(
                 self._kind,
-                of.metadata.name,
-                patch=patches.merge({"metadata": metadata}, patches.unchanged(of)),
-                namespace=of.metadata.namespace,
+                subject.metadata.name,
+                patch=patches.merge({"metadata": metadata}, patches.unchanged(subject)),
+                namespace=subject.metadata.namespace,
             )
         except errors.ObjectNotFoundError:
             return None

@@ -1,7 +1,7 @@
-"""What a controller expects its informers to have seen before it decides anything: all that it wrote itself.
+"""Expectations: writes of a controller that its informers must have seen before it decides again.
 
-A controller decides on caches. One that has not seen a pod which was just made would make it again; one that takes a
-pod for alive which it has just deleted would delete one more.
+A controller decides on caches. If the cache lacks a pod that was just created, the controller would create it again. If
+it shows a pod that was just deleted, the controller would delete another one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from drachma.runtime import Informer, cache, resourceversion
 
 
 class Expectations:
-    """The newest versions that were written for each workload, by its uid, of the kind that an informer follows."""
+    """Newest versions written for each workload, by its uid, of the kind that an informer follows."""
 
     def __init__(self, informer: Informer[Any]) -> None:
         self._informer: Final = informer
@@ -21,16 +21,16 @@ class Expectations:
         self._deletions: Final[dict[str, dict[str, cache.Key]]] = {}
 
     def note(self, owner: str, resource_version: str) -> None:
-        """Something was written for a workload."""
+        """Note a write for a workload."""
         number = resourceversion.number(resource_version)
         self._versions[owner] = max(self._versions.get(owner, 0), number)
 
     def note_deletion(self, owner: str, deleted: meta.Object) -> None:
-        """Something of a workload is about to go."""
+        """Note a deletion for a workload."""
         self._deletions.setdefault(owner, {})[deleted.metadata.uid] = cache.key_of(deleted)
 
     def are_met(self, owner: str) -> bool:
-        """Whether the cache has seen all that was written for a workload."""
+        """Return True if the cache has seen all writes for a workload."""
         deletions = self._deletions.get(owner, {})
         unseen = {uid: key for uid, key in deletions.items() if self._is_alive(uid, key)}
         if unseen:
@@ -41,10 +41,10 @@ class Expectations:
         return has_seen and not unseen
 
     def forget(self, owner: str) -> None:
-        """Nothing more is asked about a workload."""
+        """Forget a workload."""
         self._versions.pop(owner, None)
         self._deletions.pop(owner, None)
 
     def _is_alive(self, uid: str, key: cache.Key) -> bool:
-        known = self._informer.cache.get(key.name, namespace=key.namespace)
-        return known is not None and known.metadata.uid == uid and known.metadata.deletion_timestamp is None
+        cached = self._informer.cache.get(key.name, namespace=key.namespace)
+        return cached is not None and cached.metadata.uid == uid and cached.metadata.deletion_timestamp is None

@@ -1,7 +1,7 @@
-"""The members of owners: the objects of one kind that belong to objects of another, or may be adopted by them.
+"""Members of owners: objects of one kind that belong to objects of another kind, or may be adopted by them.
 
-Members are found by their owner, and news of one are told to whoever they concern: its owner, or those that select it
-where it has none.
+Members are indexed by owner. A change of a member calls back with its owner, or with the owners that select it if it
+has none.
 """
 
 from __future__ import annotations
@@ -29,48 +29,50 @@ class Members(Generic[MemberT, OwnerT]):
         *,
         kind: type[OwnerT],
         selector: Callable[[OwnerT], labels.Selector],
-        concern: Callable[[cache.Key], None],
+        enqueue: Callable[[cache.Key], None],
     ) -> None:
-        """``concern`` hears of owners, of the given kind, that a change of members may matter to."""
+        """``enqueue`` is called with the keys of owners that a change of members concerns."""
         registered = scheme.of(kind)
         self._kind: Final = (registered.api_versions[0], registered.name)
         self._index: Final = f"{registered.name} that owns it"
         self._members: Final = members.cache
         self._owners: Final = owners
         self._selector: Final = selector
-        self._concern: Final = concern
+        self._enqueue_owner: Final = enqueue
         self._members.add_index(self._index, self._owner_of)
         self._members.ensure_index(adoption.ORPHANS, adoption.orphans_of)
-        members.add_handler(informer.Handler(added=self.heard, updated=self._changed, deleted=self.heard))
+        members.add_handler(
+            informer.Handler(added=self.enqueue_owners, updated=self._handle_update, deleted=self.enqueue_owners)
+        )
 
     def owned(self, owner: OwnerT) -> tuple[MemberT, ...]:
-        """The members that name an owner as theirs, selected by it or not."""
+        """Return the members of an owner, selected by it or not."""
         return tuple(self._members.by(self._index, owner.metadata.uid))
 
     def orphans(self, owner: OwnerT) -> Iterator[MemberT]:
-        """The members that belong to nobody and are selected by an owner."""
+        """Yield the members without a controller that an owner selects."""
         selector = self._selector(owner)
         for each in self._members.by(adoption.ORPHANS, owner.metadata.namespace):
             if selector.matches(each.metadata.labels):
                 yield each
 
-    def heard(self, member: MemberT) -> None:
-        """Tells those whom news of a member concern."""
+    def enqueue_owners(self, member: MemberT) -> None:
+        """Enqueue the owners that a change of a member concerns."""
         owner = ownership.controller_of(member)
         namespace = member.metadata.namespace
         if owner is not None:
             if (owner.api_version, owner.kind) == self._kind:
-                self._concern(cache.Key(namespace, owner.name))
+                self._enqueue_owner(cache.Key(namespace, owner.name))
             return
         for each in self._owners.in_namespace(namespace):
             if self._selector(each).matches(member.metadata.labels):
-                self._concern(cache.key_of(each))
+                self._enqueue_owner(cache.key_of(each))
 
     def _owner_of(self, member: meta.Object) -> tuple[str, ...]:
         owner = ownership.controller_of(member)
         return (owner.uid,) if owner is not None and (owner.api_version, owner.kind) == self._kind else ()
 
-    def _changed(self, old: MemberT, new: MemberT) -> None:
+    def _handle_update(self, old: MemberT, new: MemberT) -> None:
         if ownership.controller_of(old) != ownership.controller_of(new):
-            self.heard(old)
-        self.heard(new)
+            self.enqueue_owners(old)
+        self.enqueue_owners(new)

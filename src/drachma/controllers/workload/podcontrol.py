@@ -1,4 +1,4 @@
-"""Pods of workloads made and deleted, with the events that people look for, and noted as expected."""
+"""Creation and deletion of pods of workloads, with events and expectations."""
 
 from __future__ import annotations
 
@@ -8,70 +8,71 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import event, pod
 from drachma.client import Client
-from drachma.controllers import podwrites
+from drachma.controllers import objectwrites
 from drachma.controllers.workload import expectations
 from drachma.runtime import controller, events
 
 MOST_AT_ONCE: Final = 500
-"""Pods that one look at a workload makes or deletes at most."""
+"""Most pods that one reconcile of a workload creates or deletes."""
 
 
 class PodControl:
-    """The pods of all workloads of one kind."""
+    """Pods of all workloads of one kind."""
 
-    def __init__(self, client: Client, *, expected: expectations.Expectations, recorder: events.Recorder) -> None:
+    def __init__(
+        self, client: Client, *, expected_writes: expectations.Expectations, recorder: events.Recorder
+    ) -> None:
         self._client: Final = client
-        self._expected: Final = expected
+        self._expected: Final = expected_writes
         self._recorder: Final = recorder
 
     async def create(self, owner: event.ObjectReference, documents: Sequence[Mapping[str, Any]]) -> int:
-        """Makes pods, in growing batches; how many.
+        """Create pods in growing batches. Return their number.
 
-        None of those that a namespace refuses because it comes to its end is made, and that is no error. Raises the
-        first error of the batch that had one.
+        Pods that are refused because their namespace is being deleted are no error. Raises the first error of a batch.
         """
-        made: list[str] = []
+        names: list[str] = []
 
         def creating(document: Mapping[str, Any]) -> Callable[[], Any]:
-            return lambda: self._create(owner, document, made)
+            return lambda: self._create(owner, document, names)
 
         await controller.slow_start([creating(each) for each in documents])
-        return len(made)
+        return len(names)
 
-    async def _create(self, owner: event.ObjectReference, document: Mapping[str, Any], made: list[str]) -> None:
+    async def _create(self, owner: event.ObjectReference, document: Mapping[str, Any], names: list[str]) -> None:
         try:
             created = await self._client.create_document(pod.Pod, document)
         except errors.RefusedError as error:
             if is_namespace_ending(error):
                 return
-            self._tell(owner, events.WARNING, "FailedCreate", f"Error creating: {error}")
+            self._record(owner, events.WARNING, "FailedCreate", f"Error creating: {error}")
             raise
         metadata = created["metadata"]
-        made.append(metadata["name"])
+        names.append(metadata["name"])
         self._expected.note(owner.uid, metadata["resourceVersion"])
-        self._tell(owner, events.NORMAL, "SuccessfulCreate", f"Created pod: {metadata['name']}")
+        self._record(owner, events.NORMAL, "SuccessfulCreate", f"Created pod: {metadata['name']}")
 
     async def delete(self, owner: event.ObjectReference, pods: Iterable[pod.Pod]) -> None:
-        """Deletes pods; those that are gone already count as deleted."""
+        """Delete pods. Those that are gone already count as deleted."""
 
         def deleting(each: pod.Pod) -> Callable[[], Any]:
             return lambda: self.delete_one(owner, each)
 
         await controller.side_by_side(map(deleting, pods))
 
-    async def delete_one(self, owner: event.ObjectReference, of: pod.Pod) -> None:
+    async def delete_one(self, owner: event.ObjectReference, pod: pod.Pod) -> None:
         try:
-            if await podwrites.delete(self._client, of):
-                self._expected.note_deletion(owner.uid, of)
-                self._tell(owner, events.NORMAL, "SuccessfulDelete", f"Deleted pod: {of.metadata.name}")
+            if await objectwrites.delete_pod(self._client, pod):
+                self._expected.note_deletion(owner.uid, pod)
+                self._record(owner, events.NORMAL, "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}")
         except errors.RefusedError as error:
-            self._tell(owner, events.WARNING, "FailedDelete", f"Error deleting: {error}")
+            self._record(owner, events.WARNING, "FailedDelete", f"Error deleting: {error}")
             raise
 
-    def _tell(self, owner: event.ObjectReference, kind: events.Type, reason: str, message: str) -> None:
+    def _record(self, owner: event.ObjectReference, kind: events.Type, reason: str, message: str) -> None:
         self._recorder.record(owner, type=kind, reason=reason, message=message)
 
 
 def is_namespace_ending(error: errors.RefusedError) -> bool:
-    """Whether something cannot be made because its namespace comes to its end."""
+    """Return True if an object was refused because its namespace is being deleted."""
     return any(cause.get("reason") == "NamespaceTerminating" for cause in error.details.get("causes") or ())

@@ -1,4 +1,4 @@
-"""Which pods count for a workload: those that live, are ready, and have been so for long enough. Pure."""
+"""Pods that count for a workload: active, ready, and available. Pure."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from drachma.claims import conditions, podstate
 _READY = "Ready"
 
 
-def is_active(of: pod.Pod) -> bool:
-    """Whether a pod lives and is not about to go."""
-    return not podstate.has_ended(of) and of.metadata.deletion_timestamp is None
+def is_active(pod: pod.Pod) -> bool:
+    """Return True if a pod has not finished and is not being deleted."""
+    return not podstate.has_ended(pod) and pod.metadata.deletion_timestamp is None
 
 
-def is_ready(of: pod.Pod) -> bool:
-    return conditions.is_true(of.status.conditions, _READY)
+def is_ready(pod: pod.Pod) -> bool:
+    return conditions.is_true(pod.status.conditions, _READY)
 
 
-def ready_since(of: pod.Pod) -> datetime | None:
-    """When a pod became ready; None where it is not."""
-    condition = conditions.find(of.status.conditions, _READY)
+def ready_since(pod: pod.Pod) -> datetime | None:
+    """Return the time at which a pod became ready, or None."""
+    condition = conditions.find(pod.status.conditions, _READY)
     return condition.last_transition_time if condition is not None and condition.status == "True" else None
 
 
-def available_from(of: pod.Pod, min_ready_seconds: int) -> datetime | None:
-    """When a pod is, or was, ready for long enough; None where it is not ready."""
-    since = ready_since(of)
+def available_from(pod: pod.Pod, min_ready_seconds: int) -> datetime | None:
+    """Return the time at which a pod becomes available, or None if it is not ready."""
+    since = ready_since(pod)
     return None if since is None else since + timedelta(seconds=min_ready_seconds)
 
 
-def is_available(of: pod.Pod, min_ready_seconds: int, *, now: datetime) -> bool:
-    """Whether a pod has been ready for long enough."""
+def is_available(pod: pod.Pod, min_ready_seconds: int, *, now: datetime) -> bool:
+    """Return True if a pod has been ready for long enough."""
     if not min_ready_seconds:
-        return is_ready(of)
-    moment = available_from(of, min_ready_seconds)
+        return is_ready(pod)
+    moment = available_from(pod, min_ready_seconds)
     return moment is not None and moment <= now
 
 
-def until_available(pods: Iterable[pod.Pod], min_ready_seconds: int, *, now: datetime) -> float | None:
-    """After how many seconds the next pod will have been ready for long enough; None where none is to be waited for."""
+def seconds_until_available(pods: Iterable[pod.Pod], min_ready_seconds: int, *, now: datetime) -> float | None:
+    """Return the seconds until the next pod becomes available, or None if there is none to wait for."""
     if not min_ready_seconds:
         return None
     moments = [available_from(each, min_ready_seconds) for each in pods]

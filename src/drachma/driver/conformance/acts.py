@@ -1,4 +1,4 @@
-"""What several rules do with a driver, each with what has to come of it."""
+"""Operations on a driver that several rules share, each with a check of its result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pools(slices: Sequence[resourceslice.ResourceSlice]) -> dict[str, list[resou
 
 
 async def published(stage: Stage) -> list[resourceslice.ResourceSlice]:
-    """The driver's slices, once all pools are complete; where they never are, that is waited for only once."""
+    """Return the driver's slices, once all pools are complete; where they never are, that is waited for only once."""
     if not stage.publishes:
         raise SkipError("the driver publishes no complete pools")
 
@@ -31,7 +31,9 @@ async def published(stage: Stage) -> list[resourceslice.ResourceSlice]:
         return slices if slices and not any(map(incomplete, pools(slices).values())) else []
 
     try:
-        answer: list[resourceslice.ResourceSlice] = await stage.until_async(look, lambda: "no complete pools appear")
+        answer: list[resourceslice.ResourceSlice] = await stage.await_condition(
+            look, lambda: "no complete pools appear"
+        )
     except errors.DriverError:
         stage.publishes = False
         raise
@@ -62,7 +64,7 @@ async def some_devices(stage: Stage, count: int = 1) -> list[PublishedDevice]:
 async def claim_of(
     stage: Stage, *devices: PublishedDevice, **settings: Any
 ) -> AsyncIterator[resourceclaim.ResourceClaim]:
-    """A claim that is undone and removed in the end, whatever came of it."""
+    """Return a claim that is undone and removed in the end, whatever came of it."""
     claim = await stage.claim(*(devices or await some_devices(stage)), **settings)
     try:
         yield claim
@@ -73,7 +75,7 @@ async def claim_of(
 
 
 async def prepared(stage: Stage, claim: resourceclaim.ResourceClaim, *, version: int = 0) -> Answer:
-    """What the driver answers for a claim that nothing is wrong with."""
+    """Prepare a valid claim, and return the driver's answer."""
     answers = await stage.prepare(claim, version=version)
     uid = claim.metadata.uid
     if set(answers) != {uid}:
@@ -83,20 +85,20 @@ async def prepared(stage: Stage, claim: resourceclaim.ResourceClaim, *, version:
     return answers[uid]
 
 
-async def unprepared(stage: Stage, asked: dict[str, str]) -> None:
-    answers = await stage.unprepare(asked)
-    if set(answers) != {asked["uid"]}:
-        raise FailureError(f"asked for claim {asked['uid']}, the driver answers for {sorted(answers) or 'none'}")
-    if answers[asked["uid"]].error:
-        raise FailureError(f"NodeUnprepareResources fails: {answers[asked['uid']].error}")
+async def unprepared(stage: Stage, reference: dict[str, str]) -> None:
+    answers = await stage.unprepare(reference)
+    if set(answers) != {reference["uid"]}:
+        raise FailureError(f"asked for claim {reference['uid']}, the driver answers for {sorted(answers) or 'none'}")
+    if answers[reference["uid"]].error:
+        raise FailureError(f"NodeUnprepareResources fails: {answers[reference['uid']].error}")
 
 
 def check_resolvable(stage: Stage, answer: Answer) -> None:
     for each in answer.cdi_ids:
         if not cdi_names.is_qualified(each):
             raise FailureError(f"CDI device {each!r} is no qualified name")
-    if missing := stage.unresolved(answer.cdi_ids):
-        raise FailureError(f"no valid file in {stage.cdi} has CDI devices {', '.join(missing)}")
+    if unresolved_ids := stage.unresolved(answer.cdi_ids):
+        raise FailureError(f"no valid file in {stage.cdi} has CDI devices {', '.join(unresolved_ids)}")
 
 
 def check_same(first: Answer, second: Answer, when: str) -> None:
@@ -104,19 +106,19 @@ def check_same(first: Answer, second: Answer, when: str) -> None:
         raise FailureError(f"{when} the answer is another one: {second.devices} after {first.devices}")
 
 
-async def refusal(stage: Stage, asked: dict[str, str]) -> str:
-    """Why a claim is not prepared; empty where it is."""
+async def refusal(stage: Stage, reference: dict[str, str]) -> str:
+    """Return the reason why a claim is not prepared; empty if it is."""
     try:
-        answers = await stage.prepare_references(asked)
+        answers = await stage.prepare_references(reference)
     except CallError as error:
         return str(error)
-    answer = answers.get(asked["uid"])
+    answer = answers.get(reference["uid"])
     return "no answer" if answer is None else answer.error
 
 
-async def check_refused(stage: Stage, asked: dict[str, str], what: str) -> None:
+async def check_refused(stage: Stage, reference: dict[str, str], what: str) -> None:
     """Asks for something that must not be prepared."""
-    if not await refusal(stage, asked):
+    if not await refusal(stage, reference):
         raise FailureError(f"{what} is prepared")
 
 

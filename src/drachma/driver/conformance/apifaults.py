@@ -1,6 +1,6 @@
-"""What an API server does wrong to a driver, at exactly the moment that a rule is about.
+"""Faults of an API server, injected at exactly the moment that a rule is about.
 
-Whoever stands between the two asks before it passes on a request of the driver; rules say what is to happen then.
+The proxy between the two asks before it forwards a request of the driver; rules decide what happens.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RESOURCE: Final = re.compile(r"^/(?:api|apis/[^/]+)/[^/]+/(?:namespaces/[^/]+/)
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens to some requests: they are refused with a code, or only delayed."""
+    """Fault for some requests: they are refused with a code, or only delayed."""
 
     resource: str = ""
     """The plural name of what requests are about; empty: whatever it is."""
@@ -34,11 +34,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     code: HTTPStatus | None = None
     seconds: float = 0.0
     times: int | None = None
-    """How many requests meet it; None: all."""
+    """Number of requests that meet it; None for all."""
 
     @property
     def status(self) -> dict[str, Any] | None:
-        """The Status that refuses a request; None where it is not refused."""
+        """Status that refuses a request; None if it is not refused."""
         if self.code is None:
             return None
         return {
@@ -85,7 +85,7 @@ class ApiFaults:
             self._injections.remove(injection)
 
     def meet(self, method: str, path: str) -> Fault | None:
-        """What happens to a request; it counts."""
+        """Return the fault for a request, and count the request."""
         for injection in self._injections:
             if not injection.is_over and injection.fault.is_about(method, path):
                 injection.count += 1

@@ -29,7 +29,7 @@ from drachma.driver.conformance.rules import (
 from drachma.driver.conformance.stage import CallError, Stage
 
 
-async def run(stage: Stage, chosen: Sequence[Check]) -> Report:
+async def run(stage: Stage, checks: Sequence[Check]) -> Report:
     """Starts the driver and tries all rules on it; the driver has ended afterwards, if it was started here.
 
     Raises:
@@ -37,7 +37,7 @@ async def run(stage: Stage, chosen: Sequence[Check]) -> Report:
     """
     await stage.start()
     try:
-        results = [await _tried(check, stage) for check in chosen]
+        results = [await _tried(check, stage) for check in checks]
     finally:
         await stage.subject.kill()
         await stage.clean_up()
@@ -65,7 +65,7 @@ async def _tried(check: Check, stage: Stage) -> Result:
 
 
 async def _revive(stage: Stage) -> None:
-    """A driver that a check has ended, or that ended by itself, is there again for the next one."""
+    """Start a driver again that a check has ended, or that ended by itself."""
     if stage.subject.can_restart:
         with contextlib.suppress(errors.DriverError):
             await stage.restart(kills=True)
@@ -85,13 +85,13 @@ ALL: Final[tuple[Check, ...]] = (
 
 
 def chosen(names: Sequence[str]) -> tuple[Check, ...]:
-    """The checks of these names, in the order in which they are tried.
+    """Return the checks of these names, in the order in which they are tried.
 
     Raises:
         errors.InvalidValueError: there is no check of a name.
     """
-    known = {check.name for check in ALL}
+    all_names = {check.name for check in ALL}
     for name in names:
-        if name not in known:
+        if name not in all_names:
             raise errors.InvalidValueError(f"rule {name!r}: there are {', '.join(check.name for check in ALL)}")
     return tuple(check for check in ALL if check.name in names)

@@ -1,4 +1,4 @@
-"""What came of checks: for people, and as data."""
+"""Results of checks, as text and as data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Outcome(enum.StrEnum):
-    """What became of a check. A warning is about something that drivers should do, and need not."""
+    """Result of a check. A warning is about an optional property that drivers should have."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -49,7 +49,7 @@ _WIDTH: Final = 118
 
 
 def text(report: Report) -> str:
-    """A line a check; for what is not well the rule, where it comes from, and what was seen."""
+    """Return a line a check; for what is not well the rule, where it comes from, and what was seen."""
     lines = [f"driver {report.driver or '(unknown)'}: {', '.join(report.versions) or 'no versions'}"]
     widest = max((len(result.name) for result in report.results), default=0)
     for result in report.results:
@@ -68,5 +68,5 @@ def text(report: Report) -> str:
 
 
 def json(report: Report) -> str:
-    """The same for programs."""
+    """Return the report as JSON."""
     return msgspec.json.format(msgspec.json.encode(report)).decode() + "\n"

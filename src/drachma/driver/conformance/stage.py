@@ -1,4 +1,4 @@
-"""What checks do with a driver: allocate claims, call it on its sockets, look at its files and its slices."""
+"""Stage of a check: allocates claims, calls the driver on its sockets, reads its files and its slices."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SUBREQUEST: Final = "subrequest"
 
 
 class Info(NamedTuple):
-    """What a driver says of itself."""
+    """Information that a driver registers with."""
 
     type: str
     name: str
@@ -50,7 +50,7 @@ class PublishedDevice(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a driver says about one claim, comparable: devices in order, or an error."""
+    """Comparable answer of a driver for one claim: devices in order, or an error."""
 
     devices: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = ()
     """Pool, device, requests, CDI ids."""
@@ -89,7 +89,7 @@ class Stage:
         self.faults: Final = faults
         self.info = Info("", "", "", ())
         self.publishes = True
-        """Whether slices are worth waiting for."""
+        """True if the driver publishes slices."""
         self._registration: Final = registration
         self._claims: Final[list[str]] = []
 
@@ -117,7 +117,7 @@ class Stage:
                 failure = str(error)
                 return None
 
-        answer = await self.until_async(ask, lambda: f"GetInfo on {path}: {failure}")
+        answer = await self.await_condition(ask, lambda: f"GetInfo on {path}: {failure}")
         self.info = Info(answer.type, answer.name, answer.endpoint or str(path), tuple(answer.supported_versions))
 
     async def notify(self, *, is_registered: bool, error: str = "") -> None:
@@ -142,7 +142,7 @@ class Stage:
         return await self._call("NodePrepareResources", [reference(claim) for claim in claims], version)
 
     async def unprepare(self, *claims: Mapping[str, str], version: int = 0) -> dict[str, Answer]:
-        """The same for undoing. Raises CallError."""
+        """Like prepare(), for NodeUnprepareResources. Raises CallError."""
         return await self._call("NodeUnprepareResources", claims, version)
 
     async def prepare_references(self, *asked: Mapping[str, str]) -> dict[str, Answer]:
@@ -155,7 +155,7 @@ class Stage:
         return {uid: _answer(response.claims[uid]) for uid in response.claims}
 
     def dra_services(self) -> list[services.Service]:
-        """The versions of DRA that the driver has, in its own order."""
+        """Return the versions of DRA that the driver has, in its own order."""
         by_name = {service.advertised: service for service in services.DRA}
         return [by_name[version] for version in self.info.versions if version in by_name]
 
@@ -169,7 +169,7 @@ class Stage:
 
     @contextlib.asynccontextmanager
     async def health(self) -> AsyncIterator[Any]:
-        """The stream of reports of the newest version of health."""
+        """Return the stream of reports of the newest version of health."""
         service = next(each for each in services.HEALTH if each.advertised in self.info.versions)
         (method,) = service.methods
         async with services.channel(self.info.endpoint) as channel:
@@ -178,12 +178,12 @@ class Stage:
     # Slices and claims
 
     async def slices(self) -> list[resourceslice.ResourceSlice]:
-        """The driver's slices of the node, and those that belong to none."""
+        """Return the driver's slices of the node, and those that belong to none."""
         listing = await self.client.list(resourceslice.ResourceSlice, Selection(fields=f"spec.driver={self.info.name}"))
         return [each for each in listing.items if each.spec.node_name in (None, "", self.node)]
 
     async def devices(self) -> list[PublishedDevice]:
-        """What can be allocated, in the order of slices."""
+        """Return the published devices in the order of slices."""
         published = []
         for each in await self.slices():
             published += [PublishedDevice(each.spec.pool.name, device) for device in each.spec.devices]
@@ -196,7 +196,7 @@ class Stage:
         is_subrequest: bool = False,
         is_allocated: bool = True,
     ) -> resourceclaim.ResourceClaim:
-        """A claim that was given devices."""
+        """Return a claim that was given devices."""
         name = f"check-{uuid.uuid4().hex[:10]}"
         exactly = {"deviceClassName": self.info.name}
         request: dict[str, Any] = (
@@ -211,7 +211,7 @@ class Stage:
             "spec": {"devices": {"requests": [request]}},
         }
         await self._ensure_namespace()
-        made = await self.client.create_document(resourceclaim.ResourceClaim, document)
+        claim = await self.client.create_document(resourceclaim.ResourceClaim, document)
         self._claims.append(name)
         if is_allocated:
             title = f"{REQUEST}/{SUBREQUEST}" if is_subrequest else REQUEST
@@ -220,8 +220,8 @@ class Stage:
             if parameters is not None:
                 opaque = {"driver": self.info.name, "parameters": parameters}
                 allocation["config"] = [{"source": "FromClaim", "opaque": opaque}]
-            made["status"] = {"allocation": {"devices": allocation}}
-            await self.client.update_document(resourceclaim.ResourceClaim, made, subresource="status")
+            claim["status"] = {"allocation": {"devices": allocation}}
+            await self.client.update_document(resourceclaim.ResourceClaim, claim, subresource="status")
         return await self.client.get(resourceclaim.ResourceClaim, name, namespace=_NAMESPACE)
 
     def _result(self, request: str, published: PublishedDevice) -> dict[str, Any]:
@@ -261,11 +261,11 @@ class Stage:
 
     def unresolved(self, ids: Sequence[str]) -> list[str]:
         """CDI devices that no valid file has."""
-        known = registry.read([self.cdi]).entries
-        return [each for each in ids if each not in known]
+        entries = registry.read([self.cdi]).entries
+        return [each for each in ids if each not in entries]
 
     def lose_files(self) -> None:
-        """All CDI files are gone, as after a reboot."""
+        """Delete all CDI files, as a reboot does."""
         for path in self.cdi.glob("*") if self.cdi.exists() else ():
             if path.is_dir():
                 shutil.rmtree(path)
@@ -280,10 +280,10 @@ class Stage:
         async def asked() -> Any:
             return look()
 
-        return await self.until_async(asked, lambda: problem)
+        return await self.await_condition(asked, lambda: problem)
 
-    async def until_async(self, look: Callable[[], Any], problem: Callable[[], str]) -> Any:
-        """The same, with something that takes time itself."""
+    async def await_condition(self, look: Callable[[], Any], problem: Callable[[], str]) -> Any:
+        """Like until(), with a condition that is awaited."""
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
         while not (answer := await look()):
             if ended := self.subject.problem():
@@ -295,7 +295,7 @@ class Stage:
 
 
 def reference(claim: resourceclaim.ResourceClaim) -> dict[str, str]:
-    """A claim as calls name it."""
+    """Return a claim as calls name it."""
     metadata = claim.metadata
     return {"namespace": metadata.namespace, "name": metadata.name, "uid": metadata.uid}
 

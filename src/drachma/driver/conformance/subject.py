@@ -1,4 +1,4 @@
-"""The driver under test: a process, something that others look after by commands, or what somebody else runs."""
+"""Driver under test: a process, a driver managed by commands, or one that the user runs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SHOWN_LINES: Final = 20
 
 
 class Subject(Protocol):
-    """What checks do with the process of a driver."""
+    """Operations of checks on the process of a driver."""
 
     @property
     def can_restart(self) -> bool:
-        """Whether it can be ended and started again."""
+        """True if it can be ended and started again."""
 
     async def start(self) -> None:
         """Starts it; its sockets come later."""
@@ -35,11 +35,11 @@ class Subject(Protocol):
         """Asks it to end, and waits; whether it did."""
 
     def problem(self) -> str:
-        """Why it does not run, as far as that is known."""
+        """Return the reason why it does not run, as far as that is known."""
 
 
 class RunningSubject:
-    """A driver that somebody else runs."""
+    """Driver that the user runs."""
 
     can_restart: Final = False
 
@@ -47,10 +47,10 @@ class RunningSubject:
         """It runs."""
 
     async def kill(self) -> None:
-        """It is not ours to end."""
+        """Do nothing: the user runs the driver, and ends it."""
 
     async def stop(self) -> bool:
-        """The same."""
+        """Return True without stopping anything: the user runs the driver, and ends it."""
         return True
 
     def problem(self) -> str:
@@ -95,8 +95,8 @@ async def _run(command: Sequence[str]) -> None:
     except subprocess.TimeoutExpired:
         raise errors.DriverError(f"{shlex.join(command)}: does not end within {_STOP_SECONDS:.0f} s") from None
     if ended.returncode:
-        said = (ended.stdout + ended.stderr).decode(errors="replace").strip()
-        raise errors.DriverError(f"{shlex.join(command)}: ended with {ended.returncode}: {said}")
+        output = (ended.stdout + ended.stderr).decode(errors="replace").strip()
+        raise errors.DriverError(f"{shlex.join(command)}: ended with {ended.returncode}: {output}")
 
 
 class ProcessSubject:
@@ -143,11 +143,11 @@ class ProcessSubject:
         return False
 
     def problem(self) -> str:
-        """How it ended, if it did, and the last that it said."""
+        """Return its exit code, if it has ended, and its last output."""
         if self._process is None or self._process.poll() is None:
             return ""
-        said = self._output.read_text(encoding="utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
-        return "\n".join((f"{shlex.join(self._command)}: ended with {self._process.returncode}", *said))
+        lines = self._output.read_text(encoding="utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
+        return "\n".join((f"{shlex.join(self._command)}: ended with {self._process.returncode}", *lines))
 
     async def _end(self, number: signal.Signals) -> bool:
         process = self._process

@@ -1,6 +1,6 @@
-"""Keeps generated parameters in step with objects of vendors' kinds.
+"""Controller that generates parameters from objects of vendors' kinds.
 
-Parameters are found by what they were generated from, made anew where that changes, and go with it: the garbage
+Parameters are found by what they were generated from, regenerated when that changes, and go with it: the garbage
 collector takes them. An object that the vendor's type refuses is told so by an event; what was generated from it before
 stays, because claims may rely on it.
 """
@@ -35,7 +35,7 @@ class Item(NamedTuple):
 
 
 class ParameterController:
-    """Resolves objects of some kinds; run beside other controllers of a driver."""
+    """Resolves objects of some kinds; runs next to other controllers of a driver."""
 
     name: Final = "parameters"
 
@@ -43,7 +43,7 @@ class ParameterController:
         self._client: Final[Client] = surroundings.client
         self._recorder: Final = surroundings.recorder(self.name)
         self._queue: Final[workqueue.Queue[Item]] = workqueue.Queue(
-            self.name, time=surroundings.clock, measured=surroundings.queues
+            self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
         self._kinds: Final = kinds
         self._caches: Final = []
@@ -59,52 +59,54 @@ class ParameterController:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
     def _handler(self, number: int) -> informer.Handler[vendorkind.VendorObject]:
-        def see(seen: vendorkind.VendorObject) -> None:
-            self._queue.add(Item(number, seen.metadata.namespace, seen.metadata.name))
+        def see(vendor_object: vendorkind.VendorObject) -> None:
+            self._queue.add(Item(number, vendor_object.metadata.namespace, vendor_object.metadata.name))
 
         return informer.Handler(added=see, updated=lambda _, new: see(new))
 
     async def _reconcile(self, item: Item) -> None:
-        given = self._caches[item.kind].get(item.name, namespace=item.namespace)
-        if given is None or given.metadata.deletion_timestamp is not None:
+        vendor_object = self._caches[item.kind].get(item.name, namespace=item.namespace)
+        if vendor_object is None or vendor_object.metadata.deletion_timestamp is not None:
             return
         kind = self._kinds[item.kind]
         # Objects of other kinds may have the same name.
         name = generatedname.derived(f"{item.name[:200]}-", f"{kind.group}/{kind.kind}/{item.name}")
         try:
-            wanted = kind.generate(given, name=name)
+            generated = kind.generate(vendor_object, name=name)
         except (msgspec.ValidationError, ValueError) as error:
-            self._tell(kind, given, str(error))
+            self._tell(kind, vendor_object, str(error))
             return
-        known = (self._of_claims if _is_of_claims(kind) else self._of_classes).get(name, namespace=item.namespace)
+        existing = (self._of_claims if _is_of_claims(kind) else self._of_classes).get(name, namespace=item.namespace)
         try:
-            await self._write(wanted, known)
+            await self._write(generated, existing)
         except errors.InvalidObjectError as error:
-            self._tell(kind, given, str(error))
+            self._tell(kind, vendor_object, str(error))
 
-    async def _write(self, wanted: Generated, known: Generated | None) -> None:
-        if known is None:
-            await self._client.create(wanted)
-        elif _content(known) != _content(wanted):
+    async def _write(self, generated: Generated, existing: Generated | None) -> None:
+        if existing is None:
+            await self._client.create(generated)
+        elif _content(existing) != _content(generated):
             # What was generated from an object of the same name that is gone belongs to the new one now.
-            references = {"ownerReferences": wanted.metadata.owner_references}
-            content = {**_content(wanted), "metadata": references}
-            patch = patches.merge(content, patches.unchanged(known))
-            await self._client.patch(type(known), known.metadata.name, patch=patch, namespace=known.metadata.namespace)
+            references = {"ownerReferences": generated.metadata.owner_references}
+            content = {**_content(generated), "metadata": references}
+            patch = patches.merge(content, patches.unchanged(existing))
+            await self._client.patch(
+                type(existing), existing.metadata.name, patch=patch, namespace=existing.metadata.namespace
+            )
 
-    def _tell(self, kind: Kind, given: vendorkind.VendorObject, problem: str) -> None:
-        own = given.metadata
-        about = event.ObjectReference(
+    def _tell(self, kind: Kind, vendor_object: vendorkind.VendorObject, problem: str) -> None:
+        own = vendor_object.metadata
+        reference = event.ObjectReference(
             api_version=kind.api_version, kind=kind.kind, name=own.name, namespace=own.namespace, uid=own.uid
         )
-        self._recorder.record(about, type=events.WARNING, reason=INVALID, message=problem)
+        self._recorder.record(reference, type=events.WARNING, reason=INVALID, message=problem)
 
 
 def _is_of_claims(kind: Kind) -> bool:
     return isinstance(kind, vendorkind.ClaimKind)
 
 
-def _content(of: meta.Object) -> dict[str, Any]:
-    """All fields of parameters but their metadata, under their names on the wire."""
-    names = zip(type(of).__struct_fields__, type(of).__struct_encode_fields__, strict=True)
-    return {wire: getattr(of, name) for name, wire in names if name != "metadata"}
+def _content(generated: meta.Object) -> dict[str, Any]:
+    """Return all fields of parameters but their metadata, under their names on the wire."""
+    names = zip(type(generated).__struct_fields__, type(generated).__struct_encode_fields__, strict=True)
+    return {wire: getattr(generated, name) for name, wire in names if name != "metadata"}

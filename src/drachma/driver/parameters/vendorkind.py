@@ -1,4 +1,4 @@
-"""What a driver's author says about a kind of parameters: where it is served, its Python type, and what it asks for."""
+"""Kind of parameters as a driver's author declares it: its resource, its Python type, and its requests."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What a claim with some parameters asks for, and whether several pods may use it at a time."""
+    """Requests of a claim with some parameters; ``shareable`` lets several pods use it at a time."""
 
     requests: tuple[Request, ...]
     shareable: bool = False
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """What all resources of a driver must be like that claims of a class get."""
+    """Condition on all resources of a driver that claims of a class get."""
 
     driver: str
     selector: str
@@ -54,23 +54,23 @@ class _Kind(msgspec.Struct, Generic[SpecT], frozen=True, kw_only=True):
         return f"{self.group}/{self.version}"
 
     def target(self, *, namespaced: bool) -> target.Target[VendorObject]:
-        """Where objects of the kind are served."""
+        """Resource of the kind."""
         plain = target.metadata_of(self.group, self.version, plural=self.plural, kind=self.kind, namespaced=namespaced)
         return target.view_of(plain, VendorObject)
 
-    def read(self, given: VendorObject) -> SpecT:
-        """The vendor's own form of an object's spec; msgspec.ValidationError says what is wrong with it, and where."""
-        return msgspec.convert(given.spec or {}, self.spec)
+    def read(self, vendor_object: VendorObject) -> SpecT:
+        """Decode an object's spec into the vendor's type. Raises msgspec.ValidationError with the field's path."""
+        return msgspec.convert(vendor_object.spec or {}, self.spec)
 
-    def copy(self, given: VendorObject) -> dict[str, object]:
-        """The object as the driver's plugin gets it: without what only the API server needs."""
-        own = given.metadata
+    def copy(self, vendor_object: VendorObject) -> dict[str, object]:
+        """Return the object as the driver's plugin gets it: without what only the API server needs."""
+        own = vendor_object.metadata
         metadata = {"name": own.name, "namespace": own.namespace, "uid": own.uid}
         return {
             "apiVersion": self.api_version,
             "kind": self.kind,
             "metadata": {key: text for key, text in metadata.items() if text},
-            "spec": given.spec,
+            "spec": vendor_object.spec,
         }
 
 
@@ -79,17 +79,19 @@ class ClaimKind(_Kind[SpecT], frozen=True, kw_only=True):
 
     resolve: Callable[[SpecT], Wish]
 
-    def generate(self, given: VendorObject, *, name: str) -> parameters.ResourceClaimParameters:
-        """What an object means to the scheduler; ValueError or msgspec.ValidationError for what means nothing."""
-        wish = self.resolve(self.read(given))
-        own = given.metadata
+    def generate(self, vendor_object: VendorObject, *, name: str) -> parameters.ResourceClaimParameters:
+        """Return the parameters of an object. Raises ValueError or msgspec.ValidationError for invalid ones."""
+        wish = self.resolve(self.read(vendor_object))
+        own = vendor_object.metadata
         return parameters.ResourceClaimParameters(
-            metadata=meta.ObjectMeta(name=name, namespace=own.namespace, owner_references=(_owner(self, given),)),
+            metadata=meta.ObjectMeta(
+                name=name, namespace=own.namespace, owner_references=(_owner(self, vendor_object),)
+            ),
             generated_from=references.ResourceClaimParametersReference(
                 api_group=self.group, kind=self.kind, name=own.name, uid=own.uid
             ),
             shareable=wish.shareable or None,
-            vendor_parameters=self.copy(given),
+            vendor_parameters=self.copy(vendor_object),
             requests=tuple(map(_request, wish.requests)),
         )
 
@@ -99,16 +101,16 @@ class ClassKind(_Kind[SpecT], frozen=True, kw_only=True):
 
     resolve: Callable[[SpecT], tuple[Filter, ...]]
 
-    def generate(self, given: VendorObject, *, name: str) -> parameters.ResourceClassParameters:
-        """The same for parameters of classes."""
-        filters = self.resolve(self.read(given))
-        own = given.metadata
+    def generate(self, vendor_object: VendorObject, *, name: str) -> parameters.ResourceClassParameters:
+        """Like ClaimKind.generate(), for parameters of classes."""
+        filters = self.resolve(self.read(vendor_object))
+        own = vendor_object.metadata
         return parameters.ResourceClassParameters(
-            metadata=meta.ObjectMeta(name=name, owner_references=(_owner(self, given),)),
+            metadata=meta.ObjectMeta(name=name, owner_references=(_owner(self, vendor_object),)),
             generated_from=references.ResourceClassParametersReference(
                 api_group=self.group, kind=self.kind, name=own.name, uid=own.uid
             ),
-            vendor_parameters=self.copy(given),
+            vendor_parameters=self.copy(vendor_object),
             filters=tuple(
                 parameters.ResourceFilter(
                     driver_name=each.driver,
@@ -119,16 +121,16 @@ class ClassKind(_Kind[SpecT], frozen=True, kw_only=True):
         )
 
 
-def _owner(kind: _Kind[SpecT], given: VendorObject) -> meta.OwnerReference:
-    own = given.metadata
+def _owner(kind: _Kind[SpecT], vendor_object: VendorObject) -> meta.OwnerReference:
+    own = vendor_object.metadata
     return meta.OwnerReference(
         api_version=kind.api_version, kind=kind.kind, name=own.name, uid=own.uid, controller=True
     )
 
 
-def _request(asked: Request) -> parameters.ResourceRequest:
-    required = tuple(parameters.NamedResourcesRequest(selector=each) for each in asked.selectors)
+def _request(request: Request) -> parameters.ResourceRequest:
+    required = tuple(parameters.NamedResourcesRequest(selector=each) for each in request.selectors)
     return parameters.ResourceRequest(
-        driver_name=asked.driver,
+        driver_name=request.driver,
         named_resources_with_attributes=parameters.NamedResourcesWithAttributesRequest(required=required),
     )

@@ -1,4 +1,4 @@
-"""What a node agent sees of a driver: two sockets, and the services on them.
+"""Driver as node agents see it: two sockets, and the services on them.
 
 ============= ==========================================================================
 socketnames   what sockets are called, also where two instances run side by side

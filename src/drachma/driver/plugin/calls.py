@@ -62,7 +62,7 @@ class Calls:
         return handle
 
     async def _prepare(self, request: Any, method: services.Method) -> Any:
-        claims = [await self._claim(asked) for asked in request.claims]
+        claims = [await self._claim(reference) for reference in request.claims]
         async with self._turn():
             try:
                 results = await self._plugin.prepare(claims)
@@ -79,7 +79,9 @@ class Calls:
         return response
 
     async def _unprepare(self, request: Any, method: services.Method) -> Any:
-        references = [ClaimReference(asked.namespace, asked.name, asked.uid) for asked in request.claims]
+        references = [
+            ClaimReference(reference.namespace, reference.name, reference.uid) for reference in request.claims
+        ]
         async with self._turn():
             try:
                 results = await self._plugin.unprepare(references)
@@ -98,16 +100,16 @@ class Calls:
         async with self._serialized.held():
             yield
 
-    async def _claim(self, asked: Any) -> resourceclaim.ResourceClaim:
-        shown = f"{asked.namespace}/{asked.name}"
+    async def _claim(self, reference: Any) -> resourceclaim.ResourceClaim:
+        label = f"{reference.namespace}/{reference.name}"
         try:
-            claim = await self._get_claim(asked.namespace, asked.name)
+            claim = await self._get_claim(reference.namespace, reference.name)
         except errors.DrachmaError as error:
-            raise errors.DriverError(f"get resource claims: retrieve claim {shown}: {error}") from error
+            raise errors.DriverError(f"get resource claims: retrieve claim {label}: {error}") from error
         if claim.status.allocation is None:
-            raise errors.DriverError(f"get resource claims: claim {shown} not allocated")
-        if claim.metadata.uid != asked.uid:
-            raise errors.DriverError(f"get resource claims: claim {shown} got replaced")
+            raise errors.DriverError(f"get resource claims: claim {label} not allocated")
+        if claim.metadata.uid != reference.uid:
+            raise errors.DriverError(f"get resource claims: claim {label} got replaced")
         return claim
 
     def _watcher(self, method: services.Method) -> services.Handler:
@@ -122,7 +124,7 @@ class Calls:
         return watch
 
     async def _reports(self) -> AsyncGenerator[Sequence[Health], None]:
-        """What the driver tells of its devices, until it does not any more or streams are to end."""
+        """Yield the health of devices until the driver's stream ends or streams are closed."""
         source = aiter(self._plugin.watch_health())
         ending = asyncio.ensure_future(self._ending.wait())
         try:
@@ -140,12 +142,12 @@ class Calls:
             ending.cancel()
 
     def end_streams(self) -> None:
-        """Ends what would otherwise last as long as somebody listens."""
+        """End the streams that otherwise last as long as their readers."""
         self._ending.set()
 
 
 def _text(problem: Exception) -> str:
-    """What went wrong; never nothing, since that would mean that all is well."""
+    """Return the message of an error; never empty, since an empty message means success."""
     return str(problem) or type(problem).__name__
 
 

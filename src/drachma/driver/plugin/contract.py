@@ -1,4 +1,4 @@
-"""What a driver does when a node agent calls it, without any gRPC."""
+"""Operations of a driver that node agents call, without gRPC."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PreparedDevice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(enum.IntEnum):
-    """How a device is, by its number on the wire."""
+    """Health of a device, by its number on the wire."""
 
     UNKNOWN = 0
     HEALTHY = 1
@@ -42,7 +42,7 @@ class Status(enum.IntEnum):
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """How a device is; without news within ``timeout`` it counts as unknown, after the agent's own time where 0."""
+    """Health of a device. It counts as unknown after ``timeout`` without an update; 0 is the agent's default."""
 
     pool: str
     device: str
@@ -64,4 +64,4 @@ class Plugin(Protocol):
         """By the uid of each claim None, or why it could not be done."""
 
     def watch_health(self) -> AsyncIterator[Sequence[Health]]:
-        """How devices are, again and again: those that are not told of any more count as unknown after a while."""
+        """Yield the health of devices repeatedly. Devices that are no longer listed count as unknown after a while."""

@@ -11,7 +11,7 @@ from drachma import errors
 from drachma.runtime import clock
 
 _POLL_SECONDS: Final = 0.005
-"""How often to look whether another process has let go: waiting for it in the kernel could not be cancelled."""
+"""Seconds between two tries to lock. Waiting in the kernel could not be cancelled."""
 
 
 class Serialization:
@@ -44,7 +44,7 @@ class Serialization:
 
 
 def _lock(handle: int) -> bool:
-    """Locks an open file, if nobody else has; closing it lets go."""
+    """Lock an open file if no other process has locked it; closing the file unlocks it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -24,7 +24,7 @@ _TYPE: Final = "DRAPlugin"
 
 
 class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the sockets are."""
+    """Paths of the sockets."""
 
     dra: pathlib.Path
     registration: pathlib.Path
@@ -63,7 +63,7 @@ class PluginServer:
         self._dra: grpc.aio.Server | None = None
         self._registrar: grpc.aio.Server | None = None
         self.is_registered = False
-        """Whether a node agent has taken the driver."""
+        """True once a node agent has registered the driver."""
 
     async def start(self) -> None:
         """Listens on both sockets; files that others left are removed.

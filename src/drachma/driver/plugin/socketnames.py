@@ -1,4 +1,4 @@
-"""What the sockets of a driver are called. Pure.
+"""Names of a driver's sockets. Pure.
 
 Instances that run side by side during a rolling update have their pod's uid in both names. A socket's whole path has a
 limit, so the uid, and then the driver's name, give way to hashes where they do not fit.
@@ -14,17 +14,17 @@ _SUFFIX: Final = "-reg.sock"
 
 
 def dra(pod_uid: str = "") -> str:
-    """The socket on which claims are prepared; in a directory of the driver's own."""
+    """Return the socket on which claims are prepared; in a directory of the driver's own."""
     return f"dra-{pod_uid}.sock" if pod_uid else "dra.sock"
 
 
 def registration(driver: str) -> str:
-    """The socket that node agents look for, in the directory of all drivers."""
+    """Return the socket that node agents look for, in the directory of all drivers."""
     return f"{driver}{_SUFFIX}"
 
 
 def rolling_registration(directory: pathlib.Path, driver: str, *, pod_uid: str) -> str:
-    """The same for one of several instances: the most readable name that fits."""
+    """Return the name for one of several instances: the most readable name that fits."""
     both = "\0".join((driver, pod_uid))
     names = (
         f"{driver}-{pod_uid}{_SUFFIX}",

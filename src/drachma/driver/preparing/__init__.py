@@ -1,4 +1,4 @@
-"""What the SDK does around a driver's ``prepare`` and ``unprepare``.
+"""Work of the SDK around a driver's ``prepare`` and ``unprepare``.
 
 ============= ================================================================================
 checkpoint    which claims were begun and prepared, in a file that outlives the process

@@ -1,6 +1,6 @@
-"""Which claims a driver has begun to prepare, and which are prepared, in a file that outlives its processes.
+"""Claims that a driver has begun to prepare or has prepared, in a file that survives its processes.
 
-The file is read anew whenever another process wrote it, as during a rolling update; who changes it holds the lock
+The file is read again whenever another process wrote it, as during a rolling update; a writer holds the lock
 between instances. Newer versions of it may have fields that are not known here. A file that makes no sense is put
 aside: then it is not known what was begun, and drivers are asked to undo whatever they are told to.
 """
@@ -65,13 +65,13 @@ class Checkpoint:
         self._entries: dict[str, Entry] = {}
         self._signature: tuple[int, int, int] | None = None
         self.is_lost = False
-        """Whether a file had to be put aside: there may be claims that are not in this one."""
+        """True if a damaged file was put aside: this one may lack claims."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def get(self, uid: str) -> Entry | None:
-        """What is known of a claim."""
+        """Return the entry of a claim, or None."""
         self._load()
         return self._entries.get(uid)
 
@@ -88,8 +88,8 @@ class Checkpoint:
         """Forgets a claim, for good."""
         self._load()
         if uid in self._entries:
-            left = {key: entry for key, entry in self._entries.items() if key != uid}
-            self._save(left, wholefile.Durability.LASTING)
+            entries = {key: entry for key, entry in self._entries.items() if key != uid}
+            self._save(entries, wholefile.Durability.LASTING)
 
     def _load(self) -> None:
         try:
@@ -114,8 +114,8 @@ class Checkpoint:
         self._entries, self._signature = entries, _signature(self._path.stat())
 
     def _put_aside(self, problem: str) -> None:
-        taken = (self._path.with_name(f"{NAME}.damaged-{number}") for number in itertools.count(1))
-        aside = next(path for path in taken if not path.exists())
+        paths = (self._path.with_name(f"{NAME}.damaged-{number}") for number in itertools.count(1))
+        aside = next(path for path in paths if not path.exists())
         self._path.rename(aside)
         _log.error("checkpoint %s: %s; put aside as %s", self._path, problem, aside.name)
         self.is_lost = True

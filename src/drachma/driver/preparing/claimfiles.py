@@ -22,7 +22,7 @@ from drachma.nodewire.cdi import files, names, spec
 
 _CLASS: Final = "claim"
 _ANY: Final = ""
-"""In place of a digest: a file that may be written anew while it is in use."""
+"""Marker instead of a digest, for a file that may be rewritten while it is in use."""
 
 
 class ClaimFiles:
@@ -37,7 +37,7 @@ class ClaimFiles:
     def write(
         self, claim: Claim, answers: Mapping[AllocatedDevice, Edits | Prepared]
     ) -> tuple[tuple[PreparedDevice, ...], dict[str, str]]:
-        """Writes all files of a claim; the devices as node agents hear of them, and digests of files by path.
+        """Write all files of a claim. Return the devices for node agents, and digests of files by path.
 
         Raises:
             errors.InvalidValueError: edits cannot be written as CDI.
@@ -81,10 +81,10 @@ class ClaimFiles:
         return prepared, digests
 
     def are_there(self, digests: Mapping[str, str]) -> bool:
-        """Whether files are as they were written, or, where that may change, whether they are there."""
+        """Return True if files are as they were written, or, where that may change, whether they are there."""
         return all(_is_there(pathlib.Path(path), digest) for path, digest in digests.items())
 
-    def update_metadata(self, reference: ClaimReference, request: str, told: Iterable[DeviceMetadata]) -> None:
+    def update_metadata(self, reference: ClaimReference, request: str, devices: Iterable[DeviceMetadata]) -> None:
         """Tells containers something else about devices of a request.
 
         Raises:
@@ -94,7 +94,7 @@ class ClaimFiles:
         """
         if not self._has_metadata:
             raise errors.DriverError(f"driver {self._driver}: writes_metadata is not set: containers are told nothing")
-        self._metadata.update(reference, request, told)
+        self._metadata.update(reference, request, devices)
 
     def remove(self, reference: ClaimReference) -> None:
         """Removes all files of a claim that are there.

@@ -1,7 +1,7 @@
-"""What containers can read about the devices of a request (KEP-5304), as upstream's helper writes it.
+"""Metadata files about the devices of a request (KEP-5304), as upstream's helper writes them.
 
 Each request of a claim has a file on the machine, and a CDI file that mounts it into containers. What devices are like
-may be known only when containers exist (the addresses of a network card): then the file is written anew, with the next
+may be known only when containers exist (the addresses of a network card): then the file is written again, with the next
 generation.
 """
 
@@ -50,13 +50,13 @@ class MetadataFiles:
         self._data: Final = data
 
     def compose(self, claim: Claim, results: Mapping[AllocatedDevice, Prepared]) -> list[RequestMetadata]:
-        """What is to be written about each request; its first device is the bearer."""
+        """Return the metadata of each request. The first device of a request carries it."""
         by_request: dict[str, list[AllocatedDevice]] = {}
         for device in claim.devices:
             by_request.setdefault(_base(device.request), []).append(device)
-        return [self._of_request(claim, request, own, results) for request, own in by_request.items()]
+        return [self._request_metadata(claim, request, own, results) for request, own in by_request.items()]
 
-    def _of_request(
+    def _request_metadata(
         self,
         claim: Claim,
         request: str,
@@ -103,7 +103,7 @@ class MetadataFiles:
             cdi_text=files.encode(spec.Spec(kind=f"{self._driver}/{_CLASS}", devices=(mounting,))),
         )
 
-    def update(self, reference: ClaimReference, request: str, told: Iterable[DeviceMetadata]) -> None:
+    def update(self, reference: ClaimReference, request: str, devices: Iterable[DeviceMetadata]) -> None:
         """Tells something else about devices of a request; about its other devices it says what it said.
 
         Raises:
@@ -122,7 +122,7 @@ class MetadataFiles:
             raise errors.DriverError(f"{subject}: the claim of uid {reference.uid} is not prepared")
         (own,) = body["requests"]
         by_device = {(each["pool"], each["name"]): each for each in own["devices"]}
-        for each in told:
+        for each in devices:
             if (each.pool, each.device) not in by_device:
                 raise errors.DriverError(f"{subject}: has no device {each.pool}/{each.device}")
             by_device[each.pool, each.device] = self._described(
@@ -169,7 +169,7 @@ def write(path: pathlib.Path, text: bytes) -> None:
 
 
 def is_whole(path: pathlib.Path) -> bool:
-    """Whether a file is there and can be read; what it says may have changed since it was first written."""
+    """Return True if a file is there and can be read; what it says may have changed since it was first written."""
     try:
         _read(path)
     except (OSError, ValueError):
@@ -182,14 +182,14 @@ def _base(request: str) -> str:
 
 
 def _encode(body: Mapping[str, Any]) -> bytes:
-    """The same in all versions, the newest first: readers take the first that they know."""
+    """Encode the metadata in all versions, the newest first. Readers take the first that they know."""
     return b"".join(
         msgspec.json.format(msgspec.json.encode({"apiVersion": version, **body})) + b"\n" for version in _VERSIONS
     )
 
 
 def _read(path: pathlib.Path) -> dict[str, Any]:
-    """What a file says in its newest version; raises ValueError where it is not one of these."""
+    """Return the newest version in a file. Raises ValueError for a file of another kind."""
     body, _ = json.JSONDecoder().raw_decode(path.read_text(encoding="utf-8"))
     if not isinstance(body, dict) or body.pop("apiVersion", None) != _VERSIONS[0] or "requests" not in body:
         raise ValueError(f"no DeviceMetadata of {_VERSIONS[0]}")

@@ -1,7 +1,7 @@
-"""A driver as node agents call it: idempotent, one answer a claim, whatever happens in between.
+"""Preparer: makes a driver's calls idempotent, with one answer for each claim in spite of failures.
 
 A claim that is prepared is answered from the checkpoint, without the driver, as long as the machine has not rebooted
-and its files are there; otherwise it is prepared anew. Before a driver begins, that is noted: so it is asked to undo
+and its files are there; otherwise it is prepared again. Before a driver begins, that is noted: so it is asked to undo
 what it began, also after it was killed halfway, and not asked about claims that it has nothing to do with.
 """
 
@@ -69,20 +69,23 @@ class Preparer:
     ) -> Mapping[str, Sequence[PreparedDevice] | Exception]:
         """See :class:`drachma.driver.plugin.contract.Plugin`."""
         outcomes = await asyncio.gather(
-            *(self._in_turn("prepare", claim.metadata.uid, functools.partial(self._prepare, claim)) for claim in claims)
+            *(
+                self._serialize("prepare", claim.metadata.uid, functools.partial(self._prepare, claim))
+                for claim in claims
+            )
         )
         return {claim.metadata.uid: outcome for claim, outcome in zip(claims, outcomes, strict=True)}
 
     async def unprepare(self, claims: Sequence[ClaimReference]) -> Mapping[str, Exception | None]:
         """See :class:`drachma.driver.plugin.contract.Plugin`."""
         outcomes = await asyncio.gather(
-            *(self._in_turn("unprepare", claim.uid, functools.partial(self._unprepare, claim)) for claim in claims)
+            *(self._serialize("unprepare", claim.uid, functools.partial(self._unprepare, claim)) for claim in claims)
         )
         return {claim.uid: outcome for claim, outcome in zip(claims, outcomes, strict=True)}
 
-    def update_metadata(self, reference: ClaimReference, request: str, told: Iterable[DeviceMetadata]) -> None:
+    def update_metadata(self, reference: ClaimReference, request: str, devices: Iterable[DeviceMetadata]) -> None:
         """See :meth:`drachma.driver.Driver.update_metadata`."""
-        self._files.update_metadata(reference, request, told)
+        self._files.update_metadata(reference, request, devices)
 
     async def watch_health(self) -> AsyncIterator[Sequence[Health]]:
         """See :class:`drachma.driver.plugin.contract.Plugin`; what the driver raises ends it."""
@@ -105,8 +108,10 @@ class Preparer:
 
     # One claim
 
-    async def _in_turn(self, operation: str, uid: str, act: Callable[[], Awaitable[_AnswerT]]) -> _AnswerT | Exception:
-        """What became of one claim; several calls for the same one come after each other."""
+    async def _serialize(
+        self, operation: str, uid: str, act: Callable[[], Awaitable[_AnswerT]]
+    ) -> _AnswerT | Exception:
+        """Run one claim's operation after earlier operations of the same claim."""
         begun = self._clock.monotonic()
         problem: Exception | None = None
         try:
@@ -138,23 +143,25 @@ class Preparer:
                 del self._turns[uid]
 
     async def _prepare(self, claim: resourceclaim.ResourceClaim) -> Sequence[PreparedDevice]:
-        given = opaqueconfig.read(claim, driver=self._driver.name, config_type=self._driver.config)
+        own_claim = opaqueconfig.read(claim, driver=self._driver.name, config_type=self._driver.config)
         allocation = _digest(claim)
-        known = self._checkpoint.get(given.uid)
-        if known is not None and known.state == "prepared" and known.allocation == allocation:
-            if known.boot_id == self._boot_id and self._files.are_there(known.files):
-                return known.devices
-            _log.info("claim %s: what was prepared is lost, and prepared again", given, extra={"claim": given.uid})
-        elif known is not None and known.allocation != allocation:
-            await self._undo(known.reference)
-        entry = Entry(**given.reference._asdict(), boot_id=self._boot_id, allocation=allocation)
+        previous = self._checkpoint.get(own_claim.uid)
+        if previous is not None and previous.state == "prepared" and previous.allocation == allocation:
+            if previous.boot_id == self._boot_id and self._files.are_there(previous.files):
+                return previous.devices
+            _log.info(
+                "claim %s: what was prepared is lost, and prepared again", own_claim, extra={"claim": own_claim.uid}
+            )
+        elif previous is not None and previous.allocation != allocation:
+            await self._undo(previous.reference)
+        entry = Entry(**own_claim.reference._asdict(), boot_id=self._boot_id, allocation=allocation)
         await self._put(entry)
-        answers = await self._driver.prepare(given)
-        _check(given, answers)
-        devices, files = self._files.write(given, answers)
+        answers = await self._driver.prepare(own_claim)
+        _check(own_claim, answers)
+        devices, files = self._files.write(own_claim, answers)
         await self._put(
             Entry(
-                **given.reference._asdict(),
+                **own_claim.reference._asdict(),
                 boot_id=self._boot_id,
                 allocation=allocation,
                 state="prepared",
@@ -191,7 +198,7 @@ class Preparer:
 
 def _digest(claim: resourceclaim.ResourceClaim) -> str:
     allocation = claim.status.allocation
-    assert allocation is not None, "whoever calls this has looked"
+    assert allocation is not None, "callers check it"
     return hashlib.sha256(codec.encode_part(allocation.devices)).hexdigest()
 
 

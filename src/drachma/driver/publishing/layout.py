@@ -12,7 +12,7 @@ _HALF_A_SECOND: Final = dt.timedelta(milliseconds=500)
 
 
 class SliceContent(Struct, frozen=True, kw_only=True):
-    """What one slice of a pool says, beside its pool and its nodes."""
+    """Content of one slice of a pool, without its pool and its nodes."""
 
     devices: tuple[resourceslice.Device, ...] = ABSENT_TUPLE
     shared_counters: tuple[resourceslice.CounterSet, ...] = ABSENT_TUPLE
@@ -35,7 +35,7 @@ class Layout(Struct, frozen=True, kw_only=True):
 
 
 class Owner(Struct, frozen=True, kw_only=True):
-    """What slices are garbage collected with: a node, whose uid may be left to be looked up, or something else."""
+    """Owner of slices for garbage collection: a node, whose uid may be looked up later, or another object."""
 
     api_version: str = "v1"
     kind: str = "Node"
@@ -47,8 +47,8 @@ class Owner(Struct, frozen=True, kw_only=True):
         return (self.api_version, self.kind) == ("v1", "Node")
 
 
-def with_whole_seconds(layout: Layout) -> Layout:
-    """The same with times of taints as they can be stored; otherwise they would differ from what is there for ever."""
+def round_taint_times(layout: Layout) -> Layout:
+    """Round the times of taints to seconds, as they are stored. Otherwise they would differ for ever."""
     return structs.replace(layout, slices=tuple(map(_rounded_slice, layout.slices)))
 
 

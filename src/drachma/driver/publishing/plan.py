@@ -30,7 +30,7 @@ class Write(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to be written, in this order; slices that go are named with the version that was looked at."""
+    """Writes in their order. Slices to delete are named with the version that was compared."""
 
     removals: tuple[resourceslice.ResourceSlice, ...] = ()
     updates: tuple[Write, ...] = ()
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """Whose slices they are; ``sets_node`` says that they belong to the node that owns them."""
+    """Owner of slices; ``sets_node`` says that they belong to the node that owns them."""
 
     driver: str
     owner: Owner | None = None
@@ -61,7 +61,7 @@ def plan(
     present: Sequence[resourceslice.ResourceSlice],
     completes: bool = False,
 ) -> Plan:
-    """The writes for a pool; without a layout, there shall be none.
+    """Return the writes for a pool; without a layout, there shall be none.
 
     With ``completes``, slices that are missing among others that are right are made without a new generation. That is
     for when making them was refused before: the others need not be written again for every attempt.
@@ -101,7 +101,7 @@ def plan(
 def _classified(
     present: Sequence[resourceslice.ResourceSlice], *, generation: int, count: int
 ) -> tuple[dict[int, resourceslice.ResourceSlice], list[resourceslice.ResourceSlice]]:
-    """The slices by their positions, and those that have none."""
+    """Return the slices by their positions, and those that have none."""
     current: dict[int, resourceslice.ResourceSlice] = {}
     obsolete = []
     for each in present:
@@ -117,12 +117,12 @@ def _classified(
 
 
 def _index_length(count: int) -> int:
-    """How many digits positions have in names: the same for all slices of a pool, so that they sort."""
+    """Return the number of digits positions have in names: the same for all slices of a pool, so that they sort."""
     return max(_SHORTEST_INDEX, len(f"{count - 1:x}"))
 
 
 def _index(name: str, *, length: int) -> int | None:
-    """The position that the name of a slice begins with, or None where it begins otherwise."""
+    """Return the position that the name of a slice begins with, or None where it begins otherwise."""
     digits, separator, _ = name.partition("-")
     if not separator or len(digits) != length or _HEXADECIMAL.fullmatch(digits) is None:
         return None
@@ -161,8 +161,8 @@ def _updated(
     layout: Layout,
     content: SliceContent,
 ) -> resourceslice.ResourceSlice:
-    kept = structs.replace(content, devices=with_known_times(content.devices, current.spec.devices))
-    return structs.replace(current, spec=_filled(current.spec, pool=pool, layout=layout, content=kept))
+    desired = structs.replace(content, devices=keep_taint_times(content.devices, current.spec.devices))
+    return structs.replace(current, spec=_filled(current.spec, pool=pool, layout=layout, content=desired))
 
 
 def _filled(
@@ -196,7 +196,7 @@ def _says(
     layout: Layout,
     content: SliceContent,
 ) -> bool:
-    """Whether a slice says already what it shall."""
+    """Return True if a slice says already what it shall."""
     return (
         spec.pool == pool
         and spec.node_selector == layout.node_selector
@@ -209,25 +209,25 @@ def _says(
     )
 
 
-def _are_alike(some: Sequence[resourceslice.Device], others: Sequence[resourceslice.Device]) -> bool:
-    """Whether devices are equal, but for times of taints that one side does not know, or rounds differently."""
-    if len(some) != len(others):
+def _are_alike(desired_devices: Sequence[resourceslice.Device], actual_devices: Sequence[resourceslice.Device]) -> bool:
+    """Return True if devices are equal, but for times of taints that one side does not know, or rounds differently."""
+    if len(desired_devices) != len(actual_devices):
         return False
     return all(
-        one == other
+        desired == actual
         or (
-            len(one.taints) == len(other.taints)
-            and all(map(_are_alike_taints, one.taints, other.taints))
-            and structs.replace(one, taints=other.taints) == other
+            len(desired.taints) == len(actual.taints)
+            and all(map(_are_alike_taints, desired.taints, actual.taints))
+            and structs.replace(desired, taints=actual.taints) == actual
         )
-        for one, other in zip(some, others, strict=True)
+        for desired, actual in zip(desired_devices, actual_devices, strict=True)
     )
 
 
-def _are_alike_taints(one: devices.DeviceTaint, other: devices.DeviceTaint) -> bool:
-    if _mark(one) != _mark(other):
+def _are_alike_taints(desired: devices.DeviceTaint, actual: devices.DeviceTaint) -> bool:
+    if _mark(desired) != _mark(actual):
         return False
-    begun, other_begun = one.time_added, other.time_added
+    begun, other_begun = desired.time_added, actual.time_added
     return begun is None or other_begun is None or abs(begun - other_begun) <= _A_SECOND
 
 
@@ -235,13 +235,13 @@ def _mark(taint: devices.DeviceTaint) -> tuple[str, str, str]:
     return taint.key, taint.value, taint.effect
 
 
-def with_known_times(
-    wanted: Sequence[resourceslice.Device], stored: Sequence[resourceslice.Device]
+def keep_taint_times(
+    desired_devices: Sequence[resourceslice.Device], stored_devices: Sequence[resourceslice.Device]
 ) -> tuple[resourceslice.Device, ...]:
     """Devices with the times that their taints have already, where the driver says none."""
     times = {
         device.name: {_mark(taint): taint.time_added for taint in reversed(device.taints)}
-        for device in reversed(stored)
+        for device in reversed(stored_devices)
         if device.taints
     }
     return tuple(
@@ -256,5 +256,5 @@ def with_known_times(
         )
         if device.taints and device.name in times
         else device
-        for device in wanted
+        for device in desired_devices
     )

@@ -1,4 +1,4 @@
-"""What makes a pool unusable though each of its slices is valid: the rules that no API server can apply."""
+"""Rules that make a pool unusable though each of its slices is valid. No API server can apply them."""
 
 from collections.abc import Mapping
 
@@ -22,23 +22,23 @@ def _check_pool(name: str, layout: Layout) -> None:
     for content in layout.slices:
         for counter_set in content.shared_counters:
             if counter_set.name in counter_sets:
-                shown = quotation.quote(counter_set.name)
-                raise errors.DriverError(f"found duplicate counter set {shown} in pool {quotation.quote(name)}")
+                label = quotation.quote(counter_set.name)
+                raise errors.DriverError(f"found duplicate counter set {label} in pool {quotation.quote(name)}")
             counter_sets[counter_set.name] = frozenset(counter_set.counters)
     devices: set[str] = set()
     for content in layout.slices:
         for device in content.devices:
-            shown = quotation.quote(device.name)
+            label = quotation.quote(device.name)
             if device.name in devices:
-                raise errors.DriverError(f"found duplicate device {shown} in pool {quotation.quote(name)}")
+                raise errors.DriverError(f"found duplicate device {label} in pool {quotation.quote(name)}")
             devices.add(device.name)
             for consumption in device.consumes_counters:
                 shown_set = quotation.quote(consumption.counter_set)
                 if consumption.counter_set not in counter_sets:
-                    raise errors.DriverError(f"counter set {shown_set} referenced by device {shown} not found")
+                    raise errors.DriverError(f"counter set {shown_set} referenced by device {label} not found")
                 for counter in consumption.counters:
                     if counter not in counter_sets[consumption.counter_set]:
                         raise errors.DriverError(
-                            f"counter {quotation.quote(counter)} referenced by device {shown} "
+                            f"counter {quotation.quote(counter)} referenced by device {label} "
                             f"not found in counter set {shown_set}"
                         )

@@ -1,8 +1,8 @@
-"""The loop that keeps slices as a driver wants them: whatever happened, it compares, and writes what is missing.
+"""Reconcile loop of slices: compares a driver's pools with the published slices, and writes the difference.
 
-Each pool is looked at by itself, one at a time, after it was published and after anybody changed its slices. What fails
-is told and tried again after growing pauses. Repairs come at once, the next ones of the same pool after pauses that
-grow too: two instances that want different things must not chase each other.
+Each pool is reconciled by itself, one at a time, after it was published and after any client changed its slices. Errors
+are reported and retried with back-off. The first repair comes at once, further repairs of the same pool with back-off
+too: two instances that publish different pools must not chase each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from drachma import errors
 from drachma.api import node, resourceslice
 from drachma.client import patches, protocol
 from drachma.driver.publishing import droppedfields, plan, poolrules, sliceview
-from drachma.driver.publishing.layout import Layout, Owner, with_whole_seconds
+from drachma.driver.publishing.layout import Layout, Owner, round_taint_times
 from drachma.runtime import Surroundings, controller, informer, measures, workqueue
 from drachma.values import quotation
 
@@ -34,7 +34,7 @@ _STUBBORN: Final = 5
 
 
 class Problem(NamedTuple):
-    """What went wrong, and during what."""
+    """Error, and the operation that failed."""
 
     doing: str
     error: errors.DrachmaError
@@ -61,9 +61,9 @@ class Publisher:
         *,
         owner: Owner | None = None,
         only_pool: str = "",
-        told: Told,
+        report: Told,
     ) -> None:
-        """``told`` hears of problems; nothing else is done about them than to try again.
+        """``report`` receives problems. The publisher tries again.
 
         With ``only_pool`` there is that pool alone, which other nodes may use too though a node owns it.
 
@@ -76,12 +76,12 @@ class Publisher:
         self._clock: Final = around.clock
         self._identity = plan.Identity(driver, owner, sets_node=not only_pool)
         self._only_pool: Final = only_pool
-        self._told: Final = told
+        self._told: Final = report
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
-            "driver_resource_slices", time=around.clock, measured=around.queues
+            "driver_resource_slices", clock=around.clock, metrics=around.queues
         )
         self._writes: Final = measures.Counters(
-            "drachma_driver_slice_writes", "Writes of ResourceSlices.", ("verb",), into=around.registry
+            "drachma_driver_slice_writes", "Writes of ResourceSlices.", ("verb",), registry=around.registry
         )
         self._layouts: dict[str, Layout] | None = None
         self._refusal: errors.DriverError | None = None
@@ -100,15 +100,15 @@ class Publisher:
     def publish(self, layouts: Mapping[str, Layout]) -> None:
         """From now on there shall be these pools and no others. Returns at once."""
         if self._only_pool and layouts and layouts.keys() != {self._only_pool}:
-            shown = quotation.quote(self._only_pool)
+            pool_name = quotation.quote(self._only_pool)
             problem = (
-                f"ReconcilePoolWithName={shown}, but found {len(layouts)} pools; "
+                f"ReconcilePoolWithName={pool_name}, but found {len(layouts)} pools; "
                 "expected exactly one pool with this name"
             )
             self._told(Problem("processing update DriverResources", errors.DriverError(problem)))
             return
         pools = {*(self._layouts or ()), *layouts}
-        self._layouts = {name: with_whole_seconds(layout) for name, layout in layouts.items()}
+        self._layouts = {name: round_taint_times(layout) for name, layout in layouts.items()}
         self._refusal = None
         try:
             poolrules.check(self._layouts)
@@ -122,7 +122,7 @@ class Publisher:
 
     @property
     def is_visible(self) -> bool:
-        """Whether other clients can see all that was published, and nothing else."""
+        """True if other clients can see all that was published, and nothing else."""
         if self._layouts is None or self._refusal is not None or not self._informer.is_synced:
             return False
         return all(self._plan(name, self._view.seen(name)).is_empty for name in self._concerned())
@@ -150,8 +150,8 @@ class Publisher:
     def _heard(self, new: resourceslice.ResourceSlice) -> None:
         self._disturb(new.spec.pool.name, is_foreign=self._view.heard(new))
 
-    def _heard_of_removal(self, gone: resourceslice.ResourceSlice) -> None:
-        self._disturb(gone.spec.pool.name, is_foreign=self._view.heard_of_removal(gone))
+    def _heard_of_removal(self, deleted_slice: resourceslice.ResourceSlice) -> None:
+        self._disturb(deleted_slice.spec.pool.name, is_foreign=self._view.heard_of_removal(deleted_slice))
 
     def _disturb(self, pool: str, *, is_foreign: bool) -> None:
         self._changed.set()
@@ -177,7 +177,7 @@ class Publisher:
             return controller.AGAIN
         finally:
             self._changed.set()
-        # What was created is forgotten then, and somebody may have removed it before the informer saw it.
+        # Own writes are forgotten then, and another client may have removed a slice before the informer saw it.
         return controller.After(sliceview.REMEMBERED_SECONDS) if has_created else None
 
     async def _sync(self, pool: str) -> bool:
@@ -193,7 +193,7 @@ class Publisher:
             if not todo.is_empty:
                 repairs = self._repairs.get(pool, _Repairs())
                 self._repairs[pool] = _Repairs(repairs.number + 1, self._clock.monotonic())
-                _log.info("pool %s: slices were changed by somebody else and are restored", pool)
+                _log.info("pool %s: another client changed slices, which are restored", pool)
         for each in todo.removals:
             await self._remove(each)
         for write in todo.updates:
@@ -211,41 +211,41 @@ class Publisher:
         if owner is None or not owner.is_node or owner.uid:
             return
         try:
-            found = await self._client.get(node.Node, owner.name)
+            owner_node = await self._client.get(node.Node, owner.name)
         except errors.RefusedError as error:
             raise errors.DriverError(f"retrieve node {quotation.quote(owner.name)}: {error}") from error
-        owner = structs.replace(owner, uid=found.metadata.uid)
+        owner = structs.replace(owner, uid=owner_node.metadata.uid)
         self._identity = self._identity._replace(owner=owner)
 
-    async def _remove(self, gone: resourceslice.ResourceSlice) -> None:
+    async def _remove(self, stale_slice: resourceslice.ResourceSlice) -> None:
         try:
             await self._client.delete(
-                resourceslice.ResourceSlice, gone.metadata.name, preconditions=patches.unchanged(gone)
+                resourceslice.ResourceSlice, stale_slice.metadata.name, preconditions=patches.unchanged(stale_slice)
             )
         except errors.ObjectNotFoundError:
-            # Somebody was faster, of which the informer will tell; if not, it is looked at again.
-            self._queue.add_after(gone.spec.pool.name, _LONGEST_REPAIR_SECONDS)
+            # Another client was faster. The informer will report it; if not, the pool is compared again.
+            self._queue.add_after(stale_slice.spec.pool.name, _LONGEST_REPAIR_SECONDS)
             return
         except errors.RefusedError as error:
             raise errors.DriverError(f"remove slices: delete resource slice: {error}") from error
         self._writes.of("delete").inc()
-        self._view.removed(gone)
+        self._view.removed(stale_slice)
 
     async def _store(self, write: plan.Write, layouts: dict[str, Layout], *, is_new: bool) -> None:
         verb = "create" if is_new else "update"
         try:
             send = self._client.create if is_new else self._client.update
-            stored = await send(write.slice)
+            stored_slice = await send(write.slice)
         except errors.RefusedError as error:
             raise errors.DriverError(f"{verb} resource slice: {error}") from error
         self._writes.of(verb).inc()
-        self._view.wrote(stored)
-        problem = droppedfields.problem(write.slice, stored, position=write.position)
+        self._view.wrote(stored_slice)
+        problem = droppedfields.problem(write.slice, stored_slice, position=write.position)
         # What the server has is what is wanted from now on: times that it set, and without what it does not store.
-        # Where something else was published meanwhile, that counts, and these layouts are nobody's any more.
-        layout = layouts[stored.spec.pool.name]
+        # These layouts are obsolete if the driver published other pools meanwhile.
+        layout = layouts[stored_slice.spec.pool.name]
         slices = list(layout.slices)
-        slices[write.position] = droppedfields.content_of(stored.spec)
-        layouts[stored.spec.pool.name] = structs.replace(layout, slices=tuple(slices))
+        slices[write.position] = droppedfields.content_of(stored_slice.spec)
+        layouts[stored_slice.spec.pool.name] = structs.replace(layout, slices=tuple(slices))
         if problem is not None:
             self._told(Problem(f"{verb} ResourceSlice", problem))

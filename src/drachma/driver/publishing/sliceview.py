@@ -1,7 +1,7 @@
-"""The slices that are there: what the informer knows, and writes of one's own that it has not seen yet.
+"""Published slices: those of the informer's cache, and own writes that it has not received yet.
 
-Without them, a pool that is looked at twice in a row would get slices twice. A created slice that somebody else removes
-before the informer ever sees it would stay here for ever; so what was written counts for a while only.
+Without them, a pool that is reconciled twice in a row would get slices twice. A created slice that another client
+removes before the informer sees it would stay here for ever, so an own write counts for a while only.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ class SliceView:
         informer.cache.add_index(_INDEX, lambda each: (each.spec.pool.name,))
 
     def of(self, pool: str) -> list[resourceslice.ResourceSlice]:
-        """The slices of a pool, in no order."""
+        """Return the slices of a pool, in no order."""
         self._forget()
         slices = {each.metadata.name: each for each in self._informer.cache.by(_INDEX, pool)}
         for name, (each, _) in self._written.items():
@@ -35,39 +35,41 @@ class SliceView:
         return [each for each in slices.values() if each.metadata.uid not in self._removed]
 
     def pools(self) -> set[str]:
-        """The pools that have slices."""
+        """Return the pools that have slices."""
         return set(self._informer.cache.values(_INDEX)) | {each.spec.pool.name for each, _ in self._written.values()}
 
     def seen(self, pool: str) -> list[resourceslice.ResourceSlice]:
-        """The slices of a pool as other clients can see them."""
+        """Return the slices of a pool as other clients can see them."""
         return list(self._informer.cache.by(_INDEX, pool))
 
-    def wrote(self, stored: resourceslice.ResourceSlice) -> None:
-        """A slice was created or updated."""
-        self._written[stored.metadata.name] = (stored, self._clock.monotonic() + REMEMBERED_SECONDS)
+    def wrote(self, stored_slice: resourceslice.ResourceSlice) -> None:
+        """Record that a slice was created or updated by the driver."""
+        self._written[stored_slice.metadata.name] = (stored_slice, self._clock.monotonic() + REMEMBERED_SECONDS)
 
-    def removed(self, gone: resourceslice.ResourceSlice) -> None:
-        """A slice was deleted."""
-        self._written.pop(gone.metadata.name, None)
-        self._removed[gone.metadata.uid] = self._clock.monotonic() + REMEMBERED_SECONDS
+    def removed(self, deleted_slice: resourceslice.ResourceSlice) -> None:
+        """Record that a slice was deleted by the driver."""
+        self._written.pop(deleted_slice.metadata.name, None)
+        self._removed[deleted_slice.metadata.uid] = self._clock.monotonic() + REMEMBERED_SECONDS
 
     # What the informer tells: whether it is news
 
     def heard(self, new: resourceslice.ResourceSlice) -> bool:
-        """A slice was added or changed; whether that was somebody else."""
-        written = self._written.get(new.metadata.name)
-        if written is None:
+        """Record an added or changed slice. Return True if another client changed it."""
+        own_write = self._written.get(new.metadata.name)
+        if own_write is None:
             return new.metadata.uid not in self._removed
-        if not _is_newer(written[0], new):
+        if not _is_newer(own_write[0], new):
             del self._written[new.metadata.name]
-        return written[0].metadata.resource_version != new.metadata.resource_version and not _is_newer(written[0], new)
+        return own_write[0].metadata.resource_version != new.metadata.resource_version and not _is_newer(
+            own_write[0], new
+        )
 
-    def heard_of_removal(self, gone: resourceslice.ResourceSlice) -> bool:
-        """A slice is gone; whether that was somebody else."""
-        written = self._written.get(gone.metadata.name)
-        if written is not None and written[0].metadata.uid == gone.metadata.uid:
-            del self._written[gone.metadata.name]
-        return self._removed.pop(gone.metadata.uid, None) is None
+    def heard_of_removal(self, deleted_slice: resourceslice.ResourceSlice) -> bool:
+        """Record a deleted slice. Return True if another client deleted it."""
+        own_write = self._written.get(deleted_slice.metadata.name)
+        if own_write is not None and own_write[0].metadata.uid == deleted_slice.metadata.uid:
+            del self._written[deleted_slice.metadata.name]
+        return self._removed.pop(deleted_slice.metadata.uid, None) is None
 
     def _forget(self) -> None:
         now = self._clock.monotonic()
@@ -79,7 +81,7 @@ class SliceView:
                 del self._removed[uid]
 
 
-def _is_newer(one: resourceslice.ResourceSlice, other: resourceslice.ResourceSlice | None) -> bool:
-    return other is None or resourceversion.number(one.metadata.resource_version) > resourceversion.number(
-        other.metadata.resource_version
+def _is_newer(candidate: resourceslice.ResourceSlice, reference: resourceslice.ResourceSlice | None) -> bool:
+    return reference is None or resourceversion.number(candidate.metadata.resource_version) > resourceversion.number(
+        reference.metadata.resource_version
     )

@@ -29,38 +29,40 @@ _PartT = TypeVar("_PartT")
 
 
 def layouts(identity: plan.Identity, pools: Iterable[Pool], *, now: datetime) -> dict[str, Layout]:
-    """Pools as they are to be published, by name.
+    """Return the layouts of pools by name.
 
     Raises:
-        errors.DriverError: an API server would refuse a slice, or nobody could use a pool; it says which device and
+        errors.DriverError: an API server would refuse a slice, or a pool would be unusable; it names the device and
             field, and why.
     """
-    made: dict[str, Layout] = {}
+    by_name: dict[str, Layout] = {}
     for pool in pools:
-        if pool.name in made:
+        if pool.name in by_name:
             raise errors.DriverError(f"pool {pool.name!r}: is there twice")
-        made[pool.name] = _layout(pool)
-    for name, layout in made.items():
+        by_name[pool.name] = _layout(pool)
+    for name, layout in by_name.items():
         _check(identity, name, layout=layout, now=now)
-    poolrules.check(made)
-    return made
+    poolrules.check(by_name)
+    return by_name
 
 
 def _layout(pool: Pool) -> Layout:
     selects_nodes = any(each.node_name or each.node_selector or each.all_nodes for each in pool.devices)
-    shared: dict[str, Any] = {
+    placement: dict[str, Any] = {
         "per_device_node_selection": selects_nodes or None,
         "skip_node_operations": pool.skip_node_operations,
     }
-    slices = [SliceContent(shared_counters=sets, **shared) for sets in _lengths(pool.counter_sets, limits.COUNTER_SETS)]
+    slices = [
+        SliceContent(shared_counters=sets, **placement) for sets in _lengths(pool.counter_sets, limits.COUNTER_SETS)
+    ]
     length = (
         limits.SLICE_DEVICES_WITH_ADVANCED_FEATURES if any(map(_is_advanced, pool.devices)) else limits.SLICE_DEVICES
     )
     for devices in _lengths(pool.devices, length):
-        slices += [SliceContent(devices=part, **shared) for part in _sizes(devices)]
+        slices += [SliceContent(devices=part, **placement) for part in _sizes(devices)]
     if not slices:
         # A driver that works and has no devices is something else than none.
-        slices = [SliceContent(**shared)]
+        slices = [SliceContent(**placement)]
     return Layout(slices=tuple(slices), node_selector=pool.node_selector, all_nodes=pool.all_nodes)
 
 
@@ -74,16 +76,16 @@ def _lengths(parts: Sequence[_PartT], length: int) -> Iterator[tuple[_PartT, ...
 
 
 def _sizes(devices: tuple[resourceslice.Device, ...]) -> Iterator[tuple[resourceslice.Device, ...]]:
-    """The same devices, in as few parts as are not too large."""
+    """Return the devices in as few parts as the size limit allows."""
     part: list[resourceslice.Device] = []
     size = 0
     for device in devices:
-        measured = len(codec.encode_part(device))
-        if part and size + measured > LARGEST_BYTES:
+        device_size = len(codec.encode_part(device))
+        if part and size + device_size > LARGEST_BYTES:
             yield tuple(part)
             part, size = [], 0
         part.append(device)
-        size += measured
+        size += device_size
     yield tuple(part)
 
 
@@ -92,11 +94,11 @@ def _check(identity: plan.Identity, name: str, *, layout: Layout, now: datetime)
     circumstances = context.Context(now=now)
     for write in todo.creations:
         # Servers make names of their own; this one only has to be one.
-        named = structs.replace(write.slice, metadata=meta.ObjectMeta(name="slice"))
-        verdict = writes.create(named, circumstances)
+        checked_slice = structs.replace(write.slice, metadata=meta.ObjectMeta(name="slice"))
+        verdict = writes.create(checked_slice, circumstances)
         if verdict.errors:
-            shown = "; ".join(_shown(error, layout.slices[write.position]) for error in verdict.errors)
-            raise errors.DriverError(f"pool {name!r}, slice #{write.position}: {shown}")
+            messages = "; ".join(_shown(error, layout.slices[write.position]) for error in verdict.errors)
+            raise errors.DriverError(f"pool {name!r}, slice #{write.position}: {messages}")
 
 
 def _shown(error: fielderror.FieldError, content: SliceContent) -> str:

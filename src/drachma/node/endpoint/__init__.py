@@ -1,1 +1,1 @@
-"""What a node serves over HTTPS at the kubelet's paths, to those who may have it: logs, commands, ports, figures."""
+"""The kubelet's HTTPS endpoint of nodes: logs, commands, port forwarding and statistics, with authorisation."""

@@ -1,6 +1,6 @@
-"""The certificate of a node's endpoint: given by the operator, or signed by itself.
+"""Serving certificate of a node's endpoint: from the operator, or self-signed.
 
-As with a kubelet, API servers verify it only if they are told by which authority.
+As with a kubelet, API servers verify it only if they have its authority.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class ServingCertificate(NamedTuple):
 
 
 def make(name: str, *, address: str, client_authority: bytes, now: dt.datetime) -> ServingCertificate:
-    """Make a new certificate to serve with; clients may show theirs, if that authority has signed it."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    """Make a self-signed certificate. Clients may present certificates of the given authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     key = ec.generate_private_key(ec.SECP256R1())
     encoded = _certificate(name, address, key, now).public_bytes(serialization.Encoding.PEM)
     with tempfile.TemporaryDirectory() as folder:
-        # The only way into an SSL context leads through files.
+        # An SSL context reads certificates from files only.
         file = pathlib.Path(folder) / "pair.pem"
         file.touch(mode=0o600)
         file.write_bytes(
@@ -45,30 +45,30 @@ def make(name: str, *, address: str, client_authority: bytes, now: dt.datetime) 
             )
             + encoded
         )
-        made.load_cert_chain(file)
-    _accept_clients(made, client_authority)
-    return ServingCertificate(made, encoded)
+        context.load_cert_chain(file)
+    _accept_clients(context, client_authority)
+    return ServingCertificate(context, encoded)
 
 
 def load(certificate: pathlib.Path, key: pathlib.Path, *, client_authority: bytes) -> ServingCertificate:
-    """Read a certificate to serve with, like make().
+    """Read a serving certificate. Clients may present certificates of the given authority.
 
     Raises:
-        errors.NodeError: a file cannot be read, or has no certificate or key in it.
+        errors.NodeError: a file cannot be read, or has no certificate or key.
     """
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        made.load_cert_chain(certificate, key)
+        context.load_cert_chain(certificate, key)
         encoded = certificate.read_bytes()
     except OSError as error:
         detail = error.strerror or error
         raise errors.NodeError(f"serving certificate {certificate} with key {key}: cannot be read: {detail}") from error
-    _accept_clients(made, client_authority)
-    return ServingCertificate(made, encoded)
+    _accept_clients(context, client_authority)
+    return ServingCertificate(context, encoded)
 
 
 def _accept_clients(context: ssl.SSLContext, authority: bytes) -> None:
-    """Let clients show certificates of an authority, if there is one."""
+    """Accept client certificates of an authority, if there is one."""
     if authority:
         context.load_verify_locations(cadata=authority.decode())
         context.verify_mode = ssl.CERT_OPTIONAL

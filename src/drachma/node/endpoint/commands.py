@@ -1,7 +1,7 @@
-"""Commands in containers and streams of containers, over WebSocket: the channels of ``v4`` and ``v5.channel.k8s.io``.
+"""Sessions with containers over WebSocket: the channels of ``v4.channel.k8s.io`` and ``v5.channel.k8s.io``.
 
-The first byte of a message says which channel it is of: 0 input, 1 and 2 output, 3 how it ended, 4 the size of the
-terminal, and in v5 255 that a channel is closed.
+The first byte of a message is its channel: 0 for input, 1 and 2 for output, 3 for the exit status, 4 for the size of
+the terminal, and in v5 255 for the end of a channel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from drachma.node.logs.entry import STDERR, STDOUT
+from drachma.node.logs.log import STDERR, STDOUT
 from drachma.node.runtimes.protocol import Exit, Session
 
 PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
@@ -25,7 +25,7 @@ _OUTPUTS: Final = {STDOUT: 1, STDERR: 2}
 
 
 class Streams(msgspec.Struct, frozen=True, kw_only=True):
-    """Which streams the client asks for."""
+    """Streams that the client requests."""
 
     has_input: bool = False
     has_output: bool = False
@@ -37,22 +37,22 @@ class Streams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def serve(websocket: web.WebSocketResponse, session: Session, streams: Streams) -> None:
-    """Carries a session over a WebSocket until it has ended, or the client has gone."""
-    hearing = asyncio.create_task(_hear(websocket, session, streams))
-    telling = asyncio.create_task(_tell(websocket, session, streams))
+    """Carry a session over a WebSocket until the session ends or the client disconnects."""
+    receiving = asyncio.create_task(_receive(websocket, session, streams))
+    sending = asyncio.create_task(_send_output(websocket, session, streams))
     try:
-        await asyncio.wait((hearing, telling), return_when=asyncio.FIRST_COMPLETED)
-        if telling.done():
-            await telling
+        await asyncio.wait((receiving, sending), return_when=asyncio.FIRST_COMPLETED)
+        if sending.done():
+            await sending
     finally:
-        for task in (hearing, telling):
+        for task in (receiving, sending):
             task.cancel()
-        await asyncio.gather(hearing, telling, return_exceptions=True)
+        await asyncio.gather(receiving, sending, return_exceptions=True)
         await session.close()
 
 
 async def refuse(websocket: web.WebSocketResponse, message: str) -> None:
-    """Tells that there is no session, and why."""
+    """Report that there is no session, and close the WebSocket."""
     content = {
         "metadata": {},
         "status": "Failure",
@@ -65,7 +65,7 @@ async def refuse(websocket: web.WebSocketResponse, message: str) -> None:
     await websocket.close()
 
 
-async def _hear(websocket: web.WebSocketResponse, session: Session, streams: Streams) -> None:
+async def _receive(websocket: web.WebSocketResponse, session: Session, streams: Streams) -> None:
     async for message in websocket:
         if message.type is not aiohttp.WSMsgType.BINARY or not message.data:
             continue
@@ -86,7 +86,7 @@ def _resize(session: Session, data: bytes) -> None:
             session.resize(width, height)
 
 
-async def _tell(websocket: web.WebSocketResponse, session: Session, streams: Streams) -> None:
+async def _send_output(websocket: web.WebSocketResponse, session: Session, streams: Streams) -> None:
     async for stream, data in session.output():
         if streams.wants(stream):
             await _send(websocket, _OUTPUTS[stream], data)
@@ -99,13 +99,13 @@ async def _send(websocket: web.WebSocketResponse, channel: int, data: bytes) -> 
         await websocket.send_bytes(bytes([channel]) + data)
 
 
-def _status(ended: Exit) -> dict[str, Any]:
-    if ended.code == 0:
+def _status(exit_: Exit) -> dict[str, Any]:
+    if exit_.code == 0:
         return {"metadata": {}, "status": "Success"}
     return {
         "metadata": {},
         "status": "Failure",
-        "message": f"command terminated with non-zero exit code: exit status {ended.code}",
+        "message": f"command terminated with non-zero exit code: exit status {exit_.code}",
         "reason": "NonZeroExitCode",
-        "details": {"causes": [{"reason": "ExitCode", "message": str(ended.code)}]},
+        "details": {"causes": [{"reason": "ExitCode", "message": str(exit_.code)}]},
     }

@@ -1,12 +1,12 @@
-"""A request for a container's log: which run is meant, and which part of what it wrote."""
+"""Requests for the log of a container: the run that the client means, and the part of its log."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
 
-from drachma.node.containerstate import Record, Running, Terminated, Waiting
 from drachma.node.logs import selection
+from drachma.node.pods.containerstate import Record, Running, Terminated, Waiting
 
 _PULLS = {
     "ErrImagePull": "image can't be pulled",
@@ -15,19 +15,19 @@ _PULLS = {
 
 
 class LogRequestError(Exception):
-    """The log is not there, or the request makes no sense; the message is the kubelet's."""
+    """The log does not exist, or the request is invalid; the message is the kubelet's."""
 
 
-def run_of(record: Record, *, container: str, pod: str, previous: bool) -> str:
-    """The run of a container whose log is asked for, by its name in the runtime.
+def find_run(record: Record, *, container: str, pod: str, previous: bool) -> str:
+    """Return the runtime id of the run whose log the client requests.
 
     Raises:
-        LogRequestError: there is none.
+        LogRequestError: there is no such run.
     """
-    about = f'container "{container}" in pod "{pod}"'
+    subject = f'container "{container}" in pod "{pod}"'
     if previous:
         if record.last is None:
-            raise LogRequestError(f"previous terminated {about} not found")
+            raise LogRequestError(f"previous terminated {subject} not found")
         return record.last.id
     match record.state:
         case Running(id=name) | Terminated(id=name):
@@ -35,14 +35,14 @@ def run_of(record: Record, *, container: str, pod: str, previous: bool) -> str:
         case Waiting(reason=reason):
             if record.last is not None:
                 return record.last.id
-            raise LogRequestError(f"{about} is waiting to start: {_PULLS.get(reason, reason)}")
+            raise LogRequestError(f"{subject} is waiting to start: {_PULLS.get(reason, reason)}")
 
 
-def selection_of(query: Mapping[str, str], *, now: dt.datetime) -> selection.Selection:
-    """Which part of a log a query asks for.
+def parse_selection(query: Mapping[str, str], *, now: dt.datetime) -> selection.Selection:
+    """Return the part of a log that a query selects.
 
     Raises:
-        LogRequestError: the query makes no sense.
+        LogRequestError: the query is invalid.
     """
     since: dt.datetime | None = None
     seconds = _number(query, "sinceSeconds")
@@ -66,7 +66,7 @@ def selection_of(query: Mapping[str, str], *, now: dt.datetime) -> selection.Sel
 
 
 def is_previous(query: Mapping[str, str]) -> bool:
-    """Whether the run before the last is meant."""
+    """Return True if the client requests the log of the previous run."""
     return _flag(query, "previous")
 
 

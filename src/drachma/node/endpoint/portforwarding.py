@@ -1,4 +1,4 @@
-"""Ports of a pod, brought to a client by SPDY in a WebSocket: two streams for each connection, data and errors."""
+"""Port forwarding by SPDY in a WebSocket, with two streams for each connection: data and errors."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ PROTOCOL: Final = "SPDY/3.1+portforward.k8s.io"
 
 _MOST_STREAMS: Final = 1024
 _MOST_UNREAD: Final = 64
-"""Chunks that a port may be behind before its client has to wait with everything."""
+"""Chunks that a port may be behind before all streams of its client wait."""
 
 _CHUNK: Final = 32 * 1024
 
 Connect = Callable[[int], Awaitable[protocol.Connection]]
-"""Opens a connection to a port; StreamError where nobody listens."""
+"""Opens a connection to a port; raises StreamError if nothing listens there."""
 
 
 class _Stream:
-    """A stream of the client: its headers and what came on it; None ends it."""
+    """A stream of the client, with the data that has arrived; None ends the data."""
 
     def __init__(self, number: int, headers: Mapping[str, str]) -> None:
         self.number: Final = number
         self.kind: Final = headers.get("streamtype", "")
         self.port: Final = headers.get("port", "")
-        # Old clients do not number requests; their streams of errors come right before those of data.
+        # Old clients do not number requests. Their error stream comes right before the data stream.
         self.request: Final = headers.get("requestid") or str(number if self.kind == "error" else number - 2)
         self.arrived: Final[asyncio.Queue[bytes | None]] = asyncio.Queue(maxsize=_MOST_UNREAD)
 
 
 class PortForwarding:
-    """One client and its connections."""
+    """Connections of one client."""
 
     def __init__(self, websocket: web.WebSocketResponse, connect: Connect, *, pod: str, uid: str) -> None:
         self._websocket = websocket
@@ -50,18 +50,18 @@ class PortForwarding:
         self._uid = uid
         self._encoder = spdy.Encoder()
         self._streams: dict[int, _Stream] = {}
-        self._waiting: dict[str, _Stream] = {}
+        self._unpaired: dict[str, _Stream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
-        """Serves until the client has gone."""
+        """Serve until the client disconnects."""
         decoder = spdy.Decoder()
         try:
             async for message in self._websocket:
                 if message.type is not aiohttp.WSMsgType.BINARY:
                     break
                 for frame in decoder.feed(message.data):
-                    await self._take(frame)
+                    await self._handle(frame)
         except spdy.SpdyError as error:
             _log.debug("port forwarding of pod %s: %s", self._pod, error)
         finally:
@@ -69,7 +69,7 @@ class PortForwarding:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _take(self, frame: spdy.Frame) -> None:
+    async def _handle(self, frame: spdy.Frame) -> None:
         match frame:
             case spdy.Opened(number, headers):
                 await self._open(_Stream(number, headers))
@@ -96,11 +96,11 @@ class PortForwarding:
             return
         self._streams[stream.number] = stream
         await self._send(self._encoder.reply(stream.number))
-        other = self._waiting.pop(stream.request, None)
-        if other is None or other.kind == stream.kind:
-            self._waiting[stream.request] = stream
+        partner = self._unpaired.pop(stream.request, None)
+        if partner is None or partner.kind == stream.kind:
+            self._unpaired[stream.request] = stream
             return
-        data, error = (stream, other) if stream.kind == "data" else (other, stream)
+        data, error = (stream, partner) if stream.kind == "data" else (partner, stream)
         task = asyncio.create_task(self._forward(data, error), name=f"port {data.port} of pod {self._pod}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -108,8 +108,8 @@ class PortForwarding:
     async def _forward(self, data: _Stream, error: _Stream) -> None:
         try:
             reader, writer = await self._connect(int(data.port))
-        except protocol.StreamError as refused:
-            text = f"error forwarding port {data.port} to pod {self._pod}, uid {self._uid}: {refused}"
+        except protocol.StreamError as refusal:
+            text = f"error forwarding port {data.port} to pod {self._pod}, uid {self._uid}: {refusal}"
             await self._send(self._encoder.data(error.number, text.encode()))
         else:
             await self._join(data, reader, writer)
@@ -130,7 +130,7 @@ class PortForwarding:
             while chunk := await reader.read(_CHUNK):
                 await self._send(self._encoder.data(data.number, chunk))
         except OSError:
-            # The other end has broken off: for the client that is the end of the stream.
+            # The container has reset the connection, which ends the client's stream.
             pass
         finally:
             sending.cancel()

@@ -1,6 +1,6 @@
-"""The endpoint: one server for all nodes of a process, told apart by the address at which they are asked.
+"""The endpoint: one HTTPS server for all nodes of a process, which differ by the address of the request.
 
-Simulated nodes have addresses of the loopback network of their own; whoever asks for any other address is sent away.
+Each simulated node has its own loopback address. Requests at any other address are refused.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 import msgspec
@@ -20,11 +20,12 @@ from drachma import errors
 from drachma.api import codec
 from drachma.client import Client
 from drachma.listening import webserver
-from drachma.node.endpoint import access, addresses, commands, figures, logrequest, portforwarding
+from drachma.node.endpoint import access, commands, logrequest, portforwarding, statistics
 from drachma.node.logs import selection
-from drachma.node.podworker import PodWorker
+from drachma.node.pods.podworker import PodWorker
+from drachma.node.registration import addresses
 from drachma.node.runtimes import protocol
-from drachma.runtime import clock
+from drachma.runtime.clock import Clock
 from drachma.values import weborigin
 
 _log = logging.getLogger(__name__)
@@ -32,46 +33,53 @@ _log = logging.getLogger(__name__)
 _MOST_MESSAGE: Final = 32 * 1024 * 1024
 
 
-class Node(Protocol):
-    """What is served of a node."""
+class ServedPods(Protocol):
+    """Pods of a served node; see :class:`drachma.node.pods.podworkers.PodWorkers`."""
+
+    def find(self, namespace: str, name: str) -> PodWorker | None:
+        """Return the worker of a pod, or None if the node has no such pod."""
+
+    def all(self) -> list[PodWorker]:
+        """Return the workers of all pods."""
+
+
+class ServedNode(Protocol):
+    """A node that the endpoint serves; see :class:`drachma.node.agent.Agent`."""
 
     @property
     def name(self) -> str: ...
     @property
     def client(self) -> Client:
-        """By which the node asks the API server who may ask what."""
+        """Client by which the node reviews tokens and access."""
 
-    def worker(self, namespace: str, name: str) -> PodWorker | None:
-        """The worker of a pod."""
-
-    def workers(self) -> Iterable[PodWorker]:
-        """Those of all pods."""
+    @property
+    def pods(self) -> ServedPods: ...
 
 
-class Nodes(Protocol):
-    """The nodes of a process."""
+class ServedNodes(Protocol):
+    """Nodes of a process; see :class:`drachma.node.agents.Agents`."""
 
-    def at(self, address: str) -> Node | None:
-        """The node that has an address."""
+    def at(self, address: str) -> ServedNode | None:
+        """Return the node with an address, or None."""
 
 
 class Endpoint:
-    """Serves nodes on their sockets."""
+    """HTTPS endpoint of nodes on their sockets."""
 
     name: Final = "node endpoint"
 
     def __init__(
-        self, places: addresses.Addresses, nodes: Nodes, *, context: ssl.SSLContext, time: clock.Clock
+        self, node_addresses: addresses.Addresses, nodes: ServedNodes, *, context: ssl.SSLContext, clock: Clock
     ) -> None:
-        self._places = places
+        self._addresses = node_addresses
         self._nodes = nodes
         self._context = context
-        self._clock = time
-        self._access = access.Access(time)
-        self._rates: dict[str, figures.Rates] = collections.defaultdict(figures.Rates)
+        self._clock = clock
+        self._access = access.Access(clock)
+        self._rates: dict[str, statistics.Rates] = collections.defaultdict(statistics.Rates)
 
     async def run(self) -> None:
-        """Serves until cancelled."""
+        """Serve until cancelled."""
         application = web.Application(middlewares=[self._admit])
         application.router.add_routes(
             [
@@ -89,19 +97,17 @@ class Endpoint:
             await self._listen(web_server)
 
     async def _listen(self, web_server: webserver.WebServer) -> None:
-        """Listen on all sockets, also on those of nodes that come and go meanwhile, until cancelled."""
-        served: frozenset[socket.socket] = frozenset()
+        """Listen on the sockets of all nodes, which may change, until cancelled."""
+        current: frozenset[socket.socket] = frozenset()
         while True:
-            self._places.changed.clear()
-            opened = self._places.sockets
-            for gone in served - opened:
-                await web_server.stop(gone)
-            for new in opened - served:
+            self._addresses.changed.clear()
+            sockets = self._addresses.sockets
+            for old in current - sockets:
+                await web_server.stop(old)
+            for new in sockets - current:
                 web_server.listen(new)
-            served = opened
-            await self._places.changed.wait()
-
-    # Who asks what
+            current = sockets
+            await self._addresses.changed.wait()
 
     @web.middleware
     async def _admit(
@@ -114,53 +120,49 @@ class Endpoint:
         if len(tokens) > 1:
             return web.Response(status=400, text="a request must not have more than one Authorization header")
         transport = request.transport
-        shown = transport.get_extra_info("ssl_object") if transport is not None else None
-        certificate = shown.getpeercert() if shown is not None else None
+        ssl_object = transport.get_extra_info("ssl_object") if transport is not None else None
+        certificate = ssl_object.getpeercert() if ssl_object is not None else None
         try:
             user = await self._access.user_of(node.client, certificate, "".join(tokens))
             if user is None:
                 return web.Response(status=401, text="Unauthorized")
             if not await self._access.may(node.client, user, node=node.name, method=request.method, path=request.path):
-                wanted = f"user={user.name}, verb={request.method.lower()}, resource=nodes"
-                shown_parts = ",".join(access.subresources(request.path))
-                return web.Response(status=403, text=f"Forbidden ({wanted}, subresource(s)=[{shown_parts}])")
+                action = f"user={user.name}, verb={request.method.lower()}, resource=nodes"
+                subresources = ",".join(access.subresources(request.path))
+                return web.Response(status=403, text=f"Forbidden ({action}, subresource(s)=[{subresources}])")
         except (errors.RefusedError, errors.UnreachableError) as error:
-            _log.warning("node %s: cannot tell who may ask: %s", node.name, error)
+            _log.warning("node %s: access cannot be reviewed: %s", node.name, error)
             return web.Response(status=500, text=f"Authorization error: {error}")
         return await handler(request)
 
-    def _node_of(self, request: web.Request) -> Node | None:
+    def _node_of(self, request: web.Request) -> ServedNode | None:
         address = request.transport.get_extra_info("sockname") if request.transport is not None else None
         return self._nodes.at(address[0]) if address else None
 
-    def _node(self, request: web.Request) -> Node:
+    def _node(self, request: web.Request) -> ServedNode:
         node = self._node_of(request)
         assert node is not None, "the request was admitted"
         return node
 
     def _worker(self, request: web.Request) -> PodWorker | None:
-        return self._node(request).worker(request.match_info["namespace"], request.match_info["pod"])
-
-    # What is answered at once
+        return self._node(request).pods.find(request.match_info["namespace"], request.match_info["pod"])
 
     async def _health(self, request: web.Request) -> web.StreamResponse:
         return web.Response(text="ok")
 
     async def _pods(self, request: web.Request) -> web.StreamResponse:
-        items = [codec.encode(each.newest) for each in self._node(request).workers()]
+        items = [codec.encode(each.pod) for each in self._node(request).pods.all()]
         content = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}
         return web.Response(body=msgspec.json.encode(content), content_type="application/json")
 
     async def _summary(self, request: web.Request) -> web.StreamResponse:
         node = self._node(request)
-        content = figures.summary(node.name, node.workers(), self._rates[node.name], now=self._clock.utc())
+        content = statistics.summary(node.name, node.pods.all(), self._rates[node.name], now=self._clock.utc())
         return web.Response(body=msgspec.json.encode(content), content_type="application/json")
 
     async def _resource_metrics(self, request: web.Request) -> web.StreamResponse:
-        text = figures.resource_metrics(self._node(request).workers(), now=self._clock.utc())
+        text = statistics.resource_metrics(self._node(request).pods.all(), now=self._clock.utc())
         return web.Response(text=text, content_type="text/plain")
-
-    # Streams
 
     async def _logs(self, request: web.Request) -> web.StreamResponse:
         worker = self._worker(request)
@@ -171,18 +173,18 @@ class Endpoint:
         if record is None:
             return web.Response(status=404, text=f'container "{container}" not found in pod "{name}"')
         try:
-            chosen = logrequest.selection_of(request.query, now=self._clock.utc())
+            part = logrequest.parse_selection(request.query, now=self._clock.utc())
             previous = logrequest.is_previous(request.query)
-            run = logrequest.run_of(record, container=container, pod=name, previous=previous)
+            run = logrequest.find_run(record, container=container, pod=name, previous=previous)
         except logrequest.LogRequestError as error:
             return web.Response(status=400, text=str(error))
-        log = worker.log_of(container, run)
+        log = worker.log(container, run)
         if log is None:
             return web.Response(status=400, text=f'container "{container}" in pod "{name}" is not available')
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         await response.prepare(request)
         with contextlib.suppress(ConnectionError):
-            async with contextlib.aclosing(selection.output(log, chosen)) as pieces:
+            async with contextlib.aclosing(selection.output(log, part)) as pieces:
                 async for piece in pieces:
                     await response.write(piece)
             await response.write_eof()
@@ -194,12 +196,12 @@ class Endpoint:
             words=request.query.getall("command", []), has_terminal=streams.has_terminal, has_input=streams.has_input
         )
 
-        async def begin(container: protocol.Container) -> protocol.Session:
+        async def start(container: protocol.Container) -> protocol.Session:
             if not command.words:
                 raise protocol.StreamError("you must specify at least one command for the container")
             return await container.execute(command)
 
-        return await self._session(request, streams, begin)
+        return await self._session(request, streams, start)
 
     async def _attach(self, request: web.Request) -> web.StreamResponse:
         return await self._session(request, _streams(request), lambda container: container.attach())
@@ -208,14 +210,14 @@ class Endpoint:
         self,
         request: web.Request,
         streams: commands.Streams,
-        begin: Callable[[protocol.Container], Awaitable[protocol.Session]],
+        start: Callable[[protocol.Container], Awaitable[protocol.Session]],
     ) -> web.StreamResponse:
         if not (streams.has_input or streams.has_output or streams.has_errors):
             return web.Response(status=400, text="you must specify at least 1 of stdin, stdout, stderr")
         worker, name = self._worker(request), request.match_info["container"]
         if worker is None:
             return web.Response(status=404, text="pod does not exist")
-        container = worker.running(name)
+        container = worker.current_run(name)
         if container is None:
             return web.Response(status=500, text=f'container not found ("{name}")')
         websocket = _websocket(request, commands.PROTOCOLS)
@@ -223,7 +225,7 @@ class Endpoint:
             return websocket
         await websocket.prepare(request)
         try:
-            session = await begin(container)
+            session = await start(container)
         except protocol.StreamError as error:
             await commands.refuse(websocket, f"error executing command in container: {error}")
         else:
@@ -240,13 +242,13 @@ class Endpoint:
         await websocket.prepare(request)
 
         async def connect(port: int) -> protocol.Connection:
-            names = [each.name for each in worker.newest.spec.containers]
-            container = next((run for name in names if (run := worker.running(name)) is not None), None)
+            names = [each.name for each in worker.pod.spec.containers]
+            container = next((run for name in names if (run := worker.current_run(name)) is not None), None)
             if container is None:
                 raise protocol.StreamError("no container of the pod runs")
             return await container.connect(port)
 
-        metadata = worker.newest.metadata
+        metadata = worker.pod.metadata
         forwarding = portforwarding.PortForwarding(websocket, connect, pod=metadata.name, uid=metadata.uid)
         await forwarding.serve()
         return websocket
@@ -266,12 +268,12 @@ def _streams(request: web.Request) -> commands.Streams:
 
 
 def _websocket(request: web.Request, protocols: tuple[str, ...]) -> web.WebSocketResponse | web.Response:
-    """The WebSocket that a request asks for; refused, so that clients try another way, where none is spoken here."""
+    """Return the WebSocket for a request, or a refusal after which clients try another protocol."""
     origin = request.headers.get("Origin")
     if origin and not weborigin.is_same(origin, request.headers.get("Host", "")):
         return web.Response(status=403, text=f"origin {origin!r} may not open streams of this node")
-    made = web.WebSocketResponse(protocols=protocols, max_msg_size=_MOST_MESSAGE, compress=False)
-    check = made.can_prepare(request)
+    websocket = web.WebSocketResponse(protocols=protocols, max_msg_size=_MOST_MESSAGE, compress=False)
+    check = websocket.can_prepare(request)
     if not check.ok or check.protocol is None:
         return web.Response(status=400, text=f"only WebSocket is spoken here, with {' or '.join(protocols)}")
-    return made
+    return websocket

@@ -1,6 +1,6 @@
-"""SPDY/3.1, as far as Kubernetes uses it: streams with headers over one connection. Frames in, frames out; no I/O.
+"""SPDY/3.1 as far as Kubernetes uses it: streams with headers over one connection. Frames in, frames out; no I/O.
 
-``kubectl port-forward`` speaks it through a WebSocket. Flow control is left out, as the peers leave it out.
+``kubectl port-forward`` uses it in a WebSocket. There is no flow control; the peers have none either.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _REST: Final = (
 _DICTIONARY: Final = (
     b"".join(struct.pack(">I", len(word)) + word.encode() for word in _WORDS.split("|")) + _REST.encode()
 )
-"""What both sides know before they compress their first headers."""
+"""Dictionary with which both sides compress headers."""
 
 _HEAD: Final = 8
 _MOST_BYTES: Final = 1 << 20
-"""A frame may be larger by the protocol; none of the peers sends such."""
+"""Largest frame that is accepted. The protocol allows larger frames, but no peer sends them."""
 
 _MOST_HEADERS: Final = 64 * 1024
 _CONTROL: Final = 0x80000000
@@ -45,18 +45,18 @@ _CANCEL: Final = 5
 
 
 class SpdyError(Exception):
-    """What the peer sends is not SPDY/3.1, or too much of it at once."""
+    """The peer sends something other than SPDY/3.1, or a frame that is too large."""
 
 
 class Opened(NamedTuple):
-    """The peer opens a stream."""
+    """Frame by which the peer opens a stream."""
 
     stream: int
     headers: Mapping[str, str]
 
 
 class Data(NamedTuple):
-    """The peer sends something on a stream; the last of it where ``is_last``."""
+    """Data of the peer on a stream; ``is_last`` ends the stream."""
 
     stream: int
     data: bytes
@@ -64,47 +64,47 @@ class Data(NamedTuple):
 
 
 class Reset(NamedTuple):
-    """The peer gives a stream up."""
+    """Frame by which the peer aborts a stream."""
 
     stream: int
 
 
 class Ping(NamedTuple):
-    """The peer wants to know whether somebody is there."""
+    """Ping of the peer."""
 
     number: int
 
 
 class Goodbye(NamedTuple):
-    """The peer opens no more streams."""
+    """Frame after which the peer opens no more streams."""
 
 
 Frame: TypeAlias = Opened | Data | Reset | Ping | Goodbye
 
 
 class Decoder:
-    """Frames from the bytes of a connection; those that say nothing here are left out."""
+    """Decodes frames from the bytes of a connection. Frames without a use here are left out."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()
+        self._buffer = bytearray()
         self._inflate = zlib.decompressobj(zdict=_DICTIONARY)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that are complete by now.
+        """Add bytes, and yield the frames that are complete.
 
         Raises:
-            SpdyError: these are no frames.
+            SpdyError: the bytes are not SPDY frames.
         """
-        self._rest += data
-        while len(self._rest) >= _HEAD:
-            word, second = struct.unpack_from(">II", self._rest)
+        self._buffer += data
+        while len(self._buffer) >= _HEAD:
+            word, second = struct.unpack_from(">II", self._buffer)
             flags, length = second >> 24, second & 0xFFFFFF
             if length > _MOST_BYTES:
-                raise SpdyError(f"a frame of {length} bytes, of which {_MOST_BYTES} are taken")
-            if len(self._rest) < _HEAD + length:
+                raise SpdyError(f"a frame of {length} bytes is larger than {_MOST_BYTES}")
+            if len(self._buffer) < _HEAD + length:
                 return
-            payload = bytes(self._rest[_HEAD : _HEAD + length])
-            del self._rest[: _HEAD + length]
+            payload = bytes(self._buffer[_HEAD : _HEAD + length])
+            del self._buffer[: _HEAD + length]
             if not word & _CONTROL:
                 yield Data(word, payload, bool(flags & _FIN))
                 continue
@@ -144,13 +144,13 @@ class Decoder:
 
 
 class Encoder:
-    """Frames as bytes, in the order in which they are sent."""
+    """Encodes frames, in the order in which they are sent."""
 
     def __init__(self) -> None:
         self._deflate = zlib.compressobj(zdict=_DICTIONARY)
 
     def reply(self, stream: int) -> bytes:
-        """Accepts a stream that the peer opened."""
+        """Return the frame that accepts a stream of the peer."""
         block = self._deflate.compress(struct.pack(">I", 0)) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
         return _frame(_SYN_REPLY, struct.pack(">I", stream) + block)
 
@@ -158,11 +158,11 @@ class Encoder:
         return struct.pack(">II", stream, (_FIN if is_last else 0) << 24 | len(data)) + data
 
     def reset(self, stream: int) -> bytes:
-        """Gives a stream up."""
+        """Return the frame that aborts a stream."""
         return _frame(_RST_STREAM, struct.pack(">II", stream, _CANCEL))
 
     def ping(self, number: int) -> bytes:
-        """Answers a ping, or sends one."""
+        """Return a ping, or the answer to one."""
         return _frame(_PING, struct.pack(">I", number))
 
 

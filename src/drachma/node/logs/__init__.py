@@ -1,1 +1,1 @@
-"""What containers write: how it is kept, in files or in memory, and which part of it somebody asks for."""
+"""Logs of containers: stored in files or in memory, and read by selection."""

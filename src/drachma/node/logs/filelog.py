@@ -1,7 +1,7 @@
-"""A container's log in files of the CRI's form, which are exchanged for empty ones before they grow too large.
+"""Log of a container in files of the CRI's format, rotated before they grow too large.
 
-The newest part is in ``N.log``, the one before in ``N.log.1``; older ones are gone. So a container takes a bounded
-place, whatever it writes.
+The newest entries are in ``N.log``, the entries before in ``N.log.1``; older entries are gone. So the log of a
+container has a bounded size.
 """
 
 from __future__ import annotations
@@ -12,23 +12,21 @@ import pathlib
 from collections.abc import AsyncIterator, Iterator
 from typing import IO, Final
 
-from drachma.node.logs import entry as entries
-from drachma.node.logs.entry import Entry
-from drachma.node.logs.log import Reading, Signal
+from drachma.node.logs.log import Entry, Reading, Signal, encode, parse
 from drachma.nodewire import regularfile
 
 FILE_BYTES: Final = 10 * 1024 * 1024
-"""How large a file grows before the next one is begun; the kubelet's containerLogMaxSize."""
+"""Size at which a file is rotated; the kubelet's containerLogMaxSize."""
 
 LINE_BYTES: Final = 16 * 1024
-"""Longer lines are written in parts."""
+"""Longest line that is written in one part."""
 
 
 class FileLog:
-    """The log of one run of a container. One process writes it; it belongs to one event loop."""
+    """Log of one run of a container. One process writes it, on one event loop."""
 
     def __init__(self, path: pathlib.Path, *, file_bytes: int = FILE_BYTES) -> None:
-        """Begins a log, or goes on with one.
+        """Start a log, or continue an existing one.
 
         Raises:
             OSError: the file cannot be written.
@@ -42,16 +40,16 @@ class FileLog:
         self._generation = 0
 
     def add(self, entry: Entry) -> None:
-        """Adds an entry; a disk that is full loses it."""
-        line = entries.write(entry)
+        """Add an entry. It is lost if the disk is full."""
+        line = encode(entry)
         if self._size and self._size + len(line) > self._limit:
-            self._exchange()
+            self._rotate()
         with contextlib.suppress(OSError):
             self._size += self._file.write(line)
         self._signal.ring()
 
     def end(self) -> None:
-        """Nothing is added any more; the files stay."""
+        """End the log. The files stay."""
         self._file.close()
         self._signal.end()
 
@@ -64,14 +62,14 @@ class FileLog:
 
     @property
     def generation(self) -> int:
-        """How often the file was exchanged."""
+        """Number of rotations."""
         return self._generation
 
     @property
     def signal(self) -> Signal:
         return self._signal
 
-    def _exchange(self) -> None:
+    def _rotate(self) -> None:
         self._file.close()
         self._path.replace(_older(self._path))
         self._file = _append(self._path)
@@ -80,22 +78,22 @@ class FileLog:
 
 
 class _FileReading:
-    """Reads on in a file that is exchanged meanwhile: it stays open under any name, and is read to its end first."""
+    """Reader of a file that may be rotated meanwhile. The open file is read to its end before the next one."""
 
     def __init__(self, log: FileLog) -> None:
         self._log = log
-        self._older = _opened(_older(log.path))
+        self._older = _open_if_present(_older(log.path))
         self._file = regularfile.open_for_reading(log.path, follows_links=False)
         self._generation = log.generation
 
     def past(self) -> Iterator[Entry]:
         if self._older is not None:
-            yield from _parsed(self._older)
-        yield from _parsed(self._file)
+            yield from _parse_all(self._older)
+        yield from _parse_all(self._file)
 
     async def more(self) -> AsyncIterator[Entry]:
         while True:
-            for each in _parsed(self._file):
+            for each in _parse_all(self._file):
                 yield each
             if self._generation != self._log.generation:
                 self._file.close()
@@ -123,14 +121,14 @@ def _append(path: pathlib.Path) -> IO[bytes]:
     return file
 
 
-def _opened(path: pathlib.Path) -> IO[bytes] | None:
+def _open_if_present(path: pathlib.Path) -> IO[bytes] | None:
     try:
         return regularfile.open_for_reading(path, follows_links=False)
     except FileNotFoundError:
         return None
 
 
-def _parsed(file: IO[bytes]) -> Iterator[Entry]:
+def _parse_all(file: IO[bytes]) -> Iterator[Entry]:
     for line in iter(file.readline, b""):
-        if (each := entries.parse(line)) is not None:
+        if (each := parse(line)) is not None:
             yield each

@@ -1,43 +1,89 @@
-"""The log of one run of a container: entries are added to it, and anybody may read it and wait for more.
+"""Log of one run of a container: entries, the contract of logs, and logs in memory.
 
-``Log`` is the contract; :class:`MemoryLog` keeps the last entries of containers that are only imagined,
-:class:`drachma.node.logs.filelog.FileLog` keeps those of others in files.
+:class:`MemoryLog` keeps the last entries of simulated containers; :class:`drachma.node.logs.filelog.FileLog` keeps the
+entries of others in files. Files have the format of the CRI: ``2026-11-16T10:00:00.123456789Z stdout F hello``, where
+``P`` instead of ``F`` marks a line that continues in the next entry.
 """
 
 from __future__ import annotations
 
 import asyncio
 import collections
+import datetime as dt
 from collections.abc import AsyncIterator, Iterator
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from drachma.node.logs.entry import Entry
+STDOUT: Final = "stdout"
+STDERR: Final = "stderr"
+
+_FULL: Final = b"F"
+_PARTIAL: Final = b"P"
 
 _MEMORY_ENTRIES: Final = 1000
 
 
+class Entry(NamedTuple):
+    """A line, or a part of a long line. ``data`` does not include the line feed at the end of a whole line."""
+
+    moment: dt.datetime
+    stream: str
+    data: bytes
+    is_partial: bool = False
+
+    @property
+    def output(self) -> bytes:
+        """The data as the container wrote it."""
+        return self.data if self.is_partial else self.data + b"\n"
+
+
+def timestamp(moment: dt.datetime) -> bytes:
+    """Return a time with nanoseconds, as in log files and ``kubectl logs --timestamps``."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%f000Z").encode()
+
+
+def encode(entry: Entry) -> bytes:
+    """Return an entry as a line of a log file."""
+    tag = _PARTIAL if entry.is_partial else _FULL
+    return b" ".join((timestamp(entry.moment), entry.stream.encode(), tag, entry.data)) + b"\n"
+
+
+def parse(line: bytes) -> Entry | None:
+    """Return the entry in a line of a log file, or None if the line is truncated or malformed."""
+    parts = line.removesuffix(b"\n").split(b" ", 3)
+    if len(parts) < 4:
+        return None
+    try:
+        moment = dt.datetime.fromisoformat(parts[0].decode())
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        return None
+    # There may be several tags, separated by colons. The first one marks partial lines.
+    return Entry(moment, parts[1].decode(errors="replace"), parts[3], parts[2].partition(b":")[0] == _PARTIAL)
+
+
 class Reading(Protocol):
-    """A log as somebody reads it who begins now."""
+    """A reader of a log that starts now."""
 
     def past(self) -> Iterator[Entry]:
-        """What there was of it then, the oldest first."""
+        """Yield the entries up to the start of the reader, the oldest first."""
 
     def more(self) -> AsyncIterator[Entry]:
-        """What has come since, and what comes until the container has ended; read after the past."""
+        """Yield the later entries, until the container has ended. Call it after past()."""
 
     def close(self) -> None:
-        """Lets go of files."""
+        """Close the files."""
 
 
 class Log(Protocol):
-    """The log of one run of a container."""
+    """Log of one run of a container."""
 
     def read(self) -> Reading:
-        """Begins to read it."""
+        """Start to read the log."""
 
 
 class Signal:
-    """Wakes those who wait for more of a log; ended with it."""
+    """Wakes the readers of a log."""
 
     def __init__(self) -> None:
         self.has_ended = False
@@ -56,32 +102,32 @@ class Signal:
 
 
 class MemoryLog:
-    """The last entries, in memory."""
+    """Log that keeps its last entries in memory."""
 
     def __init__(self) -> None:
-        self._kept: Final[collections.deque[tuple[int, Entry]]] = collections.deque(maxlen=_MEMORY_ENTRIES)
+        self._entries: Final[collections.deque[tuple[int, Entry]]] = collections.deque(maxlen=_MEMORY_ENTRIES)
         self._count = 0
         self._signal = Signal()
 
     def add(self, entry: Entry) -> None:
-        self._kept.append((self._count, entry))
+        self._entries.append((self._count, entry))
         self._count += 1
         self._signal.ring()
 
     def end(self) -> None:
-        """Nothing is added any more."""
+        """End the log."""
         self._signal.end()
 
     def read(self) -> Reading:
         return _MemoryReading(self)
 
     def since(self, number: int) -> list[Entry]:
-        """Entries from the one of a number on, as far as they are kept."""
-        return [entry for each, entry in self._kept if each >= number]
+        """Return the entries from a number on, as far as they are kept."""
+        return [entry for each, entry in self._entries if each >= number]
 
     @property
     def count(self) -> int:
-        """How many were ever added."""
+        """Number of entries ever added."""
         return self._count
 
     @property

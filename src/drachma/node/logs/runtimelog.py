@@ -1,6 +1,6 @@
-"""The log of a container that its runtime writes by itself, in a file of the CRI's form, whoever looks after it.
+"""Log of a container that the runtime itself writes, in a file of the CRI's format.
 
-A file that grows too large is exchanged for an empty one by whoever writes it; what the one before had is gone then.
+The runtime replaces a file that grows too large by an empty one. The entries of the old file are gone then.
 """
 
 from __future__ import annotations
@@ -11,27 +11,25 @@ import pathlib
 from collections.abc import AsyncIterator, Iterator
 from typing import IO, Final
 
-from drachma.node.logs import entry as entries
-from drachma.node.logs.entry import Entry
-from drachma.node.logs.log import Reading
+from drachma.node.logs.log import Entry, Reading, parse
 from drachma.nodewire import regularfile
-from drachma.runtime import clock
+from drachma.runtime.clock import Clock, sleep_unless
 
-_LOOK_SECONDS: Final = 0.1
-"""How soon those who wait for more see it."""
+_POLL_SECONDS: Final = 0.1
+"""Interval at which readers look for new entries."""
 
 
 class RuntimeLog:
-    """The log of one run of a container, to be read only."""
+    """Log of one run of a container, which the agent only reads."""
 
-    def __init__(self, path: pathlib.Path, *, time: clock.Clock) -> None:
-        """The file may not be there yet, or not any more: nothing was written then."""
+    def __init__(self, path: pathlib.Path, *, clock: Clock) -> None:
+        """The file may not exist yet, or not any more; the log is empty then."""
         self._path = path
-        self._clock = time
+        self._clock = clock
         self._ended = asyncio.Event()
 
     def end(self) -> None:
-        """All is written."""
+        """End the log."""
         self._ended.set()
 
     def read(self) -> Reading:
@@ -46,26 +44,26 @@ class RuntimeLog:
         return self._ended.is_set()
 
     async def wait(self) -> None:
-        """Returns when it is time to look for more."""
-        await clock.sleep_unless(self._ended, _LOOK_SECONDS, time=self._clock)
+        """Wait until it is time to look for new entries."""
+        await sleep_unless(self._ended, _POLL_SECONDS, clock=self._clock)
 
 
 class _RuntimeReading:
-    """Reads on in a file that is exchanged meanwhile: the one that was opened is read to its end first."""
+    """Reader of a file that may be replaced meanwhile. The open file is read to its end before the next one."""
 
     def __init__(self, log: RuntimeLog) -> None:
         self._log = log
         self._file = _open(log.path)
 
     def past(self) -> Iterator[Entry]:
-        return _parsed(self._file)
+        return _parse_lines(self._file)
 
     async def more(self) -> AsyncIterator[Entry]:
         while True:
             has_ended = self._log.has_ended
-            for each in _parsed(self._file):
+            for each in _parse_lines(self._file):
                 yield each
-            if _is_exchanged(self._file, self._log.path):
+            if _is_replaced(self._file, self._log.path):
                 self.close()
                 self._file = _open(self._log.path)
             elif has_ended:
@@ -85,19 +83,19 @@ def _open(path: pathlib.Path) -> IO[bytes] | None:
         return None
 
 
-def _is_exchanged(file: IO[bytes] | None, path: pathlib.Path) -> bool:
+def _is_replaced(file: IO[bytes] | None, path: pathlib.Path) -> bool:
     try:
-        there = path.lstat()
+        current = path.lstat()
     except FileNotFoundError:
         return False
-    return file is None or not os.path.samestat(there, os.fstat(file.fileno()))
+    return file is None or not os.path.samestat(current, os.fstat(file.fileno()))
 
 
-def _parsed(file: IO[bytes] | None) -> Iterator[Entry]:
-    """Whole lines; one that is still being written is left for the next time."""
+def _parse_lines(file: IO[bytes] | None) -> Iterator[Entry]:
+    """Yield the entries of whole lines. A line that is still being written is left for the next call."""
     if file is None:
         return
     while (line := file.readline()).endswith(b"\n"):
-        if (each := entries.parse(line)) is not None:
+        if (each := parse(line)) is not None:
             yield each
     file.seek(-len(line), os.SEEK_CUR)

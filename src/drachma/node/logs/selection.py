@@ -1,7 +1,7 @@
-"""Which part of a log somebody asks for: ``kubectl logs`` with its options, as the kubelet reads them.
+"""Selection of a part of a log: the options of ``kubectl logs``, as the kubelet reads them.
 
-The rules are upstream's: the last ``tail`` lines come first of all, then those since a time, then everything up to a
-number of bytes, which may end in the middle of a line.
+The rules are upstream's: the last ``tail`` lines are taken first, then the lines since a time, then a number of bytes,
+which may end in the middle of a line.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from typing import Final
 
 import msgspec
 
-from drachma.node.logs import entry as entries
-from drachma.node.logs.entry import Entry
-from drachma.node.logs.log import Log, Reading
+from drachma.node.logs.log import Entry, Log, Reading, timestamp
 
 ALL: Final = "All"
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """``tail`` None is the whole log; ``stream`` is ``All``, ``Stdout`` or ``Stderr``."""
+    """A part of a log. Without ``tail`` it is the whole log; ``stream`` is ``All``, ``Stdout`` or ``Stderr``."""
 
     follow: bool = False
     timestamps: bool = False
@@ -32,56 +30,56 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def output(log: Log, selection: Selection) -> AsyncGenerator[bytes, None]:
-    """What is to be shown, in pieces, until the log ends or, where it is not followed, now."""
-    left = selection.limit_bytes
-    goes_on: set[str] = set()
+    """Yield the selected part of a log in pieces, up to the end of the log, or up to now if it is not followed."""
+    budget = selection.limit_bytes
+    open_lines: set[str] = set()
     reading = log.read()
     try:
         async for entry in _entries(reading, selection):
-            piece = _shown(entry, selection, is_begin=entry.stream not in goes_on)
-            (goes_on.add if entry.is_partial else goes_on.discard)(entry.stream)
-            if left is not None:
-                piece = piece[:left]
-                left -= len(piece)
+            piece = _format(entry, selection, is_start=entry.stream not in open_lines)
+            (open_lines.add if entry.is_partial else open_lines.discard)(entry.stream)
+            if budget is not None:
+                piece = piece[:budget]
+                budget -= len(piece)
             if piece:
                 yield piece
-            if left == 0:
+            if budget == 0:
                 return
     finally:
         reading.close()
 
 
 async def _entries(reading: Reading, selection: Selection) -> AsyncIterator[Entry]:
-    past = reading.past()
-    for entry in past if selection.tail is None else _tail(past, selection.tail):
+    entries = reading.past()
+    for entry in entries if selection.tail is None else _tail(entries, selection.tail):
         yield entry
     if selection.follow:
         async for entry in reading.more():
             yield entry
 
 
-def _shown(entry: Entry, selection: Selection, *, is_begin: bool) -> bytes:
-    """An entry as it is shown; nothing where it is of another stream or time than what is asked for.
+def _format(entry: Entry, selection: Selection, *, is_start: bool) -> bytes:
+    """Return an entry in the form of the output; empty for an entry of another stream or time.
 
-    A line that is in parts has one time, that of its beginning.
+    A line in parts has one timestamp, at its start.
     """
     if selection.stream != ALL and entry.stream != selection.stream.lower():
         return b""
     if selection.since is not None and entry.moment < selection.since:
         return b""
-    return (entries.stamp(entry.moment) + b" " if selection.timestamps and is_begin else b"") + entry.output
+    return (timestamp(entry.moment) + b" " if selection.timestamps and is_start else b"") + entry.output
 
 
-def _tail(past: Iterator[Entry], lines: int) -> Iterator[Entry]:
-    """The last so many lines, each with all its parts."""
-    kept: collections.deque[list[Entry]] = collections.deque(maxlen=lines)
+def _tail(entries: Iterator[Entry], lines: int) -> Iterator[Entry]:
+    """Yield the last lines, each with all its parts."""
+    last_lines: collections.deque[list[Entry]] = collections.deque(maxlen=lines)
     parts: list[Entry] = []
-    for entry in past:
+    for entry in entries:
         parts.append(entry)
         if not entry.is_partial:
-            kept.append(parts)
+            last_lines.append(parts)
             parts = []
     if parts:
-        kept.append(parts)
-    for line in kept:
+        last_lines.append(parts)
+    for line in last_lines:
         yield from line

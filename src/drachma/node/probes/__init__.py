@@ -1,1 +1,1 @@
-"""Questions to containers, whether they have begun, are ready, and still live, and what the answers mean."""
+"""Probes and lifecycle hooks of containers."""

@@ -1,1 +1,1 @@
-"""What runs containers: one Protocol, and the ways there are to fulfil it."""
+"""Container runtimes: one protocol, with containers as processes or by podman."""

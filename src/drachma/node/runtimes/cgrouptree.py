@@ -1,7 +1,7 @@
-"""The cgroups of pods and containers on this machine: made, set, and removed again, in both generations of cgroups.
+"""Cgroups of pods and containers on this machine, in both versions of cgroups.
 
-They are below ``drachma``, as a kubelet has them below ``kubepods``: ``pod<UID>`` for guaranteed pods,
-``burstable/pod<UID>`` and ``besteffort/pod<UID>`` for others, and one for each container below its pod's.
+They are below ``drachma``, as those of a kubelet are below ``kubepods``: ``pod<UID>`` for guaranteed pods,
+``burstable/pod<UID>`` and ``besteffort/pod<UID>`` for other pods, and one for each container below its pod's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Final
 
 from drachma import errors
 from drachma.accounting import qos
-from drachma.node.cgroups import Cgroup
-from drachma.node.runtimes.protocol import Bounds
+from drachma.node.runtimes.protocol import Bounds, Cgroup
 
 ROOT: Final = pathlib.Path("/sys/fs/cgroup")
 
@@ -30,13 +29,13 @@ _CAP_SYS_RESOURCE: Final = 24
 
 
 class CgroupTree:
-    """The cgroups below one folder."""
+    """Cgroups below one folder."""
 
     def __init__(self, root: pathlib.Path = ROOT) -> None:
-        """Finds out which generation the machine has, and makes the folder that all others are in.
+        """Detect the version of cgroups, and make the top folder.
 
         Raises:
-            errors.NodeError: this process may not make any cgroups here.
+            errors.NodeError: this process may not make cgroups here.
         """
         controllers = root / _CONTROLLERS
         try:
@@ -48,17 +47,17 @@ class CgroupTree:
                 top.mkdir(exist_ok=True)
         except OSError as error:
             raise errors.NodeError(f"cgroups cannot be made at {error.filename}: {error.strerror}") from error
-        self._made: Final[set[str]] = set()
-        """Uids of pods that have cgroups of this process's making; other agents have theirs beside them."""
+        self._uids: Final[set[str]] = set()
+        """UIDs of the pods for which this process made cgroups. Other agents use the same folder."""
 
     def make(self, uid: str, container: str, bounds: Bounds) -> list[pathlib.Path]:
-        """Makes the cgroup of a container, and its pod's; the files that its first process is to be written to.
+        """Make the cgroups of a container and its pod. Return the files to write the first process to.
 
         Raises:
-            OSError: the machine refuses a value.
+            OSError: the kernel refuses a value.
         """
         files: list[pathlib.Path] = []
-        self._made.add(uid)
+        self._uids.add(uid)
         for controller, top in self._tops.items():
             pod = top / _FOLDERS[bounds.quality] / f"pod{uid}"
             own = pod / container
@@ -74,7 +73,7 @@ class CgroupTree:
         return files
 
     def remove(self, uid: str) -> None:
-        """Removes the cgroups of a pod whose processes have ended; those that are not empty stay until the end."""
+        """Remove the cgroups of a pod. Cgroups that still have processes stay until remove_all()."""
         pods = [top / folder / f"pod{uid}" for top in self._tops.values() for folder in _FOLDERS.values()]
         for pod in pods:
             with contextlib.suppress(OSError):
@@ -82,16 +81,16 @@ class CgroupTree:
                     own.rmdir()
                 pod.rmdir()
         if not any(pod.exists() for pod in pods):
-            self._made.discard(uid)
+            self._uids.discard(uid)
 
     def remove_all(self) -> None:
-        """Removes the cgroups of all pods that have some from here."""
-        for uid in tuple(self._made):
+        """Remove the cgroups of all pods that this process made."""
+        for uid in tuple(self._uids):
             self.remove(uid)
 
 
 def attainable_oom_score(score: int) -> int:
-    """The score nearest to one that this process may give to others: who lacks a privilege may not go below its own."""
+    """Return the nearest OOM score that this process may set: without CAP_SYS_RESOURCE none below its own."""
     capabilities = next(line for line in _STATUS.read_text().splitlines() if line.startswith("CapEff:"))
     if int(capabilities.split()[1], 16) >> _CAP_SYS_RESOURCE & 1:
         return score
@@ -99,7 +98,7 @@ def attainable_oom_score(score: int) -> int:
 
 
 def _unified(values: Cgroup) -> Mapping[str, str]:
-    """What the second generation's files are set to."""
+    """Return the files of cgroups v2 and their content."""
     quota = "max" if values.cpu_quota is None else f"{values.cpu_quota} {values.cpu_period}"
     return {
         "cpu.weight": str(1 + (values.cpu_shares - 2) * 9999 // 262_142),
@@ -120,4 +119,4 @@ def _memory(values: Cgroup) -> Mapping[str, str]:
 
 
 _SEPARATE: Final[Mapping[str, Callable[[Cgroup], Mapping[str, str]]]] = {"cpu": _cpu, "memory": _memory}
-"""The same for the first generation, where each controller has a hierarchy of its own."""
+"""Files of cgroups v1 by controller, each of which has its own hierarchy."""

@@ -1,6 +1,6 @@
-"""A process of this machine with a group of its own: its streams, its signals and its end.
+"""Child processes with their own process group: streams, signals and exit.
 
-Commands in containers are such processes, and so are the containers of the process runtime themselves.
+Commands in containers are such processes, and so are the containers of the process runtime.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import termios
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from drachma.node.logs.entry import STDERR, STDOUT
+from drachma.node.logs.log import STDERR, STDOUT
 from drachma.node.runtimes import descriptors
 from drachma.node.runtimes.protocol import Exit
 
 _SIGNALLED: Final = 128
 _TIMED_OUT: Final = 124
-_MOST_KEPT: Final = 1 << 20
+_MOST_OUTPUT: Final = 1 << 20
 _SHOWN: Final = 64
 """Characters that an error shows of a bad word."""
 _DRAIN_SECONDS: Final = 1.0
-"""For how long to wait for output after the process has ended: somebody else may hold its streams open for ever."""
+"""Time to wait for output after the end of the process, because another process may hold its streams open."""
 
 
 class Child:
-    """A process that was started. It belongs to the event loop that it was started on."""
+    """A child process. It belongs to the event loop that it was started on."""
 
     def __init__(
         self,
@@ -42,16 +42,16 @@ class Child:
         has_terminal: bool = False,
         has_input: bool = False,
     ) -> None:
-        """Starts it.
+        """Start the process.
 
         Raises:
-            OSError: there is no such command or directory, or it may not be used.
+            OSError: the command or directory does not exist or may not be used.
         """
         _check_words(words, environment)
         self._terminal = self._input = -1
         self._outputs: dict[str, int] = {}
         if has_terminal:
-            self._process = self._on_terminal(words, environment, directory)
+            self._process = self._start_on_terminal(words, environment, directory)
         else:
             self._process = subprocess.Popen(
                 list(words),
@@ -77,27 +77,27 @@ class Child:
         self.pid: Final = self._process.pid
         self._ended = asyncio.create_task(self._wait(), name=f"process {self.pid}")
 
-    def _on_terminal(
+    def _start_on_terminal(
         self, words: Sequence[str], environment: Mapping[str, str], directory: str | os.PathLike[str] | None
     ) -> subprocess.Popen[bytes]:
-        self._terminal, other = os.openpty()
+        self._terminal, child_end = os.openpty()
         try:
             process = subprocess.Popen(
                 list(words),
                 env={"TERM": "xterm", **environment},
                 cwd=directory,
-                stdin=other,
-                stdout=other,
-                stderr=other,
+                stdin=child_end,
+                stdout=child_end,
+                stderr=child_end,
                 start_new_session=True,
-                # Its own terminal is the one that interrupts it.
+                # Its own terminal must be its controlling terminal, so that it can be interrupted.
                 preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
             )
         except OSError:
             os.close(self._terminal)
             raise
         finally:
-            os.close(other)
+            os.close(child_end)
         self._outputs = {STDOUT: self._terminal}
         self._input = self._terminal
         return process
@@ -109,22 +109,27 @@ class Child:
         finally:
             os.close(descriptor)
         code = self._process.wait()
-        # What it has left behind ends with it, as in a container.
+        # The processes that it started end with it, as in a container.
         self.signal(signal.SIGKILL)
         return Exit(code if code >= 0 else _SIGNALLED - code)
 
+    @property
+    def has_ended(self) -> bool:
+        """True once :meth:`wait` returns at once."""
+        return self._ended.done()
+
     async def wait(self) -> Exit:
-        """How it ended, once it has; any number of times."""
+        """Wait for the end, and return the exit. May be called any number of times."""
         return await asyncio.shield(self._ended)
 
     def signal(self, number: int) -> None:
-        """Sends a signal to all of its group that are left."""
+        """Send a signal to the process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
     async def stop(self, grace_seconds: float) -> None:
-        """Asks it to end, and ends it with its group after so many seconds."""
-        if self._ended.done():
+        """Ask the process to end, and kill its group after the grace period."""
+        if self.has_ended:
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGTERM)
@@ -134,7 +139,7 @@ class Child:
             await self.wait()
 
     async def output(self) -> AsyncIterator[tuple[str, bytes]]:
-        """What it writes, by stream, until nobody of its group is left who could."""
+        """Yield the output with the name of its stream, until all processes of the group have closed it."""
         queue: asyncio.Queue[tuple[str, bytes] | None] = asyncio.Queue(maxsize=16)
         readers = [asyncio.create_task(self._read(name, queue)) for name in self._outputs]
         closing = asyncio.create_task(self._close_when_ended(readers, queue))
@@ -161,12 +166,12 @@ class Child:
         await queue.put(None)
 
     async def feed(self, data: bytes) -> None:
-        """Gives it input; ignored where nobody reads."""
+        """Write input; ignored if the process does not read."""
         if self._input >= 0 and not await descriptors.write(self._input, data):
             await self.end_input()
 
     async def end_input(self) -> None:
-        """There is no more input; on a terminal that is what a person types for it."""
+        """Close the input; on a terminal, send the end-of-file character."""
         if self._input < 0:
             return
         if self._input == self._terminal:
@@ -176,13 +181,13 @@ class Child:
         self._input = -1
 
     def resize(self, width: int, height: int) -> None:
-        """Its terminal has another size; ignored where it has none."""
+        """Set the size of the terminal; ignored if there is none."""
         if self._terminal >= 0:
             with contextlib.suppress(OSError):
                 fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
     def close(self) -> None:
-        """Lets go of its streams."""
+        """Close the streams."""
         for descriptor in {self._input, self._terminal, *self._outputs.values()} - {-1}:
             descriptors.close(descriptor)
         self._input = self._terminal = -1
@@ -190,10 +195,10 @@ class Child:
 
 
 def _check_words(words: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Check that the kernel takes the words and variables of a command.
+    """Check that the kernel accepts the words and variables of a command.
 
     Raises:
-        OSError: one of them has a null character, or is no text.
+        OSError: a word has a null character, or cannot be encoded.
     """
     for word in (*words, *environment, *environment.values()):
         try:
@@ -205,39 +210,39 @@ def _check_words(words: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 class Finished(NamedTuple):
-    """A command that has run to its end."""
+    """Result of a command."""
 
     code: int
     output: bytes
     errors: bytes
 
     @property
-    def said(self) -> str:
-        """What it said last, for people."""
+    def last_line(self) -> str:
+        """Last line of the output, for error messages."""
         lines = (self.errors.strip() or self.output.strip()).decode(errors="replace").splitlines()
         return lines[-1] if lines else f"exit code {self.code}"
 
 
 async def run(words: Sequence[str], *, environment: Mapping[str, str], seconds: float | None) -> Finished:
-    """Runs a command that has so many seconds, or as many as it takes; what it writes is kept up to a megabyte.
+    """Run a command, with a timeout in seconds if any. Its output is kept up to a megabyte.
 
     Raises:
-        OSError: there is no such command.
+        OSError: the command does not exist.
     """
     child = Child(words, environment=environment)
-    written = {STDOUT: b"", STDERR: b""}
+    outputs = {STDOUT: b"", STDERR: b""}
 
     async def read() -> Exit:
         async for stream, data in child.output():
-            written[stream] = (written[stream] + data)[:_MOST_KEPT]
+            outputs[stream] = (outputs[stream] + data)[:_MOST_OUTPUT]
         return await child.wait()
 
     try:
         async with asyncio.timeout(seconds):
-            ended = await read()
+            exit_ = await read()
     except TimeoutError:
         return Finished(_TIMED_OUT, b"", f"no end after {seconds:g} s".encode())
     finally:
-        # Also where nobody waits for it any more.
+        # Also if the caller was cancelled.
         child.signal(signal.SIGKILL)
-    return Finished(ended.code, written[STDOUT], written[STDERR])
+    return Finished(exit_.code, outputs[STDOUT], outputs[STDERR])

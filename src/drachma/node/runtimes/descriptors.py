@@ -1,4 +1,4 @@
-"""Reading and writing file descriptors without waiting for them: pipes and terminals, on any event loop."""
+"""Non-blocking reads and writes of file descriptors of pipes and terminals, on any event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CHUNK: Final = 64 * 1024
 
 
 async def chunks(descriptor: int) -> AsyncIterator[bytes]:
-    """What is written to the other end, until nobody has it open any more."""
+    """Yield the data from the other end, until it is closed everywhere."""
     loop = asyncio.get_running_loop()
     os.set_blocking(descriptor, False)
     while True:
@@ -22,7 +22,7 @@ async def chunks(descriptor: int) -> AsyncIterator[bytes]:
             await _ready(loop.add_reader, loop.remove_reader, descriptor)
             continue
         except OSError:
-            # A terminal whose last user has gone answers with an error.
+            # A terminal returns an error once its last user has closed it.
             return
         if not data:
             return
@@ -30,7 +30,7 @@ async def chunks(descriptor: int) -> AsyncIterator[bytes]:
 
 
 async def write(descriptor: int, data: bytes) -> bool:
-    """Writes all of it; False where nobody reads."""
+    """Write all data. Return False if the other end is closed."""
     loop = asyncio.get_running_loop()
     os.set_blocking(descriptor, False)
     while data:
@@ -44,13 +44,13 @@ async def write(descriptor: int, data: bytes) -> bool:
 
 
 async def readable(descriptor: int) -> None:
-    """Returns once there is something to be read, such as the end of a process by its descriptor."""
+    """Wait until a descriptor is readable; the descriptor of a process is readable once the process has ended."""
     loop = asyncio.get_running_loop()
     await _ready(loop.add_reader, loop.remove_reader, descriptor)
 
 
 def close(descriptor: int) -> None:
-    """Closes a descriptor, which may be done already."""
+    """Close a descriptor, unless it is closed already."""
     with contextlib.suppress(OSError):
         os.close(descriptor)
 

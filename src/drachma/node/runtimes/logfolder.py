@@ -1,4 +1,4 @@
-"""Where the logs of containers are: ``UID/CONTAINER/ATTEMPT.log`` below a folder, of each the last two runs."""
+"""Folder of container logs: ``UID/CONTAINER/ATTEMPT.log``, for the last two runs of each container."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from drachma.node.runtimes.protocol import Work
 
 
 class LogFolder:
-    """The logs of a runtime."""
+    """Logs of the containers of a runtime."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
 
     def open(self, work: Work) -> filelog.FileLog:
-        """The log of a run that begins; of earlier runs only the last one's is kept.
+        """Open the log of a new run. Of the earlier logs only the last one stays.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the log cannot be written.
         """
-        return filelog.FileLog(self.place(work))
+        return filelog.FileLog(self.prepare(work))
 
-    def place(self, work: Work) -> pathlib.Path:
-        """Where whoever runs the container is to write that log.
+    def prepare(self, work: Work) -> pathlib.Path:
+        """Make the folder for the log of a new run, and return the path of the log.
 
         Raises:
             OSError: the folder cannot be made.
@@ -38,7 +38,7 @@ class LogFolder:
         return path
 
     def recall(self, work: Work) -> filelog.FileLog | None:
-        """The log of a run that has ended; None where there is none."""
+        """Return the log of a run that has ended, or None if there is none."""
         path = self.path(work)
         if not path.exists():
             return None
@@ -47,9 +47,9 @@ class LogFolder:
         return log
 
     def path(self, work: Work) -> pathlib.Path:
-        """Where the log of a run is, if there is one."""
+        """Return the path of the log of a run."""
         return self._folder / work.pod.metadata.uid / work.container.name / f"{work.attempt}.log"
 
     def forget(self, uid: str) -> None:
-        """Those of a pod are not needed any more."""
+        """Remove the logs of a pod."""
         shutil.rmtree(self._folder / uid, ignore_errors=True)

@@ -1,12 +1,12 @@
-"""Containers by podman with runc: images, isolation, and devices by CDI.
+"""The podman runtime: containers by podman with runc, with images, isolation, and devices by CDI.
 
-They have the machine's network: a pod's containers reach each other at localhost, and so does everybody on the machine.
-Images are pulled where they are missing. What CDI edits say is podman's to apply (:mod:`.podmandevices`); the version
-that Debian 12 has takes specs up to 0.5.0.
+Containers use the machine's network: the containers of a pod reach each other at localhost, and so do all processes of
+the machine. Missing images are pulled. Podman applies CDI edits itself (:mod:`.podmanoptions`); the version in Debian
+12 reads specs up to 0.5.0.
 
-Containers outlive the agent. Their names tell of which run of which container of which pod they are, and labels whose
-agent's and which pod's; so the next agent goes on with those of its pods, and removes the others. One that has ended
-stays until its pod goes or it is started again: how it ended may not have been told yet.
+Containers outlive the agent. Their names have the pod, the container and the attempt; their labels have the agent's
+root and the pod. So the next agent continues with the containers of its pods, and removes the others. A container that
+has ended stays until its pod goes or it is started again, because its exit may not have been reported yet.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from drachma import errors
 from drachma.node.logs.filelog import FILE_BYTES
 from drachma.node.logs.log import Log
 from drachma.node.logs.runtimelog import RuntimeLog
-from drachma.node.runtimes import cgrouptree, podmancommand, podmandevices, podmanmounts, podmansecurity
+from drachma.node.runtimes import cgrouptree, podmancontainer, podmanoptions
 from drachma.node.runtimes.logfolder import LogFolder
 from drachma.node.runtimes.podmancontainer import PodmanContainer
 from drachma.node.runtimes.protocol import StartError, Work
 from drachma.node.runtimes.security import Security, non_root_violation
 from drachma.nodewire.cdi import registry
-from drachma.runtime import clock
+from drachma.runtime.clock import Clock
 
 _log = logging.getLogger(__name__)
 
 _LIMITS: Final = ("--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1024:4096")
-"""Without both, runc raises limits, which takes a privilege that not every root has."""
+"""Without both limits, runc raises them, which needs a privilege that not every root user has."""
 
 _LABEL: Final = "dev.drachma.root"
 _POD_LABEL: Final = "io.kubernetes.pod.uid"
@@ -46,7 +46,7 @@ _PULL_SECONDS: Final = 600.0
 
 
 class _Remnant(NamedTuple):
-    """A container that an agent left: the uid of its pod, podman's word for how it is, and its first process."""
+    """A container of an earlier agent: the UID of its pod, its state in podman's words, and its first process."""
 
     id: str
     uid: str
@@ -55,7 +55,7 @@ class _Remnant(NamedTuple):
 
 
 class PodmanRuntime:
-    """Runs containers by podman's command."""
+    """Runtime that uses the podman command."""
 
     name: Final = "podman://4"
     has_files: Final = True
@@ -64,21 +64,21 @@ class PodmanRuntime:
         self,
         folder: pathlib.Path,
         *,
-        time: clock.Clock,
+        clock: Clock,
         cdi: Sequence[pathlib.Path] = registry.DIRECTORIES,
     ) -> None:
-        """``cdi`` are the directories of CDI files, also such as podman itself does not look into.
+        """``cdi`` are the directories of CDI files, including directories that podman itself does not read.
 
         Raises:
             errors.NodeError: podman or runc is not installed.
         """
-        missing = [name for name in ("podman", "runc") if shutil.which(name) is None]
-        if missing:
+        absent = [name for name in ("podman", "runc") if shutil.which(name) is None]
+        if absent:
             raise errors.NodeError(
-                f"runtime podman: {' and '.join(missing)} not found; on Debian: apt-get install podman runc"
+                f"runtime podman: {' and '.join(absent)} not found; on Debian: apt-get install podman runc"
             )
         self._folder = folder
-        self._clock = time
+        self._clock = clock
         self._cdi = cdi
         self._logs = LogFolder(folder / "logs")
         (folder / "pids").mkdir(parents=True, exist_ok=True)
@@ -87,10 +87,10 @@ class PodmanRuntime:
         self._removals: set[asyncio.Task[None]] = set()
 
     def unenforced(self, security: Security) -> Sequence[str]:
-        return podmansecurity.unenforced(security)
+        return podmanoptions.unenforced(security)
 
     async def start(self, work: Work) -> PodmanContainer:
-        """Refused are images that cannot be had, and whatever podman refuses, in its words."""
+        """Start a container. Raises StartError for an image that cannot be pulled, and for refusals of podman."""
         if (container := await self._adopt(work)) is not None:
             return container
         await self._pull(work.container.image)
@@ -101,22 +101,22 @@ class PodmanRuntime:
         if violation is not None:
             raise StartError(_CONFIGURATION, violation)
         name = _name(work)
-        # How the run before ended is in the pod's status by now.
-        await self._discard(*([_name(work, before=1)] if work.attempt else []))
+        # The exit of the previous run is in the pod's status by now.
+        await self._discard(*([_previous_name(work)] if work.attempt else []))
         try:
             words = self._creation(name, work, image_user)
         except errors.InvalidValueError as error:
             raise StartError("CreateContainerError", f"container {work.container.name}: {error}") from error
-        made = await podmancommand.call(*words)
-        if made.code != 0:
-            raise StartError("CreateContainerError", f"container {work.container.name}: {made.said}")
-        started = await podmancommand.call("start", name)
+        creation = await podmancontainer.call(*words)
+        if creation.code != 0:
+            raise StartError("CreateContainerError", f"container {work.container.name}: {creation.last_line}")
+        started = await podmancontainer.call("start", name)
         if started.code != 0:
             await self._discard(name)
-            raise StartError("RunContainerError", f"container {work.container.name}: {started.said}")
+            raise StartError("RunContainerError", f"container {work.container.name}: {started.last_line}")
         return self._container(
             work,
-            made.output.decode().strip(),
+            creation.output.decode().strip(),
             pid=_read_pid(self._pid_file(name)),
             monitor=_read_pid(self._monitor_file(name)),
         )
@@ -125,37 +125,37 @@ class PodmanRuntime:
         return await self._adopt(work)
 
     async def _adopt(self, work: Work) -> PodmanContainer | None:
-        """The container that an agent before this one made for a run; None where there is none that ever started."""
+        """Return the container that an earlier agent started for a run, or None."""
         remnant = (await self._remnants()).pop(_name(work), None)
         if remnant is None:
             return None
         if remnant.state in _UNSTARTED:
             await self._discard(_name(work))
             return None
-        # Of one that has ended, the numbers may be somebody else's by now.
+        # After the end of a container, its PIDs may belong to other processes.
         monitor = _read_pid(self._monitor_file(_name(work))) if remnant.pid else 0
         return self._container(work, remnant.id, pid=remnant.pid, monitor=monitor)
 
     def _container(self, work: Work, identifier: str, *, pid: int, monitor: int) -> PodmanContainer:
-        log = RuntimeLog(self._logs.path(work), time=self._clock)
+        log = RuntimeLog(self._logs.path(work), clock=self._clock)
         return PodmanContainer(_name(work), identifier, log, pid=pid, monitor=monitor)
 
     async def retain(self, uids: Set[str]) -> None:
         try:
             remnants = await self._remnants()
         except errors.NodeError as error:
-            _log.warning("podman runtime: what pods that are gone left is not removed: %s", error)
+            _log.warning("podman runtime: leftovers of pods that are gone are not removed: %s", error)
             return
         names = [name for name, each in remnants.items() if each.uid not in uids]
-        gone = {remnants.pop(name).uid for name in names}
+        uids_gone = {remnants.pop(name).uid for name in names}
         if names:
             _log.warning("podman runtime: removing %d containers of pods that are gone", len(names))
             await self._discard(*names)
-            for uid in gone:
+            for uid in uids_gone:
                 self._logs.forget(uid)
 
     async def _remnants(self) -> dict[str, _Remnant]:
-        """What agents before this one left and nobody has taken over yet, by name; asked for once."""
+        """Return the containers of earlier agents that are not taken over yet, by name. They are listed once."""
         if self._listing is None:
             self._listing = asyncio.create_task(self._list(self._label), name="containers of agents before")
         try:
@@ -165,11 +165,11 @@ class PodmanRuntime:
             raise
 
     async def _list(self, *labels: str) -> dict[str, _Remnant]:
-        """All containers that have some labels, by name; a NodeError where podman does not answer."""
+        """Return all containers with these labels, by name. Raises NodeError if podman does not answer."""
         filters = [word for label in labels for word in ("--filter", f"label={label}")]
-        answer = await podmancommand.call("ps", "--all", "--sync", *filters, "--format", "json")
+        answer = await podmancontainer.call("ps", "--all", "--sync", *filters, "--format", "json")
         if answer.code != 0:
-            raise errors.NodeError(f"podman cannot say which containers there are: {answer.said}")
+            raise errors.NodeError(f"podman cannot list containers: {answer.last_line}")
         return {
             each["Names"][0]: _Remnant(each["Id"], each["Labels"][_POD_LABEL], each["State"], int(each["Pid"]))
             for each in json.loads(answer.output)
@@ -199,53 +199,55 @@ class PodmanRuntime:
         self._logs.forget(uid)
 
     async def _discard(self, *names: str) -> None:
-        """Removes containers, and what is noted of them."""
+        """Remove containers and their PID files."""
         if not names:
             return
-        await podmancommand.call("rm", "--force", "--ignore", "--time", "0", *names)
+        await podmancontainer.call("rm", "--force", "--ignore", "--time", "0", *names)
         for name in names:
             self._pid_file(name).unlink(missing_ok=True)
             self._monitor_file(name).unlink(missing_ok=True)
 
     async def close(self) -> None:
-        """Containers go on; whoever is agent next finds them."""
+        """Wait for removals under way. Containers keep running for the next agent."""
         await asyncio.gather(*self._removals)
 
     async def _image_user(self, work: Work) -> str:
         """Return the user of a container's image; empty for root."""
         words = ("image", "inspect", "--format", "{{.Config.User}}", "--", work.container.image)
-        answer = await podmancommand.call(*words)
+        answer = await podmancontainer.call(*words)
         if answer.code != 0:
-            raise StartError("CreateContainerError", f"container {work.container.name}: {answer.said}")
+            raise StartError("CreateContainerError", f"container {work.container.name}: {answer.last_line}")
         return answer.output.decode(errors="replace").strip()
 
     async def _pull(self, image: str) -> None:
-        if (await podmancommand.call("image", "exists", "--", image)).code == 0:
+        if (await podmancontainer.call("image", "exists", "--", image)).code == 0:
             return
-        pulled = await podmancommand.call("pull", "--quiet", "--", image, seconds=_PULL_SECONDS)
+        pulled = await podmancontainer.call("pull", "--quiet", "--", image, seconds=_PULL_SECONDS)
         if pulled.code != 0:
-            raise StartError("ErrImagePull", f'failed to pull image "{image}": {pulled.said}')
+            raise StartError("ErrImagePull", f'failed to pull image "{image}": {pulled.last_line}')
 
     def _creation(self, name: str, work: Work, image_user: str) -> list[str]:
-        """Return what podman is told to make a container.
+        """Return the arguments of podman that create a container.
 
         Raises:
-            errors.InvalidValueError: there are no words for something that the container needs.
+            errors.InvalidValueError: podman has no option for something that the container needs.
         """
         setup, container = work.setup, work.container
         words = ["create", "--name", name, "--label", self._label, "--network", "host", *_LIMITS]
         words += ["--label", f"{_POD_LABEL}={work.pod.metadata.uid}", "--no-hosts"]
         words += ["--pidfile", str(self._pid_file(name)), "--conmon-pidfile", str(self._monitor_file(name))]
         words += _bounds(work)
-        words += ["--log-driver", "k8s-file", "--log-opt", f"path={self._logs.place(work)}"]
+        words += ["--log-driver", "k8s-file", "--log-opt", f"path={self._logs.prepare(work)}"]
         words += ["--log-opt", f"max-size={FILE_BYTES}"]
         for variable, value in setup.environment.items():
             words += ["--env", f"{variable}={value}"]
         for mount in setup.mounts:
-            words += podmanmounts.words(mount.source, mount.target, mount.manner)
-        words += podmansecurity.words(setup.security, image_user=image_user, profiles=self._folder / "seccomp")
+            words += podmanoptions.mount_options(mount.source, mount.target, mount.manner)
+        words += podmanoptions.security_options(
+            setup.security, image_user=image_user, profiles=self._folder / "seccomp"
+        )
         try:
-            words += podmandevices.words(work.devices, self._cdi)
+            words += podmanoptions.device_options(work.devices, self._cdi)
         except errors.InvalidValueError as error:
             raise errors.InvalidValueError(f"CDI device injection failed: {error}") from error
         if container.working_dir:
@@ -254,24 +256,29 @@ class PodmanRuntime:
         words += ["--interactive"] if setup.has_input or setup.has_terminal else []
         if setup.command:
             words += ["--entrypoint", json.dumps(list(setup.command))]
-        # The image is named by the user, and might look like an option.
+        # The user names the image, and the name might look like an option.
         return [*words, "--", container.image, *setup.args]
 
 
-def _name(work: Work, *, before: int = 0) -> str:
-    """What a run is called; of the runs of a container, so many before."""
-    return f"{work.pod.metadata.uid}-{work.container.name}-{work.attempt - before}"
+def _name(work: Work) -> str:
+    """Return the name of a run."""
+    return f"{work.pod.metadata.uid}-{work.container.name}-{work.attempt}"
+
+
+def _previous_name(work: Work) -> str:
+    """Return the name of the run before this one."""
+    return f"{work.pod.metadata.uid}-{work.container.name}-{work.attempt - 1}"
 
 
 def _read_pid(file: pathlib.Path) -> int:
-    """The process that podman wrote into a file; 0 where there is none."""
+    """Return the PID in a file that podman wrote; 0 if there is none."""
     with contextlib.suppress(OSError, ValueError):
         return int(file.read_text())
     return 0
 
 
 def _bounds(work: Work) -> list[str]:
-    """What the container may use; podman makes its cgroup."""
+    """Return the options that bound a container. Podman makes its cgroup."""
     if work.bounds is None:
         return []
     own = work.bounds.container

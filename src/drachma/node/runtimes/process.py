@@ -1,11 +1,10 @@
-"""Containers as processes of this machine: each is a group of processes with a directory, an environment and a log.
+"""The process runtime: each container is a group of processes with a directory, an environment and a log.
 
 There is no isolation. A container sees the files, the network and the other processes of the machine, as the user of
-the agent; its image is not looked at, so it has to say which command it wants. Where the agent may (as root), volumes
-are mounted for the container alone, and it has the user, groups and capabilities of its security context
-(:mod:`.processsecurity` says what can be enforced). What takes a container is refused: CDI edits beyond environment
-variables and device files that are at the same path on the machine. Where the node bounds what containers use, they
-are put into cgroups, if the machine lets the agent make any.
+the agent. Its image is ignored, so it must have a command. If the agent is root, volumes are mounted for the container
+alone, and the container has the user, groups and capabilities of its security context (:mod:`.processsecurity` lists
+what can be enforced). CDI edits are refused, except environment variables and device files at the same path on the
+machine. Containers with bounds run in cgroups, if the agent may make them.
 """
 
 from __future__ import annotations
@@ -23,21 +22,20 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.node.logs.log import Log
-from drachma.node.runtimes import cgrouptree, processsecurity, processusage
+from drachma.node.runtimes import cgrouptree, processes, processsecurity
 from drachma.node.runtimes.child import Child
-from drachma.node.runtimes.childcontainer import ChildContainer
+from drachma.node.runtimes.childcontainer import ChildContainer, Output
 from drachma.node.runtimes.logfolder import LogFolder
-from drachma.node.runtimes.orphans import Orphans
-from drachma.node.runtimes.output import Output
+from drachma.node.runtimes.processes import Orphans
 from drachma.node.runtimes.protocol import Command, Mount, StartError, Usage, Work
 from drachma.node.runtimes.security import Security, non_root_violation
 from drachma.nodewire.cdi import registry
-from drachma.runtime import clock
+from drachma.runtime.clock import Clock
 
 _log = logging.getLogger(__name__)
 
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_LOOK_SECONDS: Final = 0.002
+_POLL_SECONDS: Final = 0.002
 _CONFIGURATION: Final = "CreateContainerConfigError"
 _CREATE: Final = "CreateContainerError"
 _RUN: Final = "RunContainerError"
@@ -54,7 +52,7 @@ cd "$1" || exit 126
 shift
 exec "$@"
 """
-"""Mounts what it is told to in a namespace of its own, and becomes the container's command."""
+"""Script that mounts volumes in its own namespace, and then becomes the container's command."""
 
 _ENTERING: Final = """\
 echo "$1" > /proc/$$/oom_score_adj || exit 126
@@ -66,11 +64,11 @@ done
 shift
 exec "$@"
 """
-"""Joins the cgroups that it is told, with an OOM score, and becomes the container's command."""
+"""Script that joins cgroups and sets an OOM score, and then becomes the container's command."""
 
 
 def can_mount() -> bool:
-    """Whether the machine lets this process mount something for a container alone: as root, unless it is held back."""
+    """Return True if this process may mount something for a container alone."""
     try:
         return subprocess.run([*_NAMESPACE, "true"], capture_output=True, check=False).returncode == 0
     except OSError:
@@ -78,7 +76,7 @@ def can_mount() -> bool:
 
 
 class ProcessRuntime:
-    """Runs containers as processes."""
+    """Runtime whose containers are processes."""
 
     name: Final = "process://1"
     has_files: Final = True
@@ -87,17 +85,17 @@ class ProcessRuntime:
         self,
         folder: pathlib.Path,
         *,
-        time: clock.Clock,
+        clock: Clock,
         cdi: Sequence[pathlib.Path] = registry.DIRECTORIES,
         mounts: bool | None = None,
     ) -> None:
-        """Ends what an agent before this one left running; ``mounts`` says whether the machine lets it mount.
+        """Kill the containers that an earlier agent left. ``mounts`` overrides the check whether the agent may mount.
 
         Raises:
             OSError: the folder cannot be written.
         """
         self._folder = folder
-        self._clock = time
+        self._clock = clock
         self._cdi = cdi
         self._can_mount = can_mount() if mounts is None else mounts
         self._is_root = processsecurity.is_root()
@@ -105,14 +103,14 @@ class ProcessRuntime:
         self._orphans = Orphans(folder / "processes")
         self._cgroups: cgrouptree.CgroupTree | None = None
         self._is_without_cgroups = False
-        if count := self._orphans.end():
-            _log.warning("process runtime: ended %d containers that an agent before this one had left", count)
+        if count := self._orphans.kill_all():
+            _log.warning("process runtime: killed %d containers that an earlier agent had left", count)
 
     def unenforced(self, security: Security) -> Sequence[str]:
         return processsecurity.unenforced(security, as_root=self._is_root)
 
     async def start(self, work: Work) -> ChildContainer:
-        """Refused are a container without a command, devices that take a container, and mounts where there are none."""
+        """Start a container. Raises StartError without a command, or if devices or mounts cannot be provided."""
         setup, name = work.setup, work.container.name
         if not setup.command:
             raise StartError(
@@ -162,8 +160,8 @@ class ProcessRuntime:
                 raise
         except OSError as error:
             raise StartError(_RUN, f"container {name}: {error.strerror}: {error.filename}") from error
-        self._orphans.note(child.pid)
-        await _become(child.pid)
+        self._orphans.add(child.pid)
+        await _become(child)
         handle = _Handle(
             child,
             self._orphans,
@@ -178,10 +176,10 @@ class ProcessRuntime:
         )
 
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> None:
-        """Containers end with the agent that started them."""
+        """Return None: containers end with the agent that started them."""
 
     async def retain(self, uids: Set[str]) -> None:
-        """Nothing is left: what an agent before this one started was ended when this one began."""
+        """Do nothing: the containers of earlier agents were killed at the start."""
 
     def log(self, work: Work) -> Log | None:
         return self._logs.recall(work)
@@ -192,12 +190,12 @@ class ProcessRuntime:
             self._cgroups.remove(uid)
 
     async def close(self) -> None:
-        self._orphans.end()
+        self._orphans.kill_all()
         if self._cgroups is not None:
             self._cgroups.remove_all()
 
     def _entrance(self, work: Work) -> list[str]:
-        """The words before a command that put it into its container's cgroups; none where nothing bounds it."""
+        """Return the words before a command that put it into its container's cgroups; none without bounds."""
         if work.bounds is None:
             return []
         files: list[pathlib.Path] = []
@@ -208,7 +206,7 @@ class ProcessRuntime:
                 files = self._cgroups.make(work.pod.metadata.uid, work.container.name, work.bounds)
         except errors.NodeError as error:
             self._is_without_cgroups = True
-            _log.warning("process runtime: what containers use is not bounded: %s", error)
+            _log.warning("process runtime: containers are not bounded: %s", error)
         except OSError as error:
             raise StartError(
                 _CREATE, f"container {work.container.name}: cgroup {error.filename}: {error.strerror}"
@@ -236,13 +234,13 @@ class ProcessRuntime:
         return dict(variable.partition("=")[::2] for variable in variables)
 
     def _mounting(self, mounts: Sequence[Mount], directory: str, words: Sequence[str]) -> list[str]:
-        """The command that mounts first; mount points that are not there are made, and stay."""
+        """Return the command with its mounts. Missing mount points are made, and stay."""
         if not self._can_mount:
             raise StartError(
                 _CREATE,
                 f"mount at {mounts[0].target}: the process runtime mounts volumes only as root, with unshare(1)",
             )
-        told: list[str] = []
+        arguments: list[str] = []
         for mount in mounts:
             source, target = pathlib.Path(mount.source), pathlib.Path(mount.target)
             try:
@@ -253,12 +251,12 @@ class ProcessRuntime:
                     target.touch()
             except OSError as error:
                 raise StartError(_CREATE, f"mount at {mount.target}: {error.strerror}") from error
-            told += [mount.source, mount.target, mount.manner]
-        return [*_NAMESPACE, "sh", "-c", _MOUNTING, "sh", *told, "--", directory, *words]
+            arguments += [mount.source, mount.target, mount.manner]
+        return [*_NAMESPACE, "sh", "-c", _MOUNTING, "sh", *arguments, "--", directory, *words]
 
 
 class _Handle:
-    """A group of processes."""
+    """Handle of a container that is a group of processes."""
 
     def __init__(
         self,
@@ -286,7 +284,7 @@ class _Handle:
     def execute(self, command: Command) -> Child:
         words = [*self._guard, *command.words]
         if self._has_mounts or self._entrance or self._guard:
-            # Whoever is to become the command would say in its own words that there is none.
+            # The wrapper would report a missing command in its own words.
             self._find(command.words[0])
         if self._has_mounts:
             words = ["nsenter", f"--mount=/proc/{self._child.pid}/ns/mnt", f"--wd={self._directory}", "--", *words]
@@ -299,41 +297,47 @@ class _Handle:
         )
 
     def _find(self, word: str) -> None:
-        """FileNotFoundError for a command that the container does not see."""
+        """Raise FileNotFoundError for a command that the container does not see."""
         folders = [self._directory] if "/" in word else self._environment["PATH"].split(":")
         root = f"/proc/{self._child.pid}/root"
         if not any(os.access(f"{root}{pathlib.PurePath(folder, word)}", os.X_OK) for folder in folders):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), word)
 
-    async def ended(self) -> None:
-        self._orphans.forget(self._child.pid)
+    async def clean_up(self) -> None:
+        self._orphans.remove(self._child.pid)
 
     def usage(self) -> Usage:
-        return processusage.of_group(self._child.pid)
+        return processes.group_usage(self._child.pid)
 
 
-async def _become(pid: int) -> None:
-    """Waits until whoever mounts and enters cgroups for a container has become its command, or has ended."""
-    preparing = (_MOUNTING.encode(), _ENTERING.encode())
-    file = pathlib.Path(f"/proc/{pid}/cmdline")
+async def _become(child: Child) -> None:
+    """Wait until the scripts that mount and join cgroups have become the container's command, or have ended.
+
+    A process that executes a program has no words for a moment: the kernel has not written its new ones yet.
+    """
+    scripts = (_MOUNTING.encode(), _ENTERING.encode())
+    file = pathlib.Path(f"/proc/{child.pid}/cmdline")
     with contextlib.suppress(OSError):
-        while any(script in file.read_bytes() for script in preparing):
-            await asyncio.sleep(_LOOK_SECONDS)
+        while not child.has_ended:
+            words = file.read_bytes()
+            if words and not any(script in words for script in scripts):
+                return
+            await asyncio.sleep(_POLL_SECONDS)
 
 
 def _needs(edited: Mapping[str, Any]) -> set[str]:
-    """What edits ask for that a process cannot have."""
+    """Return the edits that a process cannot have."""
     linux: Mapping[str, Any] = edited.get("linux") or {}
     needs = {f"device {device['path']}" for device in linux.get("devices") or () if not _is_there(device)}
     needs |= {f"mount {mount['destination']}" for mount in edited.get("mounts") or ()}
     needs |= {"hooks"} if edited.get("hooks") else set()
-    return needs | {what for what in ("netDevices", "intelRdt") if linux.get(what)}
+    return needs | {field for field in ("netDevices", "intelRdt") if linux.get(field)}
 
 
 def _is_there(device: Mapping[str, Any]) -> bool:
-    """Whether the machine has the very device file at the path that a container would see it at."""
+    """Return True if the machine has this device file at the path in the container."""
     try:
-        there = registry.look_up(device["path"])
+        node = registry.look_up(device["path"])
     except OSError:
         return False
-    return (there.major, there.minor) == (device.get("major"), device.get("minor"))
+    return (node.major, node.minor) == (device.get("major"), device.get("minor"))

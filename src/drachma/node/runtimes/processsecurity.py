@@ -1,4 +1,4 @@
-"""Security contexts of containers that are processes of the machine: what can be enforced there, by setpriv(1)."""
+"""Security contexts of containers that are processes of the machine, as far as setpriv(1) can enforce them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 from typing import Final, NamedTuple
 
 from drachma import errors
+from drachma.node.podview.security import Profile
 from drachma.node.runtimes.security import UNCONFINED, Security
-from drachma.node.securitycontext import Profile
 
 _CAPABILITY: Final = re.compile(r"[A-Za-z0-9_]+")
 _PREFIX: Final = "cap_"
@@ -56,8 +56,8 @@ def _confines(profile: Profile | None) -> bool:
 def identity(security: Security, *, as_root: bool) -> Identity:
     """Return user and groups of a container's processes.
 
-    A user that the machine knows has its group there, another one the group of nobody: that of root, which images
-    give such users, belongs to the machine here. Groups that the machine gives a user do not count.
+    A user of the machine has its group there. Any other user has the group 65534; images would give it the group
+    of root, but that is a group of the machine here. Supplementary groups of the machine do not count.
     """
     if not as_root:
         return Identity(None, None, ())
@@ -71,7 +71,7 @@ def identity(security: Security, *, as_root: bool) -> Identity:
 
 
 def home(user: int) -> str:
-    """Return the home directory of a user, as runtimes take it from an image: ``/`` for one that is not known."""
+    """Return the home directory of a user; ``/`` for a user that the machine does not know."""
     try:
         return pwd.getpwuid(user).pw_dir
     except KeyError:
@@ -79,14 +79,14 @@ def home(user: int) -> str:
 
 
 def words(security: Security, *, as_root: bool) -> list[str]:
-    """Return the words before a command that enforce a security context; none where there is nothing to enforce.
+    """Return the words before a command that enforce a security context; none if there is nothing to enforce.
 
     Raises:
-        errors.InvalidValueError: a capability has no name that could be dropped.
+        errors.InvalidValueError: the name of a capability is invalid.
     """
     options = _identity_options(identity(security, as_root=as_root))
     options += _capability_options(security, as_root=as_root)
-    # A process of a user without capabilities gets none back.
+    # So a process of a user without capabilities cannot gain any.
     if security.forbids_escalation or (security.drop and not as_root):
         options.append("--no-new-privs")
     return ["setpriv", *options, "--"] if options else []

@@ -1,4 +1,4 @@
-"""What an agent asks of whatever runs containers."""
+"""The protocol between an agent and a container runtime."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from drachma.api import pod as pods
-from drachma.node.cgroups import Cgroup
 from drachma.node.logs.log import Log
 from drachma.node.runtimes.security import Security
 
 
 class Mount(NamedTuple):
-    """A file or directory of the machine that a container sees at a path of its own.
+    """A file or directory of the machine, mounted in a container.
 
-    Where nothing can be mounted, a container does without one that is dispensable.
+    On a machine that cannot mount, containers start without their dispensable mounts.
     """
 
     source: str
@@ -26,16 +25,16 @@ class Mount(NamedTuple):
     is_read_only: bool = False
     is_dispensable: bool = False
     options: tuple[str, ...] = ()
-    """More options of the mount, of nodev, noexec and nosuid."""
+    """Further mount options: nodev, noexec and nosuid."""
 
     @property
     def manner(self) -> str:
-        """How it is mounted, as mount(8) says it: ``rw``, or ``ro,nosuid``."""
+        """Mount options in the form of mount(8): ``rw``, or ``ro,nosuid``."""
         return ",".join(("ro" if self.is_read_only else "rw", *self.options))
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container is started with: its own command, arguments and variables with all references replaced."""
+    """Setup of a container: command, arguments and environment with all references expanded, mounts, and security."""
 
     command: Sequence[str] = ()
     args: Sequence[str] = ()
@@ -46,21 +45,28 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     has_input: bool = False
 
 
+class Cgroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a cgroup; None leaves a setting alone. ``huge_pages`` maps the page size to bytes."""
+
+    cpu_shares: int
+    cpu_quota: int | None = None
+    cpu_period: int | None = None
+    memory: int | None = None
+    huge_pages: dict[int, int] = {}
+
+
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container and its pod may use of the machine, and how soon the kernel ends it when memory runs out."""
+    """Bounds of a container and its pod: their cgroups, and the container's OOM score."""
 
     quality: str
-    """The pod's quality of service class."""
+    """Quality of service class of the pod."""
     pod: Cgroup
     container: Cgroup
     oom_score: int
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """One start of a container: the pod, the container, the CDI ids of its devices, and how often it ran before.
-
-    Without ``bounds`` it takes what it gets.
-    """
+    """One start of a container; ``devices`` are CDI ids, and ``attempt`` is the number of earlier runs."""
 
     pod: pods.Pod
     container: pods.Container
@@ -75,7 +81,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exit(NamedTuple):
-    """How a container ended; a reason is for people, and empty where the code says enough."""
+    """Exit of a container. The reason is empty if the code is enough."""
 
     code: int
     reason: str = ""
@@ -83,14 +89,14 @@ class Exit(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a container has used of the processor since it began, and what it has of the memory now."""
+    """CPU time of a container since its start, and its memory now."""
 
     cpu_seconds: float
     memory_bytes: int
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be run in a container, and whether it has a terminal and somebody who types."""
+    """A command to run in a container."""
 
     words: Sequence[str]
     has_terminal: bool = False
@@ -98,25 +104,25 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session(Protocol):
-    """A command that runs in a container, or the container's own streams."""
+    """Session with a command in a container, or with the container's own streams."""
 
     def output(self) -> AsyncIterator[tuple[str, bytes]]:
-        """What is written, with the name of the stream, until nobody writes any more."""
+        """Yield the output with the name of its stream, until all writers have closed it."""
 
     async def feed(self, data: bytes) -> None:
-        """Gives it input; ignored where nobody reads."""
+        """Write input; ignored if the command does not read."""
 
     async def end_input(self) -> None:
-        """There is no more input."""
+        """Close the input."""
 
     def resize(self, width: int, height: int) -> None:
-        """The size of the terminal has changed; ignored where there is none."""
+        """Set the size of the terminal; ignored if there is none."""
 
     async def wait(self) -> Exit:
-        """How it ended, once it has."""
+        """Wait for the end, and return the exit."""
 
     async def close(self) -> None:
-        """Ends what was begun for the session, and nothing else."""
+        """End the processes of the session, and nothing else."""
 
 
 class Connection(NamedTuple):
@@ -127,92 +133,92 @@ class Connection(NamedTuple):
 
 
 class Container(Protocol):
-    """A container that was started."""
+    """A run of a container."""
 
     @property
     def id(self) -> str:
-        """Its name in the runtime, ``runtime://...``."""
+        """Id of the run in the runtime, ``runtime://...``."""
 
     @property
     def log(self) -> Log:
-        """What it writes."""
+        """Log of the run."""
 
     async def wait(self) -> Exit:
-        """Returns when it has ended; any number of times."""
+        """Wait for the end, and return the exit. May be called any number of times."""
 
     async def stop(self, grace_seconds: float) -> None:
-        """Asks it to end, and ends it after so many seconds; returns when it has ended."""
+        """Ask the container to end, kill it after the grace period, and return when it has ended."""
 
     async def execute(self, command: Command) -> Session:
-        """Runs a command in it.
+        """Run a command in the container.
 
         Raises:
-            StreamError: that cannot be done.
+            StreamError: the command cannot be run.
         """
 
     async def attach(self) -> Session:
-        """Its own streams, as they are from now on.
+        """Return a session with the container's own streams, from now on.
 
         Raises:
-            StreamError: that cannot be done.
+            StreamError: the container cannot be attached to.
         """
 
     async def connect(self, port: int) -> Connection:
-        """A connection to a port that it listens on.
+        """Connect to a port of the container.
 
         Raises:
-            StreamError: nobody listens there.
+            StreamError: nothing listens there.
         """
 
     def usage(self) -> Usage:
-        """What it uses now."""
+        """Return the current usage."""
 
 
 class Runtime(Protocol):
-    """Runs containers."""
+    """A container runtime."""
 
     @property
     def name(self) -> str:
-        """What nodes say about it: ``simulated://1``."""
+        """Name and version that nodes report: ``simulated://1``."""
 
     @property
     def has_files(self) -> bool:
-        """Whether its containers see files, so that volumes are to be made for them."""
+        """True if containers see files, so that they need volumes."""
 
     def unenforced(self, security: Security) -> Sequence[str]:
         """Return the fields of a container's security context that this runtime cannot enforce."""
 
     async def start(self, work: Work) -> Container:
-        """Starts a container.
+        """Start a container.
 
         Raises:
-            StartError: it cannot be started, or not yet.
+            StartError: the container cannot be started now.
         """
 
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> Container | None:
-        """A container that an agent before this one started, by its id and since when it runs; None where it is lost.
+        """Return a run that an earlier agent started, by its id and start time; None if it is lost.
 
-        Of the work only pod, container and attempt count.
+        Only pod, container and attempt of the work count.
 
         Raises:
-            errors.NodeError: that cannot be said now.
+            errors.NodeError: the runtime does not answer now.
         """
 
     async def retain(self, uids: Set[str]) -> None:
-        """Removes what an agent before this one left of other pods than these, which are all that there are."""
+        """Remove what earlier agents left of pods other than these."""
 
     def log(self, work: Work) -> Log | None:
-        """What a run that ended before this agent began wrote, by pod, container and attempt; None where it is lost."""
+        """Return the log of a run that ended before this agent started, by pod, container and attempt; None if lost."""
 
     def forget(self, uid: str) -> None:
-        """The pod of a uid is gone for good, and so is what its containers left."""
+        """Remove what the containers of a pod left; the pod is gone."""
 
     async def close(self) -> None:
-        """The agent ends, and with it containers that no other agent could look after."""
+        """Close the runtime at the end of the agent. Containers that no other agent could take over end with it."""
 
 
 class StartError(Exception):
-    """A container cannot be started now; ``reason`` is what its status says, as ``ErrImagePull``."""
+    """A container cannot be started now; ``reason`` is for its status, such as ``ErrImagePull``."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -220,4 +226,4 @@ class StartError(Exception):
 
 
 class StreamError(Exception):
-    """A command, a stream or a connection that a container cannot give; the message is for people."""
+    """A command, stream or connection that a container cannot provide."""

@@ -1,10 +1,10 @@
-"""What runs containers, by the names that people choose from."""
+"""Names of container runtimes."""
 
 import enum
 
 
 class RuntimeName(enum.StrEnum):
-    """A way to run containers: imagined ones, processes of the machine, or podman's."""
+    """A container runtime: simulated, processes of the machine, or podman."""
 
     SIMULATED = "simulated"
     PROCESS = "process"

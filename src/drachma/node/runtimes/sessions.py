@@ -1,16 +1,19 @@
-"""Sessions of clients with containers that are held by processes of this machine: a command, or what it runs itself."""
+"""Sessions of clients with containers: a command in a container, or the container's own streams."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from drachma.node.runtimes.child import Child
-from drachma.node.runtimes.protocol import Exit
+from drachma.node.runtimes.protocol import Connection, Exit, StreamError
+
+_LOCALHOST: Final = "127.0.0.1"
 
 
 class CommandSession:
-    """A command beside the container's own processes; it ends with the session."""
+    """A command in a container; it ends with the session."""
 
     def __init__(self, child: Child) -> None:
         self._child = child
@@ -35,17 +38,19 @@ class CommandSession:
         self._child.close()
 
 
-class Ending(Protocol):
-    """What ends some time, such as a container."""
+class Waitable(Protocol):
+    """A container, or another process with an end."""
 
     async def wait(self) -> Exit: ...
 
 
 class AttachedSession:
-    """The container's own streams; the container goes on when the session ends."""
+    """The container's own streams; the container continues after the session."""
 
-    def __init__(self, container: Ending, child: Child, listen: Callable[[], AsyncIterator[tuple[str, bytes]]]) -> None:
-        """``child`` is the process that takes input; ``listen`` has what the container writes from now on."""
+    def __init__(
+        self, container: Waitable, child: Child, listen: Callable[[], AsyncIterator[tuple[str, bytes]]]
+    ) -> None:
+        """``child`` is the process that reads input; ``listen`` yields the output of the container from now on."""
         self._container = container
         self._child = child
         self._listen = listen
@@ -57,26 +62,38 @@ class AttachedSession:
         await self._child.feed(data)
 
     async def end_input(self) -> None:
-        """Leaves the container's input open: who attaches next may type too."""
+        """Leave the container's input open for the next client."""
 
     def resize(self, width: int, height: int) -> None:
         self._child.resize(width, height)
 
     async def wait(self) -> Exit:
-        """Who was attached has seen all there was: how the container ended is told by its pod."""
+        """Wait for the end of the container. The session itself succeeds, whatever the exit of the container."""
         await self._container.wait()
         return Exit(0)
 
     async def close(self) -> None:
-        """The process is the container's, and stays."""
+        """Do nothing: the process belongs to the container."""
 
 
-class HeldSession(AttachedSession):
-    """The same by a process of the session's own, which ends with it."""
+class OwnedSession(AttachedSession):
+    """The container's own streams by a process of the session, which ends with it."""
 
-    def __init__(self, container: Ending, child: Child) -> None:
+    def __init__(self, container: Waitable, child: Child) -> None:
         super().__init__(container, child, child.output)
 
     async def close(self) -> None:
         await self._child.stop(0)
         self._child.close()
+
+
+async def connect_to_host(port: int) -> Connection:
+    """Connect to a port of the machine, whose network the containers use.
+
+    Raises:
+        StreamError: nothing listens there.
+    """
+    try:
+        return Connection(*await asyncio.open_connection(_LOCALHOST, port))
+    except OSError as error:
+        raise StreamError(f"dial tcp {_LOCALHOST}:{port}: {error.strerror or error}") from error

@@ -1,15 +1,15 @@
-"""The Container Device Interface: files in which drivers say what a container needs to use a device.
+"""The Container Device Interface: files in which drivers describe what a container needs to use a device.
 
 ========= ==============================================================================
 names     ``vendor.com/class=device`` and its parts
-spec      what a file says, and the oldest version of the interface that can say it
+spec      the content of a file, and the oldest version of the interface that it needs
 document  the text of a file
-rules     what makes a spec invalid, in the words of the interface's Go library
-edits     what a spec changes in the OCI configuration of a container
-registry  the devices of all files in a list of directories, and what is wrong with any
+rules     validation of a spec, with the messages of the interface's Go library
+edits     changes that a spec makes to the OCI configuration of a container
+registry  the devices of all files in a list of directories, and the problems of files
 files     writing and removing the files of a driver
 ========= ==============================================================================
 
-All but the last two are pure. Reading follows the Go library, which container runtimes use, to the word; writing is
+All but the last two are pure. Reading follows the Go library, which container runtimes use, to the letter; writing is
 stricter (:func:`rules.check_annotations`).
 """

@@ -1,8 +1,7 @@
-"""The text of a CDI file, YAML or JSON, as Go's YAML library reads it into the library's types.
+"""The text of a CDI file, YAML or JSON, decoded as Go's YAML library decodes it.
 
-That library decides by the type of a field what a scalar is: ``name: 0`` is the text ``0``, and a number between
-quotes is no number. Fields that do not exist and keys that come twice are refused. Only the first document of a text
-is looked at.
+That library interprets a scalar by the type of its field: ``name: 0`` is the text ``0``, and a quoted number is not a
+number. Unknown fields and duplicate keys are refused. Only the first document of a text counts.
 """
 
 import re
@@ -23,10 +22,10 @@ _TYPE: Final = msgspec.inspect.type_info(Spec)
 
 
 def parse(data: bytes) -> Spec:
-    """What a file says, valid or not.
+    """Return the spec in a file, valid or not.
 
     Raises:
-        errors.DecodeError: it is not YAML, or not of the form of a spec.
+        errors.DecodeError: the file is not YAML, or does not have the form of a spec.
     """
     yamldialect.refuse_depth(data)
     loader = yaml.CSafeLoader(data)
@@ -44,16 +43,18 @@ def parse(data: bytes) -> Spec:
         raise errors.DecodeError(f"failed to unmarshal CDI Spec: {error}") from None
 
 
-def _decode(node: yaml.Node, wanted: msgspec.inspect.Type) -> Any:
-    """The plain value of a node where one of a type belongs."""
-    match wanted:
+def _decode(node: yaml.Node, type_: msgspec.inspect.Type) -> Any:
+    """Return the plain value of a node for a field of a type."""
+    match type_:
         case msgspec.inspect.UnionType(types):
             inner = next(each for each in types if not isinstance(each, msgspec.inspect.NoneType))
             return None if _is_null(node) else _decode(node, inner)
         case msgspec.inspect.StructType(_, fields):
             by_name = {field.encode_name: field.type for field in fields}
             return {
-                key: _decode(value, by_name[key]) for key, value in _entries(node, among=by_name) if not _is_null(value)
+                key: _decode(value, by_name[key])
+                for key, value in _entries(node, fields=by_name)
+                if not _is_null(value)
             }
         case msgspec.inspect.DictType(_, value_type):
             return {key: _decode(value, value_type) for key, value in _entries(node)}
@@ -63,17 +64,17 @@ def _decode(node: yaml.Node, wanted: msgspec.inspect.Type) -> Any:
             return [_decode(each, item_type) for each in node.value]
     if not isinstance(node, yaml.ScalarNode):
         raise _problem(node, "is not a plain value")
-    return _scalar(node, wanted)
+    return _scalar(node, type_)
 
 
-def _entries(node: yaml.Node, *, among: Any = None) -> list[tuple[str, yaml.Node]]:
-    """The fields of a mapping; each is there once, and one of those that there are."""
+def _entries(node: yaml.Node, *, fields: Any = None) -> list[tuple[str, yaml.Node]]:
+    """Return the entries of a mapping. Raises DecodeError for a duplicate or unknown field."""
     if not isinstance(node, yaml.MappingNode):
         raise _problem(node, "is not a mapping")
     entries: dict[str, yaml.Node] = {}
     for key, value in node.value:
         name = key.value if isinstance(key, yaml.ScalarNode) else None
-        if name is None or (among is not None and name not in among):
+        if name is None or (fields is not None and name not in fields):
             raise _problem(key, f"field {name} does not exist")
         if name in entries:
             raise _problem(key, f"field {name} is there twice")
@@ -81,18 +82,18 @@ def _entries(node: yaml.Node, *, among: Any = None) -> list[tuple[str, yaml.Node
     return list(entries.items())
 
 
-def _scalar(node: yaml.ScalarNode, wanted: msgspec.inspect.Type) -> Any:
-    if isinstance(wanted, msgspec.inspect.StrType):
+def _scalar(node: yaml.ScalarNode, type_: msgspec.inspect.Type) -> Any:
+    if isinstance(type_, msgspec.inspect.StrType):
         return "" if _is_null(node) else node.value
     if not node.style:
-        if isinstance(wanted, msgspec.inspect.BoolType) and node.value in _TRUE | _FALSE:
+        if isinstance(type_, msgspec.inspect.BoolType) and node.value in _TRUE | _FALSE:
             return node.value in _TRUE
-        if isinstance(wanted, msgspec.inspect.IntType):
+        if isinstance(type_, msgspec.inspect.IntType):
             number = 0 if _is_null(node) else _number(node.value)
             if number is not None:
                 return number
     raise _problem(
-        node, f"{node.value[:64]!r} is not a {'number' if isinstance(wanted, msgspec.inspect.IntType) else 'bool'}"
+        node, f"{node.value[:64]!r} is not a {'number' if isinstance(type_, msgspec.inspect.IntType) else 'bool'}"
     )
 
 
@@ -111,8 +112,8 @@ def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and not node.style and node.value in _NULLS
 
 
-def _problem(node: yaml.Node, what: str) -> errors.DecodeError:
-    return errors.DecodeError(f"failed to unmarshal CDI Spec: line {node.start_mark.line + 1}: {what}")
+def _problem(node: yaml.Node, problem: str) -> errors.DecodeError:
+    return errors.DecodeError(f"failed to unmarshal CDI Spec: line {node.start_mark.line + 1}: {problem}")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,7 +1,7 @@
-"""What edits make of the OCI configuration of a container, which is a plain document here as it is for the runtime.
+"""Changes that CDI edits make to the OCI configuration of a container, which is a plain document.
 
-What a spec leaves out about a device file is taken from the host's, which the caller looks up: nothing here touches a
-file.
+Properties of a device file that a spec leaves out come from the host's file, which the caller looks up. This module
+accesses no files.
 """
 
 import posixpath
@@ -28,14 +28,14 @@ class HostDevice(NamedTuple):
     mode: int
 
 
-Look: TypeAlias = Callable[[str], HostDevice]
-"""The device file at a path of the host; an OSError where there is none, or something else."""
+FindDevice: TypeAlias = Callable[[str], HostDevice]
+"""Returns the device file at a path of the host; raises OSError if there is none, or another kind of file."""
 
 _Document: TypeAlias = dict[str, Any]
 
 
-def apply(edits: spec.ContainerEdits, oci: Mapping[str, Any], *, look: Look) -> dict[str, Any]:
-    """The configuration with the edits; the one that is passed in stays as it is.
+def apply(edits: spec.ContainerEdits, oci: Mapping[str, Any], *, find_device: FindDevice) -> dict[str, Any]:
+    """Return the configuration with the edits, without changing the original.
 
     Raises:
         errors.InvalidValueError: a device file of the host is missing or of another type.
@@ -44,7 +44,7 @@ def apply(edits: spec.ContainerEdits, oci: Mapping[str, Any], *, look: Look) -> 
     if edits.env:
         document["process"] = {**_process(document), "env": _environment(_process(document).get("env", ()), edits.env)}
     if edits.device_nodes:
-        document["linux"] = _with_nodes(document, edits.device_nodes, look)
+        document["linux"] = _add_nodes(document, edits.device_nodes, find_device)
     if edits.net_devices:
         linux = document.get("linux") or {}
         interfaces = {each.host_interface_name: _fields(name=each.name) for each in edits.net_devices}
@@ -56,7 +56,7 @@ def apply(edits: spec.ContainerEdits, oci: Mapping[str, Any], *, look: Look) -> 
     if edits.intel_rdt is not None:
         document["linux"] = {**(document.get("linux") or {}), "intelRdt": msgspec.to_builtins(edits.intel_rdt)}
     if any(edits.additional_gids):
-        document["process"] = _with_groups(_process(document), edits.additional_gids)
+        document["process"] = _add_groups(_process(document), edits.additional_gids)
     return document
 
 
@@ -65,25 +65,25 @@ def _process(document: Mapping[str, Any]) -> _Document:
 
 
 def _environment(variables: Sequence[str], more: Sequence[str]) -> list[str]:
-    """Variables that are there already keep their place; where one is there twice, the last counts."""
+    """Add variables. A variable that exists keeps its position and gets the new value."""
     merged = list(variables)
-    places = {variable.partition("=")[0]: place for place, variable in enumerate(merged)}
+    positions = {variable.partition("=")[0]: position for position, variable in enumerate(merged)}
     for variable in more:
-        place = places.setdefault(variable.partition("=")[0], len(merged))
-        merged[place : place + 1] = [variable]
+        position = positions.setdefault(variable.partition("=")[0], len(merged))
+        merged[position : position + 1] = [variable]
     return merged
 
 
-def _with_nodes(document: Mapping[str, Any], nodes: Sequence[spec.DeviceNode], look: Look) -> _Document:
+def _add_nodes(document: Mapping[str, Any], nodes: Sequence[spec.DeviceNode], find_device: FindDevice) -> _Document:
     linux = dict(document.get("linux") or {})
     user: Mapping[str, Any] = (document.get("process") or {}).get("user") or {}
     for node in nodes:
-        device = _device(_completed(node, look), user)
-        rest = list(linux.get("devices") or ())
-        place = next((place for place, each in enumerate(rest) if each["path"] == node.path), None)
-        if place is not None:
-            del rest[place]
-        linux["devices"] = [*rest, device]
+        device = _device(_complete(node, find_device), user)
+        devices = list(linux.get("devices") or ())
+        position = next((position for position, each in enumerate(devices) if each["path"] == node.path), None)
+        if position is not None:
+            del devices[position]
+        linux["devices"] = [*devices, device]
         if device["type"] in _IN_CGROUP:
             access = {"": _ALL_ACCESS, rules.NO_PERMISSIONS: ""}.get(node.permissions, node.permissions)
             numbers = {"major": device["major"], "minor": device["minor"]}
@@ -101,15 +101,15 @@ def _device(node: spec.DeviceNode, user: Mapping[str, Any]) -> _Document:
     return device | {field: value for field, value in optional.items() if value is not None}
 
 
-def _completed(node: spec.DeviceNode, look: Look) -> spec.DeviceNode:
-    """A node with what the host says of it, where the spec does not.
+def _complete(node: spec.DeviceNode, find_device: FindDevice) -> spec.DeviceNode:
+    """Complete a node from the host's device file.
 
-    A spec may say everything of a file that the host does not have. Where it does, the host has no say but in the mode.
+    The host need not have the file if the spec is complete. From the host's file, a complete spec takes only the mode.
     """
     is_complete = node.type != "" and (node.major != 0 or node.type == FIFO)
     host_path = node.host_path or node.path
     try:
-        host = look(host_path)
+        host = find_device(host_path)
     except OSError as error:
         if is_complete:
             return node
@@ -121,28 +121,28 @@ def _completed(node: spec.DeviceNode, look: Look) -> spec.DeviceNode:
     if is_complete:
         return node
     if (node.type or host.type) != host.type:
-        where = f"({quotation.quote(node.path)}, {quotation.quote(host_path)})"
-        raise errors.InvalidValueError(f"CDI device {where}, host type mismatch ({node.type}, {host.type})")
+        paths = f"({quotation.quote(node.path)}, {quotation.quote(host_path)})"
+        raise errors.InvalidValueError(f"CDI device {paths}, host type mismatch ({node.type}, {host.type})")
     if host.type == FIFO or node.major:
         return msgspec.structs.replace(node, type=host.type)
     return msgspec.structs.replace(node, type=host.type, major=host.major, minor=host.minor)
 
 
 def _reason(error: OSError) -> str:
-    """As Go words it: the system's text in lower case."""
+    """Return the system's text as Go words it, with a lower-case first letter."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]
 
 
 def _mounts(document: Mapping[str, Any], mounts: Sequence[spec.Mount]) -> list[_Document]:
-    """Mounts of the same destination give way; in the end those that lie deeper come later."""
+    """Add mounts, replacing mounts of the same destination. Deeper destinations come later."""
     namespaces = (document.get("linux") or {}).get("namespaces") or ()
     is_mapped = any(each.get("type") == "user" for each in namespaces)
     merged: list[_Document] = list(document.get("mounts") or ())
     for mount in mounts:
-        place = next((place for place, each in enumerate(merged) if each["destination"] == mount.container_path), None)
-        if place is not None:
-            del merged[place]
+        destinations = [each["destination"] for each in merged]
+        if mount.container_path in destinations:
+            del merged[destinations.index(mount.container_path)]
         options = [*mount.options, *(_mapping(mount) if is_mapped else ())]
         merged.append(
             {"destination": mount.container_path, **_fields(source=mount.host_path, type=mount.type, options=options)}
@@ -151,7 +151,7 @@ def _mounts(document: Mapping[str, Any], mounts: Sequence[spec.Mount]) -> list[_
 
 
 def _mapping(mount: spec.Mount) -> tuple[str, ...]:
-    """The option by which a bind mount follows the user namespace, unless it has one."""
+    """Return the option that maps a bind mount into the user namespace, unless it has one."""
     mapping = ("idmap",) if mount.type == "bind" else ()
     for option in mount.options:
         if option in {"idmap", "ridmap"}:
@@ -162,7 +162,7 @@ def _mapping(mount: spec.Mount) -> tuple[str, ...]:
 
 
 def _clean(path: str) -> str:
-    """As Go cleans it: two slashes at the beginning are one."""
+    """Clean a path as Go does, which turns two leading slashes into one."""
     cleaned = posixpath.normpath(path)
     return cleaned[1:] if cleaned.startswith("//") else cleaned
 
@@ -177,8 +177,8 @@ def _hooks(hooks: Mapping[str, Any], more: Sequence[spec.Hook]) -> _Document:
     return merged
 
 
-def _with_groups(process: _Document, groups: Sequence[int]) -> _Document:
-    """The root group is never added, and none twice."""
+def _add_groups(process: _Document, groups: Sequence[int]) -> _Document:
+    """Add groups, except the root group and groups that the user has."""
     user = process.get("user") or {"uid": 0, "gid": 0}
     merged = list(user.get("additionalGids") or ())
     for group in groups:
@@ -188,5 +188,5 @@ def _with_groups(process: _Document, groups: Sequence[int]) -> _Document:
 
 
 def _fields(**fields: Any) -> _Document:
-    """Those that say something: empty ones are left out of an OCI configuration."""
+    """Return the fields that are not empty. An OCI configuration has no empty fields."""
     return {field: value for field, value in fields.items() if value}

@@ -1,4 +1,4 @@
-"""Writing the CDI files of a driver: whole or not at all, in the oldest version that can say them, and strict."""
+"""CDI files of a driver: written atomically, in the oldest version that they allow, and validated strictly."""
 
 import pathlib
 
@@ -11,11 +11,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode(content: spec.Spec) -> bytes:
-    """The text of a spec. Its version is chosen here: runtimes refuse versions that they do not know, so the oldest
-    that can say it is right for all.
+    """Return the text of a spec, in the oldest version that it allows, because runtimes refuse newer versions.
 
     Raises:
-        errors.InvalidValueError: it breaks a rule, also one that runtimes do not check.
+        errors.InvalidValueError: the spec breaks a rule, maybe one that runtimes do not check.
     """
     document = msgspec.structs.replace(content, cdi_version=spec.minimum_version(content))
     rules.check(document)
@@ -24,7 +23,7 @@ def encode(content: spec.Spec) -> bytes:
 
 
 def write(path: pathlib.Path, content: spec.Spec) -> None:
-    """Puts a spec into a file, which has the old content or the new one whatever happens.
+    """Write a spec to a file atomically.
 
     Raises:
         errors.InvalidValueError: see :func:`encode`.
@@ -34,11 +33,11 @@ def write(path: pathlib.Path, content: spec.Spec) -> None:
 
 
 def remove(path: pathlib.Path) -> None:
-    """Removes a file, if it is there."""
+    """Remove a file, if it exists."""
     path.unlink(missing_ok=True)
 
 
 def file_name(kind: str, *, transient: str = "") -> str:
-    """The name that the interface recommends for the file of a kind; ``transient`` is what it lives and dies with."""
+    """Return the recommended name for the file of a kind. ``transient`` names the object that owns a temporary file."""
     stem = kind.replace("/", "-", 1)
     return f"{stem}_{transient.replace('/', '_')}.json" if transient else f"{stem}.json"

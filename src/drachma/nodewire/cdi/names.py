@@ -1,4 +1,4 @@
-"""Names of devices as container runtimes know them: ``vendor.com/class=device``."""
+"""Qualified names of CDI devices: ``vendor.com/class=device``."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from drachma.values import quotation
 
 
 class QualifiedName(NamedTuple):
-    """A device of a class of a vendor."""
+    """Vendor, class and name of a device."""
 
     vendor: str
     device_class: str
@@ -22,10 +22,10 @@ class QualifiedName(NamedTuple):
 
 
 def parse(text: str) -> QualifiedName:
-    """The parts of a qualified name.
+    """Return the parts of a qualified name.
 
     Raises:
-        errors.InvalidValueError: it has not all parts, or one of them is not valid.
+        errors.InvalidValueError: a part is missing or invalid.
     """
     vendor, device_class, device = split(text)
     for part, title in ((vendor, "vendor"), (device_class, "class"), (device, "device name")):
@@ -41,7 +41,7 @@ def parse(text: str) -> QualifiedName:
 
 
 def is_qualified(text: str) -> bool:
-    """Whether a text is a qualified name."""
+    """Return True if a text is a qualified name."""
     try:
         parse(text)
     except errors.InvalidValueError:
@@ -50,7 +50,7 @@ def is_qualified(text: str) -> bool:
 
 
 def split(text: str) -> tuple[str, str, str]:
-    """Vendor, class and device of a name, valid or not; all of it is the device where it has no such parts."""
+    """Return vendor, class and device of a name, valid or not. A name without these parts is the device."""
     qualifier, separator, device = text.partition("=")
     if text.startswith("/") or not separator or not qualifier or not device:
         return "", "", text
@@ -59,50 +59,50 @@ def split(text: str) -> tuple[str, str, str]:
 
 
 def split_kind(kind: str) -> tuple[str, str]:
-    """Vendor and class of ``vendor.com/class``; all of it is the class where it has no such parts."""
+    """Return vendor and class of ``vendor.com/class``. A kind without these parts is the class."""
     vendor, separator, device_class = kind.partition("/")
     return (vendor, device_class) if separator and vendor and device_class else ("", kind)
 
 
 def check_vendor(name: str) -> None:
-    """Refuses what cannot be the name of a vendor with an InvalidValueError."""
+    """Raise InvalidValueError if a text cannot be the name of a vendor."""
     _check_qualifier(name, "vendor")
 
 
 def check_class(name: str) -> None:
-    """Refuses what cannot be the name of a class with an InvalidValueError."""
+    """Raise InvalidValueError if a text cannot be the name of a class."""
     _check_qualifier(name, "class")
 
 
 def check_device(name: str) -> None:
-    """Refuses what cannot be the name of a device with an InvalidValueError."""
+    """Raise InvalidValueError if a text cannot be the name of a device."""
     if not name:
         raise errors.InvalidValueError("invalid (empty) device name")
-    shown = quotation.quote(name)
+    quoted = quotation.quote(name)
     if not _is_alphanumeric(name[0]):
-        raise errors.InvalidValueError(f"invalid class {shown}, should start with a letter or digit")
-    if (character := _stranger(name, "_-.:")) is not None:
-        raise errors.InvalidValueError(f"invalid character '{character}' in device name {shown}")
+        raise errors.InvalidValueError(f"invalid class {quoted}, should start with a letter or digit")
+    if (character := _invalid_character(name, "_-.:")) is not None:
+        raise errors.InvalidValueError(f"invalid character '{character}' in device name {quoted}")
     if not _is_alphanumeric(name[-1]):
-        raise errors.InvalidValueError(f"invalid name {shown}, should end with a letter or digit")
+        raise errors.InvalidValueError(f"invalid name {quoted}, should end with a letter or digit")
 
 
 def _check_qualifier(name: str, part: str) -> None:
-    shown = quotation.quote(name)
+    quoted = quotation.quote(name)
     if not name:
         raise errors.InvalidValueError(f"invalid {part}. empty name")
     if not (name[0].isascii() and name[0].isalpha()):
-        raise errors.InvalidValueError(f"invalid {part}. {shown}, should start with letter")
-    if (character := _stranger(name, "_-.")) is not None:
-        raise errors.InvalidValueError(f"invalid {part}. invalid character '{character}' in name {shown}")
+        raise errors.InvalidValueError(f"invalid {part}. {quoted}, should start with letter")
+    if (character := _invalid_character(name, "_-.")) is not None:
+        raise errors.InvalidValueError(f"invalid {part}. invalid character '{character}' in name {quoted}")
     if not _is_alphanumeric(name[-1]):
-        raise errors.InvalidValueError(f"invalid {part}. {shown}, should end with a letter or digit")
+        raise errors.InvalidValueError(f"invalid {part}. {quoted}, should end with a letter or digit")
 
 
-def _stranger(name: str, others: str) -> str | None:
-    """The first character, of those between the first and the last byte, that names do not have."""
+def _invalid_character(name: str, punctuation: str) -> str | None:
+    """Return the first invalid character between the first and the last byte, or None."""
     between = name.encode()[1:-1].decode(errors="replace")
-    return next((each for each in between if not (_is_alphanumeric(each) or each in others)), None)
+    return next((each for each in between if not (_is_alphanumeric(each) or each in punctuation)), None)
 
 
 def _is_alphanumeric(character: str) -> bool:

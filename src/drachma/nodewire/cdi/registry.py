@@ -1,7 +1,7 @@
-"""The devices of all CDI files of a machine: what a container runtime knows when it starts a container.
+"""Devices of all CDI files of a machine, as a container runtime knows them.
 
-A device of a later directory hides one of the same name in an earlier one. Two files of one directory that have a
-device of the same name are both wrong about it, and nobody gets it, not even from a later directory.
+A device in a later directory hides a device of the same name in an earlier directory. Two files of one directory with
+a device of the same name are in conflict: the device is unavailable, even from other directories.
 """
 
 import os
@@ -18,7 +18,7 @@ from drachma.nodewire.cdi import document, edits, names, rules, spec
 from drachma.values import quotation
 
 DIRECTORIES: Final = (pathlib.Path("/etc/cdi"), pathlib.Path("/var/run/cdi"))
-"""Where runtimes look: what administrators wrote, and what drivers write, which is gone after a reboot."""
+"""Directories that runtimes read: files of administrators, and files of drivers, which are gone after a reboot."""
 
 _EXTENSIONS: Final = frozenset({".json", ".yaml"})
 _FILE_LIMIT: Final = 16 * 1024 * 1024
@@ -37,7 +37,7 @@ class _Entry(NamedTuple):
 
 
 class UnresolvedError(errors.InvalidValueError):
-    """Nobody knows these devices."""
+    """Devices that no file has."""
 
     def __init__(self, devices: Sequence[str]) -> None:
         super().__init__(f"unresolvable CDI devices {', '.join(devices)}")
@@ -45,25 +45,25 @@ class UnresolvedError(errors.InvalidValueError):
 
 
 class Registry(msgspec.Struct, frozen=True):
-    """What files said when they were read. ``problems`` has what is wrong with a file, by its path."""
+    """Content of the files when they were read; ``problems`` by the path of the file."""
 
     entries: Mapping[str, _Entry]
     problems: Mapping[pathlib.Path, tuple[str, ...]]
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The qualified names of all devices, sorted."""
+        """Qualified names of all devices, sorted."""
         return tuple(sorted(self.entries))
 
     def container_edits(self, devices: Sequence[str]) -> spec.ContainerEdits:
-        """What the devices need together; edits of a file come once, before those of its first device.
+        """Return the edits of all devices. The edits of a file come once, before the edits of its first device.
 
         Raises:
             UnresolvedError: some of the devices are in no file.
         """
-        missing = [device for device in devices if device not in self.entries]
-        if missing:
-            raise UnresolvedError(missing)
+        unknown = [device for device in devices if device not in self.entries]
+        if unknown:
+            raise UnresolvedError(unknown)
         total = spec.NO_EDITS
         files: set[pathlib.Path] = set()
         for device in devices:
@@ -75,9 +75,9 @@ class Registry(msgspec.Struct, frozen=True):
         return total
 
     def inject(
-        self, devices: Sequence[str], oci: Mapping[str, Any], *, look: edits.Look | None = None
+        self, devices: Sequence[str], oci: Mapping[str, Any], *, find_device: edits.FindDevice | None = None
     ) -> dict[str, Any]:
-        """An OCI configuration with what the devices need.
+        """Return an OCI configuration with the edits of the devices.
 
         Raises:
             UnresolvedError: some of the devices are in no file.
@@ -85,13 +85,13 @@ class Registry(msgspec.Struct, frozen=True):
         """
         total = self.container_edits(devices)
         try:
-            return edits.apply(total, oci, look=look or look_up)
+            return edits.apply(total, oci, find_device=find_device or look_up)
         except errors.InvalidValueError as error:
             raise errors.InvalidValueError(f"failed to inject devices: {error}") from None
 
 
 def read(directories: Sequence[pathlib.Path] = DIRECTORIES) -> Registry:
-    """What all files of the directories say, the later directory having the last word."""
+    """Read all files of the directories. Later directories take precedence."""
     entries: dict[str, _Entry] = {}
     conflicts: set[str] = set()
     problems: dict[pathlib.Path, tuple[str, ...]] = {}
@@ -103,27 +103,26 @@ def read(directories: Sequence[pathlib.Path] = DIRECTORIES) -> Registry:
                 problems[path] = (f"failed to load CDI Spec {error}",)
                 continue
             for name, device in zip(spec.qualified_names(file.content), file.content.devices, strict=True):
-                other = entries.get(str(name))
-                if other is not None and other.file.priority == priority:
+                earlier = entries.get(str(name))
+                if earlier is not None and earlier.file.priority == priority:
                     conflicts.add(str(name))
-                    problem = _conflict(name, file, other.file)
-                    for each in (file.path, other.file.path):
+                    problem = _conflict(name, file, earlier.file)
+                    for each in (file.path, earlier.file.path):
                         problems[each] = (*problems.get(each, ()), problem)
                 else:
                     entries[str(name)] = _Entry(file, device)
-    kept = {name: entry for name, entry in entries.items() if name not in conflicts}
-    return Registry(kept, problems)
+    return Registry({name: entry for name, entry in entries.items() if name not in conflicts}, problems)
 
 
 def load(path: pathlib.Path) -> spec.Spec:
-    """The valid spec of a file.
+    """Return the valid spec in a file.
 
     Raises:
-        OSError: it cannot be read.
-        errors.DecodeError: it is not of the form of a spec.
-        errors.InvalidValueError: it breaks a rule.
+        OSError: the file cannot be read.
+        errors.DecodeError: the file does not have the form of a spec.
+        errors.InvalidValueError: the spec breaks a rule.
     """
-    # Administrators may link such files. A pipe would hold the agent for ever.
+    # Administrators may link such files. A pipe would block the agent.
     data = regularfile.read(path, _FILE_LIMIT + 1, follows_links=True)
     if len(data) > _FILE_LIMIT:
         raise errors.DecodeError(f"failed to parse CDI Spec {quotation.quote(str(path))}: larger than {_FILE_LIMIT}")
@@ -136,12 +135,12 @@ def load(path: pathlib.Path) -> spec.Spec:
 
 
 def look_up(path: str) -> edits.HostDevice:
-    """The device file at a path of this machine; an OSError where there is none, or something else."""
-    found = os.lstat(path)
-    kind = _TYPES.get(stat.S_IFMT(found.st_mode))
+    """Return the device file at a path of this machine. Raises OSError if there is none, or another kind of file."""
+    status = os.lstat(path)
+    kind = _TYPES.get(stat.S_IFMT(status.st_mode))
     if kind is None:
         raise OSError("not a device node")
-    return edits.HostDevice(kind, os.major(found.st_rdev), os.minor(found.st_rdev), stat.S_IMODE(found.st_mode))
+    return edits.HostDevice(kind, os.major(status.st_rdev), os.minor(status.st_rdev), stat.S_IMODE(status.st_mode))
 
 
 def _files(directory: pathlib.Path) -> list[pathlib.Path]:
@@ -150,6 +149,6 @@ def _files(directory: pathlib.Path) -> list[pathlib.Path]:
     return sorted(path for path in directory.iterdir() if path.suffix in _EXTENSIONS and not path.is_dir())
 
 
-def _conflict(name: names.QualifiedName, file: _File, other: _File) -> str:
-    shown = [quotation.quote(text) for text in (str(name), str(file.path), str(other.path))]
-    return f"conflicting device {shown[0]} (specs {shown[1]}, {shown[2]})"
+def _conflict(name: names.QualifiedName, file: _File, earlier: _File) -> str:
+    device, *paths = [quotation.quote(text) for text in (str(name), str(file.path), str(earlier.path))]
+    return f"conflicting device {device} (specs {', '.join(paths)})"

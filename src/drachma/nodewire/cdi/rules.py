@@ -1,4 +1,4 @@
-"""What makes a spec invalid. Messages and their order are those of the interface's Go library."""
+"""Validation of a spec. Messages and their order follow the interface's Go library."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -9,7 +9,7 @@ from drachma.values import names as valuenames
 from drachma.values import quotation
 
 HOOKS: Final = ("prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop")
-"""The moments at which an OCI runtime calls programs."""
+"""Hooks of an OCI runtime."""
 
 NO_PERMISSIONS: Final = "none"
 
@@ -19,10 +19,10 @@ _ANNOTATIONS_SIZE: Final = 256 * 1024
 
 
 def check(document: spec.Spec) -> None:
-    """Refuses an invalid spec.
+    """Check a spec.
 
     Raises:
-        errors.InvalidValueError: with the first rule that it breaks.
+        errors.InvalidValueError: names the first rule that the spec breaks.
     """
     try:
         _check(document)
@@ -36,24 +36,24 @@ def _check(document: spec.Spec) -> None:
     names.check_vendor(vendor)
     names.check_class(device_class)
     _check_edits(document.container_edits)
-    seen: set[str] = set()
+    device_names: set[str] = set()
     for device in document.devices:
-        shown = quotation.quote(device.name)
+        quoted = quotation.quote(device.name)
         try:
             _check_device(device)
         except errors.InvalidValueError as error:
-            raise errors.InvalidValueError(f"failed add device {shown}: {error}") from None
-        if device.name in seen:
-            raise errors.InvalidValueError(f"invalid spec, multiple device {shown}")
-        seen.add(device.name)
-    if not seen:
+            raise errors.InvalidValueError(f"failed add device {quoted}: {error}") from None
+        if device.name in device_names:
+            raise errors.InvalidValueError(f"invalid spec, multiple device {quoted}")
+        device_names.add(device.name)
+    if not device_names:
         raise errors.InvalidValueError("invalid spec, no devices")
 
 
 def check_annotations(document: spec.Spec) -> None:
-    """Refuses annotations that the interface does not allow with an InvalidValueError.
+    """Raise InvalidValueError for annotations that the interface does not allow.
 
-    The Go library means to and does not: specs are read without this and written with it.
+    The Go library intends this check but does not make it. So it applies to writing, and not to reading.
     """
     owners = [(document.kind, document.annotations)]
     owners += [
@@ -101,33 +101,35 @@ def _check_edits(edits: spec.ContainerEdits) -> None:
     _check_net_devices(edits.net_devices)
 
 
-def _check_environment(variables: Iterable[str], where: str) -> None:
+def _check_environment(variables: Iterable[str], subject: str) -> None:
     for variable in variables:
         if variable.find("=") <= 0:
-            raise errors.InvalidValueError(f"invalid {where}: invalid environment variable {quotation.quote(variable)}")
+            raise errors.InvalidValueError(
+                f"invalid {subject}: invalid environment variable {quotation.quote(variable)}"
+            )
 
 
 def _check_node(node: spec.DeviceNode) -> None:
-    shown = quotation.quote(node.path)
+    quoted = quotation.quote(node.path)
     if not node.path:
         raise errors.InvalidValueError("invalid (empty) device path")
     if node.type not in _NODE_TYPES:
-        raise errors.InvalidValueError(f"device {shown}: invalid type {quotation.quote(node.type)}")
+        raise errors.InvalidValueError(f"device {quoted}: invalid type {quotation.quote(node.type)}")
     if node.permissions != NO_PERMISSIONS and node.permissions.strip("rwm"):
-        raise errors.InvalidValueError(f"device {shown}: invalid permissions {quotation.quote(node.permissions)}")
+        raise errors.InvalidValueError(f"device {quoted}: invalid permissions {quotation.quote(node.permissions)}")
 
 
 def _check_hook(hook: spec.Hook) -> None:
-    shown = quotation.quote(hook.hook_name)
+    quoted = quotation.quote(hook.hook_name)
     if hook.hook_name not in HOOKS:
-        raise errors.InvalidValueError(f"invalid hook name {shown}")
+        raise errors.InvalidValueError(f"invalid hook name {quoted}")
     if not hook.path:
-        raise errors.InvalidValueError(f"invalid hook {shown} with empty path")
-    _check_environment(hook.env, f"hook {shown}")
+        raise errors.InvalidValueError(f"invalid hook {quoted} with empty path")
+    _check_environment(hook.env, f"hook {quoted}")
 
 
 def _check_class_of_service(name: str) -> None:
-    """It names a directory of the kernel's, or with a slash the root of them."""
+    """Check the name of a directory of the kernel; a slash is the root directory."""
     if name == "/":
         return
     if len(name.encode()) >= _CLOS_LENGTH or name in {".", ".."} or "/" in name or "\n" in name:
@@ -151,6 +153,8 @@ def _check_net_devices(devices: Iterable[spec.NetDevice]) -> None:
         by_name[name] = host
 
 
-def _duplicate(field: str, value: str, others: str, pair: tuple[str, str]) -> str:
+def _duplicate(field: str, value: str, counterpart: str, pair: tuple[str, str]) -> str:
     first, second = map(quotation.quote, pair)
-    return f"invalid linux net device, duplicate {field} {quotation.quote(value)} with {others} {first} and {second}"
+    return (
+        f"invalid linux net device, duplicate {field} {quotation.quote(value)} with {counterpart} {first} and {second}"
+    )

@@ -1,6 +1,6 @@
-"""What a CDI file says, and which version of the interface it needs.
+"""Content of a CDI file, and the version of the interface that it needs.
 
-Field names and their absence are those of the files; a struct is equal to another that says the same.
+Fields have the names of the files, and absent fields have defaults. Structs with the same content are equal.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +17,11 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(le=2**63 - 1)]
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A part of a file; what it does not say is not written."""
+    """Part of a file. Fields with default values are not written."""
 
 
 class DeviceNode(Struct, frozen=True, kw_only=True):
-    """A device file; what is not said of it is taken from the host's."""
+    """A device file. Missing properties come from the host's file."""
 
     path: str = ""
     host_path: str = ""
@@ -35,14 +35,14 @@ class DeviceNode(Struct, frozen=True, kw_only=True):
 
 
 class NetDevice(Struct, frozen=True, kw_only=True):
-    """A network interface that moves into the container."""
+    """A network interface to move into the container."""
 
     host_interface_name: str = ""
     name: str = ""
 
 
 class Hook(Struct, frozen=True, kw_only=True):
-    """A program that the runtime calls at a certain moment."""
+    """A program that the runtime calls as a hook."""
 
     hook_name: str = ""
     path: str = ""
@@ -52,7 +52,7 @@ class Hook(Struct, frozen=True, kw_only=True):
 
 
 class Mount(Struct, frozen=True, kw_only=True):
-    """A path of the host that the container sees."""
+    """A path of the host to mount in the container."""
 
     host_path: str = ""
     container_path: str = ""
@@ -61,7 +61,7 @@ class Mount(Struct, frozen=True, kw_only=True):
 
 
 class IntelRdt(Struct, frozen=True, kw_only=True):
-    """The share of caches and memory bandwidth."""
+    """Share of caches and memory bandwidth."""
 
     clos_id: str = msgspec.field(default="", name="closID")
     l3_cache_schema: str = ""
@@ -71,7 +71,7 @@ class IntelRdt(Struct, frozen=True, kw_only=True):
 
 
 class ContainerEdits(Struct, frozen=True, kw_only=True):
-    """What is changed in the configuration of a container."""
+    """Changes to the configuration of a container."""
 
     env: tuple[str, ...] = ()
     device_nodes: tuple[DeviceNode, ...] = ()
@@ -82,7 +82,7 @@ class ContainerEdits(Struct, frozen=True, kw_only=True):
     additional_gids: tuple[Uint32, ...] = ()
 
     def __add__(self, other: "ContainerEdits") -> "ContainerEdits":
-        """These edits and then others."""
+        """Return these edits followed by other edits."""
         return ContainerEdits(
             env=self.env + other.env,
             device_nodes=self.device_nodes + other.device_nodes,
@@ -98,7 +98,7 @@ NO_EDITS: Final = ContainerEdits()
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """A device by the name that it has within its kind."""
+    """A device, with its name within its kind."""
 
     name: str = ""
     annotations: Mapping[str, str] = {}
@@ -106,7 +106,7 @@ class Device(Struct, frozen=True, kw_only=True):
 
 
 class Spec(Struct, frozen=True, kw_only=True):
-    """A file: devices of one kind, and edits that come with any of them."""
+    """Content of a file: devices of one kind, and edits that apply with any of them."""
 
     cdi_version: str = ""
     kind: str = ""
@@ -119,8 +119,6 @@ class Spec(Struct, frozen=True, kw_only=True):
         for device in self.devices:
             yield device.container_edits
 
-
-# Versions
 
 _OLDEST: Final = "0.3.0"
 
@@ -164,16 +162,16 @@ _NEEDS: Final[Mapping[str, Callable[[Spec], bool] | None]] = {
     "0.2.0": None,
     "0.1.0": None,
 }
-"""All versions, the newest first, each with what only it and those after it can say."""
+"""All versions, the newest first, each with a check for features that need it."""
 
 
 def minimum_version(spec: Spec) -> str:
-    """The oldest version that can say what a spec says: what it should be written as, for the oldest runtime."""
+    """Return the oldest version that has all features of a spec. Specs are written in it, for the oldest runtimes."""
     return next((version for version, needs in _NEEDS.items() if needs is not None and needs(spec)), _OLDEST)
 
 
 def check_version(spec: Spec) -> None:
-    """Refuses a version that does not exist, or is too old for what the spec says, with an InvalidValueError."""
+    """Raise InvalidValueError if the version of a spec does not exist, or is too old for its features."""
     order = list(_NEEDS)
     version = spec.cdi_version.removeprefix("v")
     if version not in order:
@@ -184,6 +182,6 @@ def check_version(spec: Spec) -> None:
 
 
 def qualified_names(spec: Spec) -> tuple[names.QualifiedName, ...]:
-    """The devices of a valid spec, in the order of the file."""
+    """Return the names of the devices of a valid spec, in the order of the file."""
     vendor, device_class = names.split_kind(spec.kind)
     return tuple(names.QualifiedName(vendor, device_class, device.name) for device in spec.devices)

@@ -1,7 +1,7 @@
-"""Message classes made from tables that people can read, byte for byte what generated code would send.
+"""Protobuf message classes from readable tables, with the same encoding as generated code.
 
-A line of a table is a message with its fields in the order of their numbers, from 1 on unless one is given:
-``name=type@number``; a line that is indented goes on with the one before. A type is ``string``, ``bytes``, ``bool``,
+A line of a table is a message with its fields in the order of their numbers, which start at 1 unless a field has one:
+``name=type@number``. An indented line continues the line before. A type is ``string``, ``bytes``, ``bool``,
 ``int64``, the name of a message or an enum of the same table, ``[type]`` for a list, ``<type>`` for a map by text, and
 ``type?`` for a plain value that may be absent. An enum is ``Name: A | B``, from 0 on.
 """
@@ -22,7 +22,7 @@ _FIELD: Final = re.compile(r"(?P<name>\w+)=(?P<type>[^@\s]+)(@(?P<number>\d+))?"
 
 
 class Messages:
-    """The message classes of one package, as attributes by their names."""
+    """Message classes of one package, as attributes by their names."""
 
     def __init__(self, package: str, table: str) -> None:
         entries = [line.partition(":")[::2] for line in table.strip().replace("\n ", " ").splitlines()]
@@ -33,7 +33,7 @@ class Messages:
                 _add_enum(file.enum_type.add(name=name), content)
             else:
                 _add_fields(file.message_type.add(name=name), content, package=package, enums=enums)
-        # A pool each: two of the packages are called v1.
+        # Each package has its own pool, because two packages are called v1.
         pool = descriptor_pool.DescriptorPool()
         pool.Add(file)
         self._classes: Final[dict[str, Any]] = {
@@ -104,9 +104,9 @@ Device: request_names=[string] pool_name=string device_name=string cdi_device_id
 
 DRA: Final = Messages("k8s.io.kubelet.pkg.apis.dra.v1", f"{_DRA} share_id=string?")
 DRA_BETA: Final = Messages("k8s.io.kubelet.pkg.apis.dra.v1beta1", _DRA)
-"""Without shares: which share of a device a claim has is lost on the way."""
+"""Messages without share ids."""
 DRA_1_31: Final = Messages("v1alpha4", _DRA)
-"""The same, as drivers of Kubernetes 1.31 have it."""
+"""Messages of drivers of Kubernetes 1.31."""
 
 _HEALTH: Final = """\
 NodeWatchResourcesRequest:
@@ -151,7 +151,7 @@ NamedResourcesStringSlice: strings=[string]
 Quantity: string=string
 """,
 )
-"""What drivers of Kubernetes 1.30 are told of claims, and say of their resources in the models of that time."""
+"""Messages of drivers of Kubernetes 1.30: claims with their allocation, and reports of resources."""
 
 DRA_SINGLE: Final = Messages(
     "v1alpha2",
@@ -164,7 +164,7 @@ NodeUnprepareResourceRequest: namespace=string claim_uid=string claim_name=strin
 NodeUnprepareResourceResponse:
 {_STRUCTURED_HANDLE}""",
 )
-"""The same of before, when there was one call for each claim."""
+"""Messages of older drivers, with one call for each claim."""
 
 HEALTH: Final = Messages("v1", _HEALTH)
 HEALTH_ALPHA: Final = Messages("v1alpha1", _HEALTH)

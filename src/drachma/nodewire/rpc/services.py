@@ -1,6 +1,6 @@
-"""The services between agent and drivers: their names, methods, and how GetInfo advertises them.
+"""gRPC services between agent and drivers: names, methods, and the names that GetInfo advertises.
 
-The name by which a driver advertises a DRA service is not the one by which it is called.
+A driver advertises a DRA service by another name than the one in calls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from drachma.nodewire.rpc import messages
 
 
 class Method(NamedTuple):
-    """A method with the classes of what it takes and gives: one answer, or a stream of them."""
+    """A method with the classes of its request and its response, or its stream of responses."""
 
     name: str
     request: Any
@@ -25,7 +25,7 @@ class Method(NamedTuple):
 
 
 class Service(NamedTuple):
-    """A service by the full name that calls have; ``advertised`` is what GetInfo says for it."""
+    """A service with its full name in calls; ``advertised`` is its name in GetInfo."""
 
     name: str
     methods: tuple[Method, ...]
@@ -44,11 +44,11 @@ def _methods(package: messages.Messages, *names: str) -> tuple[Method, ...]:
     )
 
 
-_SEVERAL: Final = ("NodePrepareResources", "NodeUnprepareResources")
+_BATCH_METHODS: Final = ("NodePrepareResources", "NodeUnprepareResources")
 
 
 def _dra(version: str, package: messages.Messages) -> Service:
-    methods = _methods(package, *_SEVERAL)
+    methods = _methods(package, *_BATCH_METHODS)
     return Service(f"k8s.io.kubelet.pkg.apis.dra.{version}.DRAPlugin", methods, f"{version}.DRAPlugin")
 
 
@@ -77,11 +77,11 @@ DRA: Final = (_dra("v1", messages.DRA), _dra("v1beta1", messages.DRA_BETA))
 HEALTH: Final = (_health("v1", messages.HEALTH), _health("v1alpha1", messages.HEALTH_ALPHA))
 """All versions of the health service, the newest first."""
 
-NODE_1_31: Final = Service("v1alpha4.Node", _methods(messages.DRA_1_31, *_SEVERAL), "v1alpha4.Node")
+NODE_1_31: Final = Service("v1alpha4.Node", _methods(messages.DRA_1_31, *_BATCH_METHODS), "v1alpha4.Node")
 NODE_1_30: Final = Service(
     "v1alpha3.Node",
     (
-        *_methods(messages.DRA_1_30, *_SEVERAL),
+        *_methods(messages.DRA_1_30, *_BATCH_METHODS),
         Method(
             "NodeListAndWatchResources",
             messages.DRA_1_30.NodeListAndWatchResourcesRequest,
@@ -91,12 +91,12 @@ NODE_1_30: Final = Service(
     ),
     "v1alpha3.Node",
 )
-"""With the resource watch: a driver tells its node what there is, and the node publishes that."""
+"""With the resource watch: a driver reports its resources, and the node publishes them."""
 NODE_SINGLE: Final = Service(
     "v1alpha2.Node", _methods(messages.DRA_SINGLE, "NodePrepareResource", "NodeUnprepareResource")
 )
 FIRST_ALPHA: Final = (NODE_1_31, NODE_1_30, NODE_SINGLE)
-"""What drivers have that advertise a number, the newest first."""
+"""Services of drivers that advertise a version number, the newest first."""
 
 POD_RESOURCES: Final = Service(
     "v1.PodResourcesLister",
@@ -112,12 +112,12 @@ POD_RESOURCES: Final = Service(
 )
 
 Handler: TypeAlias = Callable[[Any, Any], Awaitable[Any]] | Callable[[Any, Any], Any]
-"""Answers a request in the context of its call; the handler of a stream is an asynchronous generator."""
+"""Answers a request, given the context of its call. The handler of a stream is an asynchronous generator."""
 
 
 def serve(server: grpc.aio.Server, service: Service, handlers: Mapping[str, Handler]) -> None:
-    """Has a server answer the methods of a service that have a handler; the others are UNIMPLEMENTED."""
-    made = {
+    """Add the methods of a service that have a handler to a server. Other methods are UNIMPLEMENTED."""
+    method_handlers = {
         method.name: (
             grpc.unary_stream_rpc_method_handler if method.is_stream else grpc.unary_unary_rpc_method_handler
         )(
@@ -128,46 +128,46 @@ def serve(server: grpc.aio.Server, service: Service, handlers: Mapping[str, Hand
         for method in service.methods
         if method.name in handlers
     }
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.name, made),))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.name, method_handlers),))
 
 
 def channel(path: pathlib.Path | str) -> grpc.aio.Channel:
-    """A connection to a socket that knows nothing of earlier ones to the same path.
+    """Return a connection to a socket that is independent of earlier connections to the same path.
 
-    gRPC shares what connections know by address: a driver that comes back on its path would be left alone until the
-    pause is over that began when it was away.
+    gRPC shares the state of connections by address. A driver that returns at its path would not be dialled until the
+    back-off from its absence is over.
     """
     return grpc.aio.insecure_channel(f"unix:{path}", options=[("grpc.use_local_subchannel_pool", 1)])
 
 
 async def call(channel: grpc.aio.Channel, service: Service, name: str, request: Any, *, timeout: float) -> Any:
-    """The answer of a method.
+    """Call a method and return its response.
 
     Raises:
-        grpc.aio.AioRpcError: the other side refuses, does not answer in time, or is not there.
+        grpc.aio.AioRpcError: the server refuses, does not answer in time, or cannot be reached.
     """
     method = service.method(name)
-    made = channel.unary_unary(
+    method_call = channel.unary_unary(
         service.path(name),
         request_serializer=method.request.SerializeToString,
         response_deserializer=method.response.FromString,
     )
-    return await made(request, timeout=timeout)
+    return await method_call(request, timeout=timeout)
 
 
 def stream(channel: grpc.aio.Channel, service: Service, name: str, request: Any) -> Any:
-    """The answers of a method that gives many, one after the other; see :func:`call` for what iterating may raise."""
+    """Call a method with a stream and return its responses. Iterating raises the errors of call()."""
     method = service.method(name)
-    made = channel.unary_stream(
+    method_call = channel.unary_stream(
         service.path(name),
         request_serializer=method.request.SerializeToString,
         response_deserializer=method.response.FromString,
     )
-    return made(request)
+    return method_call(request)
 
 
 def problem(error: grpc.aio.AioRpcError) -> str:
-    """What went wrong, as Go words it."""
+    """Return the text of an error as Go words it."""
     name = "".join(part.title() for part in error.code().name.split("_"))
     name = {"Ok": "OK", "Cancelled": "Canceled"}.get(name, name)
     description = "context deadline exceeded" if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED else error.details()
@@ -175,7 +175,7 @@ def problem(error: grpc.aio.AioRpcError) -> str:
 
 
 def code(error: grpc.aio.AioRpcError | None) -> str:
-    """The code of an outcome as metrics have it."""
+    """Return the status code for metrics; OK without an error."""
     if error is None:
         return "OK"
     return problem(error).split(" ", 5)[4]

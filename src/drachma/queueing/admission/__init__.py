@@ -1,1 +1,1 @@
-"""Who is admitted: quota as a tree, flavors, preemption, queues of those who wait, and cycles on all of them."""
+"""Admission: the quota tree, flavors, preemption, queues of pending workloads, and the cycles that decide."""

@@ -1,8 +1,8 @@
-"""The admitter: queues, holders of quota and flavors in one place, and cycle after cycle on them.
+"""The admitter: queues, quota holders and flavors in memory, and the admission cycles that run on them.
 
-It is told of objects as they come and go, and keeps nothing that does not follow from them. A cycle says what became of
-each head: the workload afterwards, the victims afterwards, and what to tell about it. Whoever runs it writes that down
-and tells it back; until then it counts as done.
+The component reports objects as they come and go, and the admitter keeps no other state. A cycle returns the new state
+of each head and of each victim, and the events to record. The component writes that and reports the written objects
+back; until then the decision counts as made.
 """
 
 from __future__ import annotations
@@ -15,14 +15,21 @@ import msgspec
 
 from drachma.api import labelselectors
 from drachma.queueing.admission import feasibility, preemption, usageledger
-from drachma.queueing.admission.cycle import Cycle, Entry, Head, Status, admitted, waiting, waiting_reason
-from drachma.queueing.admission.pendingqueue import PendingQueue
+from drachma.queueing.admission.cycle import (
+    Cycle,
+    Entry,
+    Head,
+    Status,
+    admitted_workload,
+    pending_reason,
+    pending_workload,
+)
+from drachma.queueing.admission.pendingqueue import PendingQueue, UsageQueue
 from drachma.queueing.admission.snapshot import QueueState, Snapshot
 from drachma.queueing.admission.usageledger import UsageLedger
-from drachma.queueing.admission.usagequeue import UsageQueue
-from drachma.queueing.devices import deviceaccount
-from drachma.queueing.devices.devicerequests import DeviceRequests
-from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, runtimeclass, workload
+from drachma.queueing.devices import account as deviceaccount
+from drachma.queueing.devices.requests import DeviceRequests
+from drachma.queueing.kinds import classes, clusterqueue, localqueue, resourceflavor, workload
 from drachma.queueing.workloads import (
     admissibility,
     claimsharing,
@@ -40,7 +47,7 @@ from drachma.values import labels
 
 
 class CycleReport(msgspec.Struct, frozen=True):
-    """What a cycle did: every workload that changed, as it is now, and what to tell."""
+    """Result of a cycle: the new state of every changed workload, and the events to record."""
 
     entries: tuple[Entry, ...]
     workloads: Mapping[str, workload.Workload]
@@ -48,20 +55,20 @@ class CycleReport(msgspec.Struct, frozen=True):
 
 
 class Admitter:
-    """All of admission, in memory."""
+    """Admission in memory."""
 
     def __init__(
         self,
         *,
         settings: Settings = DEFAULT_SETTINGS,
         counting: Counting = requests.DEFAULT_COUNTING,
-        runtime_classes: Mapping[str, runtimeclass.RuntimeClass] | None = None,
+        runtime_classes: Mapping[str, classes.RuntimeClass] | None = None,
         placement: feasibility.Placement | None = None,
     ) -> None:
-        """With a ``placement``, only workloads are admitted whose pods would find nodes."""
+        """With a ``placement``, a workload is admitted only if its pods would find nodes."""
         self._settings = settings
         self.ledger = UsageLedger(settings.usage_rates) if settings.usage_rates is not None else None
-        """Past usage of local queues, where queues may be ordered by it."""
+        """Past usage of local queues, if queues may be ordered by it."""
         self._placement = placement
         self._counting = counting
         self._runtime_classes = runtime_classes or {}
@@ -76,20 +83,20 @@ class Admitter:
 
     @property
     def settings(self) -> Settings:
-        """What decisions depend on beside objects."""
+        """Settings that decisions depend on."""
         return self._settings
 
     @property
     def queues(self) -> Mapping[str, PendingQueue]:
-        """What waits, by cluster queue."""
+        """Pending workloads by cluster queue."""
         return self._pending
 
     def set_places(self, places: Mapping[str, admissibility.Place]) -> None:
-        """What there is of namespaces and limit ranges."""
+        """Set the namespaces and their limit ranges."""
         self._places = dict(places)
 
-    def set_runtime_classes(self, runtime_classes: Mapping[str, runtimeclass.RuntimeClass]) -> None:
-        """What running pods costs beside their containers."""
+    def set_runtime_classes(self, runtime_classes: Mapping[str, classes.RuntimeClass]) -> None:
+        """Set the runtime classes, whose overhead adds to the requests of pods."""
         self._runtime_classes = runtime_classes
 
     def set_queues(
@@ -102,10 +109,9 @@ class Admitter:
         inactive: Iterable[str] | None = None,
         holders: Iterable[workload.Workload] = (),
     ) -> None:
-        """All queues, cohorts, flavors and holders of quota anew; what waits goes on waiting.
+        """Set all queues, cohorts, flavors and quota holders. Pending workloads stay pending.
 
-        ``inactive`` queues admit nothing: unless somebody knows better, those that are stopped or whose flavors do not
-        exist.
+        ``inactive`` queues admit nothing; by default these are the queues that are stopped or lack a flavor.
         """
         queues = tuple(queues)
         by_name = {each.metadata.name: each for each in flavors}
@@ -124,48 +130,48 @@ class Admitter:
             if each.status.admission is not None
         )
         for state in tuple(self.snapshot.states):
-            self._pass_on(state)
+            self._recount_shared_claims(state)
         self.snapshot.retire_inactive()
         self._selectors = {each.metadata.name: labelselectors.of(each.spec.namespace_selector) for each in queues}
         before = self._pending
-        self._pending = {each.metadata.name: self._succeeding(each, before) for each in queues}
+        self._pending = {each.metadata.name: self._pending_queue(each, before) for each in queues}
 
-    def _succeeding(self, of: clusterqueue.ClusterQueue, before: Mapping[str, PendingQueue]) -> PendingQueue:
-        """What waits for a queue that is told of again: as it was, unless it is ordered otherwise now."""
-        if self.ledger is not None and usageledger.is_by_usage(of.spec):
-            made: PendingQueue = UsageQueue(of, ledger=self.ledger, settings=self._settings)
+    def _pending_queue(self, queue: clusterqueue.ClusterQueue, before: Mapping[str, PendingQueue]) -> PendingQueue:
+        """Return the pending workloads of a queue: the existing ones, or a copy if the queue has another order now."""
+        if self.ledger is not None and usageledger.is_by_usage(queue.spec):
+            new_queue: PendingQueue = UsageQueue(queue, ledger=self.ledger, settings=self._settings)
         else:
-            made = PendingQueue(of, settings=self._settings)
-        old = before.get(made.name)
+            new_queue = PendingQueue(queue, settings=self._settings)
+        old = before.get(new_queue.name)
         if old is None:
-            return made
-        if type(old) is type(made) and old.is_strict == made.is_strict:
+            return new_queue
+        if type(old) is type(new_queue) and old.is_strict == new_queue.is_strict:
             return old
-        made.take(old)
-        return made
+        new_queue.take(old)
+        return new_queue
 
-    def info(self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests | None = None) -> WorkloadInfo:
-        """A workload as admission sees it, its pods completed as the API server would."""
-        if of.status.admission is None:
-            place = self._places.get(of.metadata.namespace) or admissibility.Place()
-            of = podadjustment.adjust(of, limits=place.limits, runtime_classes=self._runtime_classes)
+    def info(self, wl: workload.Workload, cluster_queue: str, devices: DeviceRequests | None = None) -> WorkloadInfo:
+        """Return a workload as admission sees it, with the defaults that the API server would set in its pods."""
+        if wl.status.admission is None:
+            place = self._places.get(wl.metadata.namespace) or admissibility.Place()
+            wl = podadjustment.adjust(wl, limits=place.limits, runtime_classes=self._runtime_classes)
             if devices is not None and devices.named:
-                devices = claimsharing.due(devices, self._paid(of, cluster_queue, devices))
-        total = requests.total(of, counting=self._counting, devices=devices)
-        if claimsharing.shares(of) and of.status.admission is not None:
-            total += claimsharing.inherited(of, self._holders(cluster_queue))
-        return WorkloadInfo(of, total, cluster_queue, settings=self._settings)
+                devices = claimsharing.unpaid_requests(devices, self._paid_shares(wl, cluster_queue, devices))
+        total = requests.total(wl, counting=self._counting, devices=devices)
+        if claimsharing.shares(wl) and wl.status.admission is not None:
+            total += claimsharing.inherited_charges(wl, self._holders(cluster_queue))
+        return WorkloadInfo(wl, total, cluster_queue, settings=self._settings)
 
     def _holders(self, cluster_queue: str) -> Iterator[workload.Workload]:
         queue = self.snapshot.state(cluster_queue)
         return (each.workload for each in (queue.workloads.values() if queue is not None else ()))
 
-    def _paid(self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests) -> claimsharing.Shares:
-        """The claims that a workload names and others of its queue pay for."""
-        return claimsharing.covered(devices, of.metadata.namespace, self._holders(cluster_queue))
+    def _paid_shares(self, wl: workload.Workload, cluster_queue: str, devices: DeviceRequests) -> claimsharing.Shares:
+        """Return the shares of claims that a workload names and another workload of its queue pays for."""
+        return claimsharing.shares_of_others(devices, wl.metadata.namespace, self._holders(cluster_queue))
 
-    def _pass_on(self, queue: QueueState) -> None:
-        """Who pays for shared claims of a queue may be somebody else now."""
+    def _recount_shared_claims(self, queue: QueueState) -> None:
+        """Recompute the workloads of a queue that share claims, because another workload may pay for a claim now."""
         for info in tuple(queue.workloads.values()):
             if claimsharing.shares(info.workload):
                 after = self.info(info.workload, queue.name)
@@ -173,29 +179,29 @@ class Admitter:
                     self.snapshot.remove(info)
                     self.snapshot.add(after)
 
-    def hold(self, of: workload.Workload) -> None:
-        """A workload has quota reserved, or still has."""
-        admission = of.status.admission
-        key = workloadstate.key(of)
+    def hold(self, wl: workload.Workload) -> None:
+        """Count a workload that holds quota, or update it."""
+        admission = wl.status.admission
+        key = workloadstate.key(wl)
         self.forget(key)
         queue = self.snapshot.state(admission.cluster_queue) if admission is not None else None
         if queue is None:
             return
         before = self.snapshot.holders.get(key)
         if before is not None:
-            if before.workload.metadata.resource_version == of.metadata.resource_version != "":
+            if before.workload.metadata.resource_version == wl.metadata.resource_version != "":
                 return
             self.snapshot.remove(before)
-        if before is not None and _counts_alike(of, before.workload):
-            info = before.restated(of, settings=self._settings)
+        if before is not None and _counts_alike(wl, before.workload):
+            info = before.with_version(wl, settings=self._settings)
         else:
-            info = self.info(of, queue.name)
+            info = self.info(wl, queue.name)
         self.snapshot.add(info)
-        if claimsharing.shares(of):
-            self._pass_on(queue)
+        if claimsharing.shares(wl):
+            self._recount_shared_claims(queue)
 
     def release(self, key: str) -> None:
-        """A workload has no quota any more."""
+        """Stop counting a workload that no longer holds quota."""
         info = self.snapshot.holders.get(key)
         queue = self.snapshot.state(info.cluster_queue) if info is not None else None
         if info is None or queue is None:
@@ -203,12 +209,12 @@ class Admitter:
         self.snapshot.remove(info)
         queue.generation += 1
         if claimsharing.shares(info.workload):
-            self._pass_on(queue)
+            self._recount_shared_claims(queue)
 
-    def enqueue(self, of: workload.Workload, now: datetime, *, devices: DeviceRequests | None = None) -> None:
-        """A workload waits; one without a queue waits nowhere."""
-        key = workloadstate.key(of)
-        queue = self.queue_of(of)
+    def enqueue(self, wl: workload.Workload, now: datetime, *, devices: DeviceRequests | None = None) -> None:
+        """Add a pending workload to its queue, or update it. A workload without a queue is dropped."""
+        key = workloadstate.key(wl)
+        queue = self.queue_of(wl)
         if queue is None or self._waits_in.get(key, queue) != queue:
             self.forget(key)
         if queue is None:
@@ -216,29 +222,29 @@ class Admitter:
         if devices is not None:
             self._devices[key] = devices
         self._waits_in[key] = queue
-        self._pending[queue].put(self.info(of, queue, self._devices.get(key)), now)
+        self._pending[queue].put(self.info(wl, queue, self._devices.get(key)), now)
 
     def forget(self, key: str) -> None:
-        """A workload waits no more."""
+        """Remove a workload that is no longer pending."""
         queue = self._pending.get(self._waits_in.pop(key, ""))
         if queue is not None:
             queue.delete(key)
         self._devices.pop(key, None)
 
-    def queue_of(self, of: workload.Workload) -> str | None:
-        """The cluster queue behind a workload's local queue, if both exist."""
-        return self.queue_behind(of.metadata.namespace, of.spec.queue_name)
+    def queue_of(self, wl: workload.Workload) -> str | None:
+        """Return the cluster queue of a workload's local queue, if both exist."""
+        return self.cluster_queue_of(wl.metadata.namespace, wl.spec.queue_name)
 
-    def queue_behind(self, namespace: str, local_queue: str) -> str | None:
-        """The cluster queue behind a local queue, if both exist."""
+    def cluster_queue_of(self, namespace: str, local_queue: str) -> str | None:
+        """Return the cluster queue of a local queue, if both exist."""
         local = self._local_queues.get((namespace, local_queue))
         name = local.spec.cluster_queue if local is not None else None
         return name if name in self._pending else None
 
     def retry(self, cluster_queues: Iterable[str], now: datetime) -> int:
-        """Something changed for cluster queues: parked workloads of their whole trees get another chance.
+        """Give parked workloads another chance in all queues of the trees that contain these cluster queues.
 
-        Returns how many; none of a queue whose cohorts go in a circle.
+        Returns the number of workloads. Queues in a cycle of cohorts are left out.
         """
         names: dict[str, None] = {}
         for each in cluster_queues:
@@ -248,28 +254,30 @@ class Admitter:
             names[each] = None
             if state is not None and state.node.parent is not None:
                 names.update((below.name, None) for below in state.node.root.walk() if below.is_queue)
-        return sum(self._pending[name].retry(now, takes=functools.partial(self._takes, name)) for name in names)
+        return sum(
+            self._pending[name].retry(now, takes=functools.partial(self._takes_namespace, name)) for name in names
+        )
 
-    def _takes(self, cluster_queue: str, namespace: str) -> bool:
+    def _takes_namespace(self, cluster_queue: str, namespace: str) -> bool:
         place = self._places.get(namespace)
         return place is not None and self._selectors[cluster_queue].matches(place.labels)
 
     def run_cycle(self, now: datetime) -> CycleReport | None:
-        """One cycle on the heads of all active queues; None if nothing waits."""
+        """Run one cycle on the heads of all active queues, or return None if no workload is pending."""
         heads = []
-        for name, pending in self._pending.items():
+        for name, queue in self._pending.items():
             if name in self.snapshot.inactive:
                 continue
-            info = pending.pop()
+            info = queue.pop()
             if info is not None:
-                heads.append(Head(self._current(info), pending.is_preemptor(info)))
+                heads.append(Head(self._current(info), queue.is_preemptor(info)))
         if not heads:
             return None
         self._number += 1
         return self._settle(self._cycle(now).run(heads), now)
 
     def _current(self, info: WorkloadInfo) -> WorkloadInfo:
-        """What waits, with the claims that it has to pay for now."""
+        """Return a pending workload with the claims that it has to pay for now."""
         devices = self._devices.get(info.key)
         if devices is None or not devices.named:
             return info
@@ -278,9 +286,9 @@ class Admitter:
         return current
 
     def consider(self, info: WorkloadInfo, now: datetime) -> Entry:
-        """What would become of a workload if it alone were looked at now. Nothing changes by that.
+        """Return the decision that a workload would get now if it were the only head. Nothing changes.
 
-        It must not hold quota, and must come without an attempt that is under way.
+        The workload must not hold quota, and must come without an attempt that is under way.
         """
         (entry,) = self._cycle(now).run([Head(info)])
         return entry
@@ -298,20 +306,20 @@ class Admitter:
     def _objection(self, info: WorkloadInfo) -> str | None:
         return admissibility.objection(info.workload, self._selectors[info.cluster_queue], self._places)
 
-    def _obstacle(self, of: workload.Workload, admitted: Sequence[workload.Workload]) -> str | None:
-        assert self._placement is not None, "nobody else is asked"
+    def _obstacle(self, wl: workload.Workload, admitted: Sequence[workload.Workload]) -> str | None:
+        assert self._placement is not None, "only called with a placement"
         holders = [*(each.workload for each in self.snapshot.holders.values()), *admitted]
-        return self._placement.obstacle(of, holders, flavors=self.snapshot.flavors)
+        return self._placement.obstacle(wl, holders, flavors=self.snapshot.flavors)
 
     def _settle(self, entries: list[Entry], now: datetime) -> CycleReport:
-        """Count what was admitted, mark who has to go, and put the others back."""
+        """Count admitted workloads, mark victims, and requeue the others."""
         changed: dict[str, workload.Workload] = {}
         events: list[Event] = []
         for entry in entries:
             key = entry.info.key
             if entry.status is Status.ADMITTED:
                 queue = self.snapshot.queues[entry.info.cluster_queue]
-                after = admitted(entry, queue, settings=self._settings, now=now)
+                after = admitted_workload(entry, queue, settings=self._settings, now=now)
                 after = self._with_account(after, entry.info.cluster_queue, self._devices.pop(key, None))
                 changed[key] = after
                 self._charge(entry.info, queue)
@@ -325,36 +333,38 @@ class Admitter:
             for target in entry.victims if entry.requeue_reason == "PendingPreemption" else ():
                 if not target.info.is_evicted and target.info.key not in changed:
                     changed[target.info.key] = self._preempt(entry, target, now, events)
-            after = waiting(entry, settings=self._settings, now=now)
+            after = pending_workload(entry, settings=self._settings, now=now)
             if after is not entry.info.workload:
                 changed[key] = after
-            events.append(Event(key, WARNING, waiting_reason(entry, self._settings), entry.message))
-            info = entry.info.restated(after, settings=self._settings, attempt=entry.attempt)
+            events.append(Event(key, WARNING, pending_reason(entry, self._settings), entry.message))
+            info = entry.info.with_version(after, settings=self._settings, attempt=entry.attempt)
             self._pending[info.cluster_queue].requeue(info, entry.requeue_reason, now, quota_reason=entry.quota_reason)
         return CycleReport(tuple(entries), changed, tuple(events))
 
-    def in_use(self, of: usageledger.LocalQueueKey) -> pastusage.Consumed:
-        """What admitted workloads of a local queue use. Costs a look at all that hold quota in its cluster queue."""
-        queue = self.snapshot.state(self.queue_behind(*of) or "")
-        return usageledger.admitted_usage(queue.workloads.values() if queue is not None else (), of)
+    def local_queue_usage(self, key: usageledger.LocalQueueKey) -> pastusage.Consumed:
+        """Return the usage of a local queue's admitted workloads. Costs a pass over the quota holders of its cluster
+        queue.
+        """
+        queue = self.snapshot.state(self.cluster_queue_of(*key) or "")
+        return usageledger.admitted_usage(queue.workloads.values() if queue is not None else (), key)
 
     def _charge(self, info: WorkloadInfo, queue: QueueState) -> None:
-        """An admission counts as past usage at once, once for every time that quota is reserved."""
+        """Charge an admission to past usage at once, once for each reservation of quota."""
         if self.ledger is None or info.has_reservation or not usageledger.is_by_usage(queue.spec):
             return
         covered = {name for group in queue.groups for name in group.resources}
         self.ledger.charge(info, resources=covered if self._settings.ignores_undeclared else None)
 
     def _with_account(
-        self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests | None
+        self, wl: workload.Workload, cluster_queue: str, devices: DeviceRequests | None
     ) -> workload.Workload:
-        paid = self._paid(of, cluster_queue, devices) if devices is not None and devices.named else {}
-        return deviceaccount.opened(of, claimsharing.due(devices, paid), paid=paid)
+        paid = self._paid_shares(wl, cluster_queue, devices) if devices is not None and devices.named else {}
+        return deviceaccount.with_account(wl, claimsharing.unpaid_requests(devices, paid), paid=paid)
 
     def _replace(
         self, entry: Entry, target: preemption.Target, now: datetime, events: list[Event]
     ) -> workload.Workload:
-        """A workload is over whose elastic job has a larger one; it counts until that is known."""
+        """Finish a slice that a larger slice of its elastic job replaces. It counts until the write is observed."""
         metadata = entry.info.workload.metadata
         message = (
             f"Replaced to accommodate a workload (UID: {metadata.uid}, "
@@ -383,18 +393,18 @@ class Admitter:
             ),
         )
         self.snapshot.remove(target.info)
-        self.snapshot.add(target.info.restated(victim, settings=self._settings))
+        self.snapshot.add(target.info.with_version(victim, settings=self._settings))
         return victim
 
 
-def _counts_alike(of: workload.Workload, before: workload.Workload) -> bool:
-    """Whether a workload that was admitted counts for what it did before."""
-    new, old = of.status, before.status
+def _counts_alike(wl: workload.Workload, before: workload.Workload) -> bool:
+    """Return True if an admitted workload counts for the same usage as before."""
+    new, old = wl.status, before.status
     return (
         new.admission == old.admission
         and new.reclaimable_pods == old.reclaimable_pods
-        and of.spec == before.spec
-        and of.metadata.annotations == before.metadata.annotations
+        and wl.spec == before.spec
+        and wl.metadata.annotations == before.metadata.annotations
     )
 
 
@@ -413,8 +423,8 @@ def _admission_events(entry: Entry, after: workload.Workload, now: datetime) -> 
     return events
 
 
-def is_active(of: clusterqueue.ClusterQueue, flavors: Mapping[str, resourceflavor.ResourceFlavor]) -> bool:
-    """Whether a queue admits workloads: it is not stopped, and its flavors exist."""
-    if of.spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
+def is_active(queue: clusterqueue.ClusterQueue, flavors: Mapping[str, resourceflavor.ResourceFlavor]) -> bool:
+    """Return True if a queue admits workloads: it is not stopped, and its flavors exist."""
+    if queue.spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
         return False
-    return all(flavor.name in flavors for group in of.spec.resource_groups for flavor in group.flavors)
+    return all(flavor.name in flavors for group in queue.spec.resource_groups for flavor in group.flavors)

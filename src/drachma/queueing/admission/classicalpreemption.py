@@ -1,9 +1,9 @@
-"""Classical preemption: by priority and by the place in the tree of cohorts.
+"""Classical preemption: by priority and by position in the tree of cohorts.
 
-There are three sorts of candidates. Over those who use quota that belongs to a subtree the workload is in, and they are
-not, it has a hierarchical advantage. Over others of the tree priority decides, and whether the queue may borrow while
-preempting. Those of its own queue come last. Candidates that may only be preempted without borrowing make two attempts
-necessary, with borrowing and without.
+There are three kinds of candidates. A workload has a hierarchical advantage over candidates that use quota of a subtree
+that contains its queue and not theirs. Over other candidates of the tree, priority decides, and whether the queue may
+borrow while it preempts. Candidates of its own queue come last. If some candidates may be preempted only without
+borrowing, two attempts are made: with borrowing and without.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 
 class _Variant(enum.StrEnum):
-    """How a candidate may be preempted; its reason."""
+    """Way in which a candidate may be preempted; its value is the reason."""
 
     WITHIN_QUEUE = preemption.IN_CLUSTER_QUEUE
     HIERARCHICAL = preemption.IN_COHORT_RECLAMATION
@@ -39,16 +39,18 @@ class _Candidate(msgspec.Struct, frozen=True):
     info: WorkloadInfo
     variant: _Variant
     top: Node | None = None
-    """The lowest cohort that its queue and the workload's have in common."""
+    """Lowest common cohort of the candidate's queue and the workload's queue."""
 
 
 def targets(need: Need, snapshot: Snapshot) -> list[Target]:
-    """Workloads that have to go; none where that does not help."""
+    """Return the workloads to preempt, or none if preemption does not help."""
     own = _own(need)
-    hierarchical, others = _of_cohorts(need, snapshot)
-    candidates = _ordered(preemption.order(need, snapshot), hierarchical, others, own)
-    for may_borrow in _attempts(need, has_others=bool(hierarchical or others), has_hierarchical=bool(hierarchical)):
-        taken: list[Target] = []
+    hierarchical, by_priority = _cohort_candidates(need, snapshot)
+    candidates = _ordered(preemption.order(need, snapshot), hierarchical, by_priority, own)
+    for may_borrow in _attempts(
+        need, has_others=bool(hierarchical or by_priority), has_hierarchical=bool(hierarchical)
+    ):
+        removed: list[Target] = []
 
         def fits(may_borrow: bool = may_borrow) -> bool:  # noqa: FBT001 -- bound here, never passed
             return need.fits(may_borrow=may_borrow)
@@ -58,17 +60,17 @@ def targets(need: Need, snapshot: Snapshot) -> list[Target]:
                 continue
             snapshot.remove(candidate.info)
             queue = snapshot.queues[candidate.info.cluster_queue]
-            taken.append(Target(candidate.info, candidate.variant.reason, queue))
+            removed.append(Target(candidate.info, candidate.variant.reason, queue))
             if fits():
-                kept = preemption.give_back(taken, snapshot, fits)
-                preemption.restore(kept, snapshot)
-                return kept
-        preemption.restore(taken, snapshot)
+                targets = preemption.give_back(removed, snapshot, fits)
+                preemption.restore(targets, snapshot)
+                return targets
+        preemption.restore(removed, snapshot)
     return []
 
 
 def _attempts(need: Need, *, has_others: bool, has_hierarchical: bool) -> tuple[bool, ...]:
-    """Whether borrowing is allowed, in each attempt."""
+    """Return for each attempt whether borrowing is allowed."""
     is_forbidden = _is_borrowing_forbidden(need.queue)
     if not has_others or (is_forbidden and not _is_below_nominal(need)):
         return (True,)
@@ -88,7 +90,7 @@ def _is_below_nominal(need: Need) -> bool:
 
 
 def _ordered(order: Callable[[WorkloadInfo], Any], *sorts: list[_Candidate]) -> list[_Candidate]:
-    """All sorts after each other, evicted ones of all sorts first."""
+    """Return candidates of all kinds in order, evicted ones first."""
     ranked = [sorted(sort, key=lambda each: order(each.info)) for sort in sorts]
     evicted = [each for sort in ranked for each in sort if each.info.is_evicted]
     return evicted + [each for sort in ranked for each in sort if not each.info.is_evicted]
@@ -105,31 +107,33 @@ def _own(need: Need) -> list[_Candidate]:
     ]
 
 
-def _of_cohorts(need: Need, snapshot: Snapshot) -> tuple[list[_Candidate], list[_Candidate]]:
-    """Candidates of other queues: with hierarchical advantage, and by priority."""
+def _cohort_candidates(need: Need, snapshot: Snapshot) -> tuple[list[_Candidate], list[_Candidate]]:
+    """Return candidates of other queues: those under hierarchical advantage, and those by priority."""
     hierarchical: list[_Candidate] = []
-    others: list[_Candidate] = []
+    by_priority: list[_Candidate] = []
     if need.queue.preemption.reclaim_within_cohort == clusterqueue.NEVER:
-        return hierarchical, others
-    has_advantage, rest = need.queue.node.overflow(need.usage)
+        return hierarchical, by_priority
+    has_advantage, overflow = need.queue.node.overflow(need.usage)
     below: Node | None = None
     for top in need.queue.node.ancestors:
-        found = (
+        candidates = (
             _Candidate(info, variant, top)
             for queue in _exceeding(top, below, need)
             for info in snapshot.queues[queue.name].workloads.values()
             if (variant := _classify(need, info, has_advantage=has_advantage)) is not None
         )
-        (hierarchical if has_advantage else others).extend(found)
-        fits, rest = top.overflow(rest)
-        # Who is in a subtree that the need fits into has an advantage over everybody who is not.
+        (hierarchical if has_advantage else by_priority).extend(candidates)
+        fits, overflow = top.overflow(overflow)
+        # Queues in a subtree that the need fits into have an advantage over all others.
         has_advantage = has_advantage or fits
         below = top
-    return hierarchical, others
+    return hierarchical, by_priority
 
 
 def _exceeding(cohort: Node, skip: Node | None, need: Need) -> Iterator[Node]:
-    """Queues below a cohort that use more than they have, in cohorts that do; without the part already looked at."""
+    """Yield queues below a cohort that exceed their quota, in cohorts that exceed theirs, without the part visited
+    already.
+    """
     for child in cohort.cohorts:
         if child is not skip and not child.is_within_quota(need.keys):
             yield from _exceeding(child, skip, need)
@@ -153,7 +157,7 @@ def _classify(need: Need, info: WorkloadInfo, *, has_advantage: bool) -> _Varian
 
 
 def _is_valid(need: Need, candidate: _Candidate, snapshot: Snapshot, *, may_borrow: bool) -> bool:
-    """Whether a candidate still uses what is not its own: others may have given up enough before it."""
+    """Return True if a candidate still uses quota that is not its own after the earlier candidates are gone."""
     if candidate.variant is _Variant.WITHIN_QUEUE:
         return True
     if may_borrow and candidate.variant is _Variant.WITHOUT_BORROWING:

@@ -1,10 +1,11 @@
-"""One cycle of admission: the heads of all queues, what each would get, and who of them gets it.
+"""One admission cycle: the heads of all queues, the flavors that each would get, and the decision for each.
 
-First every head is judged by itself (:func:`nominate`). Then they are looked at one after the other, in the order of
-:mod:`cycleorder`: who fits into what is left is admitted, who needs others to go makes them go, and
-who has to wait takes quota out of this cycle if it could not be reclaimed later. The next cycle sees what came of it.
+First every head is judged by itself (:func:`nominate`). Then the entries are processed in the order of
+:mod:`cycleorder`: an entry that fits into the remaining quota is admitted, an entry that needs preemption has its
+victims preempted, and an entry that has to wait reserves quota in this cycle if its queue could not reclaim it later.
+The next cycle sees the results.
 
-Nothing is written here. The snapshot is, afterwards, what it was before.
+Nothing is written here, and the snapshot is unchanged afterwards.
 """
 
 from __future__ import annotations
@@ -20,9 +21,8 @@ from msgspec import structs
 
 from drachma.queueing import amounts, conditions
 from drachma.queueing.admission import cycleorder, feasibility
-from drachma.queueing.admission.flavorassignment import Assignment, Mode, Reason
+from drachma.queueing.admission.flavorassignment import Assignment, Mode, Reason, reduce_counts
 from drachma.queueing.admission.flavorsearch import FlavorSearch, Nominated
-from drachma.queueing.admission.partialadmission import reduce
 from drachma.queueing.admission.pendingqueue import RequeueReason
 from drachma.queueing.admission.preemption import SLICE_REPLACED, Target
 from drachma.queueing.admission.preemptionoracle import PreemptionOracle
@@ -30,7 +30,7 @@ from drachma.queueing.admission.quotatree import Node
 from drachma.queueing.admission.snapshot import QueueState, Snapshot
 from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.kinds import clusterqueue, workload
-from drachma.queueing.workloads import clusterqueuechecks, transitions, workloadstate
+from drachma.queueing.workloads import admissibility, transitions, workloadstate
 from drachma.queueing.workloads.admissibility import NAMESPACE_MISMATCH
 from drachma.queueing.workloads.requests import FlavorResource, Usage
 from drachma.queueing.workloads.settings import Settings
@@ -47,7 +47,7 @@ ADMISSION_GATED: Final = "AdmissionGated"
 
 
 class Status(enum.StrEnum):
-    """What became of an entry."""
+    """Decision about an entry."""
 
     WAITING = "waiting"
     SKIPPED = "skipped"
@@ -56,15 +56,15 @@ class Status(enum.StrEnum):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """A workload whose turn it is."""
+    """A workload at the head of its queue."""
 
     info: WorkloadInfo
     is_preemptor: bool = False
-    """Whether others are being preempted for it already."""
+    """True if other workloads are being preempted for this one already."""
 
 
 class Entry:
-    """A head and what becomes of it in this cycle."""
+    """A head and the decision about it in this cycle."""
 
     __slots__ = (
         "admission", "assignment", "attempt", "head", "info", "message", "quota_reason", "requeue_reason", "status",
@@ -76,13 +76,13 @@ class Entry:
         self.info = head.info
         self.assignment = Assignment(())
         self.targets: list[Target] = []
-        """Workloads that have to give up their quota, the one that it replaces among them."""
+        """Workloads that have to give up their quota, including the one that this workload replaces."""
         self.status = Status.WAITING
         self.message = ""
         self.quota_reason = ""
         self.requeue_reason = RequeueReason.GENERIC
         self.attempt: Attempt | None = head.info.attempt
-        """How far the search for flavors got, for the next cycle."""
+        """Progress of the flavor search, for the next cycle."""
         self.admission: workload.Admission | None = None
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Entry:
 
     @property
     def usage(self) -> Usage:
-        """What it would use beyond what is reserved for it already."""
+        """Usage beyond the quota that is reserved for the workload already."""
         return {} if self.info.has_reservation else self.assignment.usage
 
     @property
@@ -99,17 +99,17 @@ class Entry:
 
     @property
     def replaced(self) -> Target | None:
-        """The workload of the same elastic job that it takes the place of."""
+        """Workload of the same elastic job that this one replaces."""
         return next((each for each in self.targets if each.reason == SLICE_REPLACED), None)
 
     @property
     def victims(self) -> list[Target]:
-        """Workloads that are preempted for it."""
+        """Workloads that are preempted for this one."""
         return [each for each in self.targets if each.reason != SLICE_REPLACED]
 
     @property
     def borrowing(self) -> int:
-        """How far up the cohorts its quota would come from."""
+        """Height in the tree of cohorts from which its quota would come."""
         return self.assignment.borrowing
 
     def record(self, assignment: Assignment, targets: list[Target]) -> None:
@@ -132,7 +132,9 @@ class Cycle:
         objection: Callable[[WorkloadInfo], str | None] = lambda _: None,
         obstacle: feasibility.Obstacle | None = None,
     ) -> None:
-        """``objection`` says why a queue does not take a workload at all, ``obstacle`` why its pods find no nodes."""
+        """``objection`` returns the reason why a queue does not take a workload at all, ``obstacle`` why its pods find
+        no nodes.
+        """
         self._snapshot = snapshot
         self._settings = settings
         self._gates = settings.gates
@@ -143,16 +145,16 @@ class Cycle:
         self._admitted: list[workload.Workload] = []
         self._preempted: dict[str, WorkloadInfo] = {}
         self._before: list[tuple[Node, FlavorResource, int]] = []
-        """What nodes used before the cycle added to it, in that order."""
+        """Usage of nodes before the cycle added to it, in the order of the additions."""
 
     def run(self, heads: Iterable[Head]) -> list[Entry]:
-        """All heads that were looked at, with what became of them; those that hold quota already are left out."""
+        """Process the heads and return an entry for each, except for heads that hold quota already."""
         nominated: list[Entry] = []
-        refused: list[Entry] = []
+        skipped: list[Entry] = []
         for head in heads:
             entry = self._nominate(head)
             if entry is not None:
-                (refused if entry.message and not entry.assignment.pod_sets else nominated).append(entry)
+                (skipped if entry.message and not entry.assignment.pod_sets else nominated).append(entry)
         try:
             for entry in self._ordered(nominated):
                 self._process(entry)
@@ -161,7 +163,7 @@ class Cycle:
         for entry in nominated:
             if entry.status is not Status.WAITING and entry.requeue_reason is RequeueReason.GENERIC:
                 entry.requeue_reason = RequeueReason.FAILED_AFTER_NOMINATION
-        return nominated + refused
+        return nominated + skipped
 
     def _ordered(self, entries: list[Entry]) -> Iterator[Entry]:
         if self._settings.fair_sharing:
@@ -191,7 +193,7 @@ class Cycle:
     def _assign(
         self, info: WorkloadInfo, queue: QueueState, nominated: Nominated | None = None
     ) -> tuple[Assignment, list[Target]]:
-        """The flavors of a workload, and who would have to go: for all pods, or for as many as fit."""
+        """Return flavors and victims for a workload: for all of its pods, or for as many as fit."""
         if info.attempt is not None and self._is_outdated(info, info.attempt, queue):
             info.attempt = None
         replaced = self._replaced(info, queue)
@@ -221,13 +223,13 @@ class Cycle:
         if targets is not None:
             return full, targets
         if self._gates.on(Gate.PARTIAL_ADMISSION) and workloadstate.can_be_partial(info.workload):
-            partial = reduce(info.workload.spec.pod_sets, attempt)
+            partial = reduce_counts(info.workload.spec.pod_sets, attempt)
             if partial is not None:
                 return partial
         return full, []
 
     def _replaced(self, info: WorkloadInfo, queue: QueueState) -> WorkloadInfo | None:
-        """The workload of the queue that another of the same elastic job is to replace."""
+        """Return the workload of the queue that this workload replaces, a smaller slice of the same elastic job."""
         key = info.workload.metadata.annotations.get(workload.REPLACES)
         if key is None or not self._gates.on(Gate.ELASTIC_JOBS):
             return None
@@ -236,7 +238,7 @@ class Cycle:
         return replaced if is_near else None
 
     def _is_outdated(self, info: WorkloadInfo, attempt: Attempt, queue: QueueState) -> bool:
-        """Whether an earlier search for flavors says nothing any more, so that it has to start over."""
+        """Return True if an earlier flavor search is outdated and has to start over."""
         if self._gates.on(Gate.PRESERVE_SCAN_PROGRESS):
             if NO_SHAPE not in (attempt.shape, info.shape) and attempt.shape != info.shape:
                 return True
@@ -281,12 +283,12 @@ class Cycle:
         if not self._fits(entry, queue):
             self._skip(entry, "Workload no longer fits after processing another workload")
             return
-        if mode is Mode.FIT and self._settings.blocks_admission and self._is_somebody_unready:
+        if mode is Mode.FIT and self._settings.blocks_admission and self._has_unready_pods:
             entry.status = Status.SKIPPED
             entry.message, entry.quota_reason = _UNREADY, WAITING_FOR_PODS_READY
             return
         admission = self._admission(entry)
-        if mode is Mode.FIT and (obstacle := self._misplaced(entry, admission)) is not None:
+        if mode is Mode.FIT and (obstacle := self._placement_obstacle(entry, admission)) is not None:
             entry.message, entry.quota_reason = obstacle, feasibility.PLACEMENT_FAILED
             return
         self._preempted.update((target.info.key, target.info) for target in entry.targets)
@@ -299,11 +301,11 @@ class Cycle:
             return
         entry.status = Status.ADMITTED
         entry.admission = admission
-        self._is_somebody_unready = True
+        self._has_unready_pods = True
 
     @functools.cached_property
-    def _is_somebody_unready(self) -> bool:
-        """Whether pods of somebody who has quota are not ready; those of who is admitted in this cycle are not."""
+    def _has_unready_pods(self) -> bool:
+        """Return True if pods of a quota holder, or of a workload admitted in this cycle, are not ready."""
         return any(
             not conditions.is_true(each.workload.status.conditions, conditions.PODS_READY)
             for each in self._snapshot.holders.values()
@@ -317,8 +319,8 @@ class Cycle:
             ),
         )
 
-    def _misplaced(self, entry: Entry, admission: workload.Admission) -> str | None:
-        """Why pods of an entry would find no nodes, where somebody looks at that."""
+    def _placement_obstacle(self, entry: Entry, admission: workload.Admission) -> str | None:
+        """Return the reason why the pods of an entry would find no nodes, if placement is checked."""
         if self._obstacle is None:
             return None
         before = entry.info.workload
@@ -329,7 +331,7 @@ class Cycle:
         return obstacle
 
     def _refresh(self, entry: Entry, queue: QueueState) -> None:
-        """Judge an entry anew whose victims are somebody else's already."""
+        """Judge an entry again whose victims another entry has preempted."""
         if not (self._overlaps(entry) and self._gates.on(Gate.RECOMPUTE_UPON_OVERLAP)):
             return
         entry.info.attempt = None
@@ -339,11 +341,11 @@ class Cycle:
             entry.assignment = entry.assignment.deferred()
 
     def _fits(self, entry: Entry, queue: QueueState) -> bool:
-        """Whether an entry fits into what is left, once everybody has gone who has to."""
-        gone = {**self._preempted, **{target.info.key: target.info for target in entry.targets}}
-        if not gone:
+        """Return True if an entry fits into the remaining quota after all of its victims are gone."""
+        victims = {**self._preempted, **{target.info.key: target.info for target in entry.targets}}
+        if not victims:
             return queue.node.fits(entry.usage)
-        with self._snapshot.without_usage(gone.values()):
+        with self._snapshot.without_usage(victims.values()):
             return queue.node.fits(entry.usage)
 
     def _overlaps(self, entry: Entry) -> bool:
@@ -366,19 +368,19 @@ class Cycle:
         queue.node.add(usage)
 
     def _restore(self) -> None:
-        # What is reserved for a queue beyond its limit is less than nothing. That counts in the queue alone, so that
-        # taking it back would not lead to where the cycle began.
+        # A reservation beyond the queue's limit is negative. It counts in the queue alone, so removing it would not
+        # restore the usage at the start of the cycle.
         for node, key, amount in reversed(self._before):
             node.usage[key] = amount
 
     def _reserve(self, entry: Entry, queue: QueueState) -> None:
-        """Keep quota from others in this cycle that the queue could not get back from them for sure."""
+        """Reserve quota in this cycle that the queue could not reliably reclaim later."""
         is_waiting = self._gates.on(Gate.PRIORITIZE_PREEMPTOR) and entry.head.is_preemptor
         if queue.preemption.reclaim_within_cohort != clusterqueue.ANY or is_waiting:
-            self._add(queue, _to_reserve(entry, queue))
+            self._add(queue, _usage_to_reserve(entry, queue))
 
 
-def _to_reserve(entry: Entry, queue: QueueState) -> Usage:
+def _usage_to_reserve(entry: Entry, queue: QueueState) -> Usage:
     usage: dict[FlavorResource, int] = {}
     is_borrowing = entry.assignment.borrowing > 0
     for key, amount in entry.usage.items():
@@ -394,27 +396,27 @@ def _to_reserve(entry: Entry, queue: QueueState) -> Usage:
     return usage
 
 
-def admitted(entry: Entry, queue: QueueState, *, settings: Settings, now: datetime) -> workload.Workload:
-    """The workload of an entry that is admitted: quota is reserved, and if no checks are missing it may run."""
+def admitted_workload(entry: Entry, queue: QueueState, *, settings: Settings, now: datetime) -> workload.Workload:
+    """Return the workload of an admitted entry: quota is reserved, and it is admitted if no checks are missing."""
     assert entry.admission is not None
     after = transitions.reserve(entry.info.workload, entry.admission, now)
-    if clusterqueuechecks.has_all(after, queue.spec):
+    if admissibility.has_all_checks(after, queue.spec):
         after = transitions.sync_admitted(after, now, gates=settings.gates)
     return after
 
 
-def waiting_reason(entry: Entry, settings: Settings) -> str:
-    """Why an entry is not admitted, in a word."""
+def pending_reason(entry: Entry, settings: Settings) -> str:
+    """Return the reason why an entry is not admitted."""
     if not settings.gates.on(Gate.UNADMITTED_OBSERVABILITY):
         return "Pending"
-    # Differs from Kueue: it has no reason where a resource is in no group of the queue, which API servers refuse.
+    # Differs from Kueue, whose reason is empty if no group of the queue has a resource; API servers refuse that.
     return entry.quota_reason or Reason.NO_MATCHING_FLAVOR.value
 
 
-def waiting(entry: Entry, *, settings: Settings, now: datetime) -> workload.Workload:
-    """The workload of an entry that is not admitted: why, and what it was looked at with."""
+def pending_workload(entry: Entry, *, settings: Settings, now: datetime) -> workload.Workload:
+    """Return the workload of an entry that is not admitted, with the reason and the requests that were considered."""
     before = entry.info.workload
-    reason = waiting_reason(entry, settings)
+    reason = pending_reason(entry, settings)
     after = transitions.unreserve(before, reason=reason, message=entry.message, now=now, gates=settings.gates)
     lists = workloadstate.request_lists(entry.info.pod_sets, binary=settings.binary)
     if lists != after.status.resource_requests:
@@ -424,5 +426,5 @@ def waiting(entry: Entry, *, settings: Settings, now: datetime) -> workload.Work
     gated = transitions.condition(
         after, "BlockedOnPreemptionGates", "True", reason="PreemptionGated", message=entry.message, now=now
     )
-    # Kueue writes nothing at all where this condition is there already.
+    # Kueue writes nothing if this condition exists already.
     return before if gated is after else gated

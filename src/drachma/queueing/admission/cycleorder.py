@@ -1,8 +1,8 @@
-"""The order in which a cycle looks at its entries: classical, or by fair shares.
+"""The order in which a cycle processes its entries: classical, or by fair shares.
 
-Classical: who has quota already, who borrows from less far up, who is more urgent, who came first. By fair shares it is
-a tournament, run anew for every place: in each cohort that child wins whose share, with its workload admitted, is
-lowest.
+The classical order is: quota reserved already, lower borrowing height, higher priority, earlier queueing time. The
+order by fair shares is a tournament that runs again for every position: in each cohort, the child wins whose share is
+lowest with its workload admitted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 
 class Candidate(Protocol):
-    """What the order depends on."""
+    """Properties of an entry that the order depends on."""
 
     @property
     def info(self) -> WorkloadInfo: ...
@@ -39,7 +39,7 @@ _CandidateT = TypeVar("_CandidateT", bound=Candidate)
 
 
 def classical(entries: Sequence[_CandidateT], settings: Settings) -> Iterator[_CandidateT]:
-    """Entries one after the other; equal ones in the order in which they came."""
+    """Yield entries in classical order; equal entries keep their order."""
     gates = settings.gates
     by_preemptor = gates.on(Gate.PRIORITIZE_PREEMPTOR)
     by_priority = gates.on(Gate.PRIORITY_SORTING_WITHIN_COHORT)
@@ -57,28 +57,28 @@ def classical(entries: Sequence[_CandidateT], settings: Settings) -> Iterator[_C
 
 
 def fair(entries: Sequence[_CandidateT], snapshot: Snapshot, settings: Settings) -> Iterator[_CandidateT]:
-    """Entries one after the other, shares as they are when each is asked for."""
-    remaining = {id(snapshot.queues[entry.info.cluster_queue].node): entry for entry in entries}
-    while remaining:
-        first = next(iter(remaining.values()))
+    """Yield entries by fair shares, computed when each entry is requested."""
+    entries_by_node = {id(snapshot.queues[entry.info.cluster_queue].node): entry for entry in entries}
+    while entries_by_node:
+        first = next(iter(entries_by_node.values()))
         node = snapshot.queues[first.info.cluster_queue].node
         if node.parent is None:
-            yield remaining.pop(id(node))
+            yield entries_by_node.pop(id(node))
             continue
-        winner = _Tournament(node.root, remaining, settings).run(node.root)
+        winner = _Tournament(node.root, entries_by_node, settings).run(node.root)
         assert winner is not None
-        yield remaining.pop(id(snapshot.queues[winner.info.cluster_queue].node))
+        yield entries_by_node.pop(id(snapshot.queues[winner.info.cluster_queue].node))
 
 
 class _Tournament(Generic[_CandidateT]):
-    """One tournament in a tree of cohorts, for one place in the order."""
+    """One tournament in a tree of cohorts, for one position in the order."""
 
-    def __init__(self, root: Node, remaining: Mapping[int, _CandidateT], settings: Settings) -> None:
-        self._remaining = remaining
+    def __init__(self, root: Node, entries_by_node: Mapping[int, _CandidateT], settings: Settings) -> None:
+        self._remaining = entries_by_node
         self._gates = settings.gates
         self._shares: dict[tuple[int, str], Share] = {}
         for queue in root.walk_queues():
-            entry = remaining.get(id(queue))
+            entry = entries_by_node.get(id(queue))
             if entry is None:
                 continue
             with with_usage(queue, entry.usage):
@@ -88,7 +88,7 @@ class _Tournament(Generic[_CandidateT]):
                     below = cohort
 
     def run(self, cohort: Node) -> _CandidateT | None:
-        """The winner among all that is below a cohort."""
+        """Return the winner among all entries below a cohort."""
         best: _CandidateT | None = None
         for entry in self._contestants(cohort):
             if best is None or self._rank(entry, cohort) < self._rank(best, cohort):

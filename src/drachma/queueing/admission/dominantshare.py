@@ -1,7 +1,7 @@
-"""Dominant resource share: how much more than its own a node of the quota tree uses, for fair sharing.
+"""Dominant resource share: how far a node of the quota tree exceeds its own quota, for fair sharing.
 
-The share is the largest ratio, over all resources, of what a node borrows to what there is to lend, in thousandths,
-divided by the node's weight. A node of weight zero that borrows anything has more than all others.
+The share is the largest ratio over all resources of the amount that a node borrows to the lendable amount, in
+thousandths, divided by the node's weight. A node of weight zero that borrows anything is above all others.
 """
 
 from __future__ import annotations
@@ -25,48 +25,48 @@ class Share(msgspec.Struct, frozen=True):
     ratio: float = 0.0
     resource: str = ""
     borrowed: tuple[FlavorResource, ...] = ()
-    """What it borrows, of each resource of a flavor."""
+    """Resources of flavors that the node borrows."""
 
     @property
     def is_borrowing(self) -> bool:
         return bool(self.borrowed)
 
     def is_borrowing_any(self, requested: Usage) -> bool:
-        """Whether it borrows anything that is asked for."""
+        """Return True if the node borrows any of the given resources."""
         return any(requested.get(key, 0) > 0 for key in self.borrowed)
 
     @property
     def is_zero(self) -> bool:
-        """Whether nothing is borrowed that anybody could lend."""
+        """True if the node borrows nothing that other nodes could lend."""
         return self.ratio == 0
 
     @property
     def weighted(self) -> float:
-        """The share, exactly."""
+        """Exact share."""
         if self.ratio == 0:
             return 0.0
         return math.inf if self.weight == 0 else self.ratio / self.weight
 
     @property
     def rounded(self) -> int:
-        """The share as status shows it: in 64 bits."""
+        """Share as the status shows it, in 64 bits."""
         weighted = self.weighted
         return amounts.UNLIMITED if math.isinf(weighted) else min(math.ceil(weighted), amounts.UNLIMITED)
 
     @property
     def order(self) -> tuple[int, float]:
-        """Shares compare as these do: who has weight zero and borrows comes last, by the plain ratio."""
+        """Sort key: nodes of weight zero that borrow come last, ordered by the plain ratio."""
         if self.weight == 0 and self.ratio != 0:
             return (1, self.ratio)
         return (0, self.weighted)
 
 
 LOWEST: Final = Share(1.0, -1.0)
-"""Less than any share."""
+"""A share below all others."""
 
 
 def share(node: Node, more: Usage = _NOTHING) -> Share:
-    """The share of a node, as it is or with so much more in use."""
+    """Return the share of a node, with its usage or with additional usage."""
     if node.parent is None:
         return Share(node.weight)
     borrowing: dict[str, int] = {}
@@ -90,7 +90,7 @@ def share(node: Node, more: Usage = _NOTHING) -> Share:
 
 
 def _lendable(node: Node) -> dict[str, int]:
-    """What could be had here of each resource, over all flavors."""
+    """Return the lendable amount of each resource, over all flavors."""
     lendable: dict[str, int] = {}
     for key in node.root.subtree:
         lendable[key.resource] = amounts.plus(lendable.get(key.resource, 0), node.potential(key))

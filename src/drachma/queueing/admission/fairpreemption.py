@@ -1,9 +1,10 @@
-"""Preemption by fair shares: from whoever has most beyond their own, as long as that stays fair.
+"""Preemption by fair shares: from the queues with the highest shares, as long as the result is fair.
 
-The queue to take from is found anew each time, from the root down: the child with the highest share that has
-candidates. Whether one of its workloads may go is up to the strategies: the share of who preempts, with the new
-workload, may be at most that of who gives, after it (S2-a), or less than what that is before it (S2-b). Who stays
-within their nominal quota may take in any case. The rules and their names are those of Kueue's KEP-1714.
+The queue to take from is selected again each time, from the root down: the child with the highest share that has
+candidates. The strategies decide whether one of its workloads may be preempted: the preemptor's share with the new
+workload may be at most the other queue's share after the preemption (S2-a), or less than the other queue's share before
+it (S2-b). A preemptor within its nominal quota may preempt in any case. The rules and their names are those of Kueue's
+KEP-1714.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 
 def targets(need: Need, snapshot: Snapshot, settings: Settings) -> list[Target]:
-    """Workloads that have to go; none where that does not help or is not fair."""
+    """Return the workloads to preempt, or none if preemption does not help or is not fair."""
     candidates = sorted(_candidates(need, snapshot), key=preemption.order(need, snapshot))
     if not candidates:
         return []
     with with_usage(need.queue.node, need.usage):
-        # Shares are those with the new workload.
-        fits, taken, left = _first_strategy(need, snapshot, candidates, settings)
+        # Shares include the new workload.
+        fits, removed, to_retry = _first_strategy(need, snapshot, candidates, settings)
         if not fits and len(settings.strategies) > 1:
-            fits = _second_strategy(need, snapshot, left, taken)
+            fits = _second_strategy(need, snapshot, to_retry, removed)
     if not fits:
-        preemption.restore(taken, snapshot)
+        preemption.restore(removed, snapshot)
         return []
-    kept = preemption.give_back(taken, snapshot, lambda: need.fits(may_borrow=True))
-    preemption.restore(kept, snapshot)
-    return kept
+    targets_that_matter = preemption.give_back(removed, snapshot, lambda: need.fits(may_borrow=True))
+    preemption.restore(targets_that_matter, snapshot)
+    return targets_that_matter
 
 
 def _candidates(need: Need, snapshot: Snapshot) -> Iterator[WorkloadInfo]:
@@ -49,16 +50,16 @@ def _candidates(need: Need, snapshot: Snapshot) -> Iterator[WorkloadInfo]:
                 yield info
     if node.parent is None or policies.reclaim_within_cohort == clusterqueue.NEVER:
         return
-    for other in node.root.walk_queues():
-        if other is node or not any(other.is_borrowing(key) for key in need.keys):
+    for rival in node.root.walk_queues():
+        if rival is node or not any(rival.is_borrowing(key) for key in need.keys):
             continue
-        for info in snapshot.queues[other.name].workloads.values():
+        for info in snapshot.queues[rival.name].workloads.values():
             if need.may_preempt(info, policies.reclaim_within_cohort) and info.uses(need.keys):
                 yield info
 
 
 class _Ordering:
-    """Queues to take from, with their candidates; whoever iterates pops a candidate or drops the queue each time."""
+    """Queues to take from, with their candidates. The caller pops a candidate or drops the queue in each iteration."""
 
     def __init__(self, need: Need, candidates: list[WorkloadInfo]) -> None:
         self._need = need
@@ -90,7 +91,7 @@ class _Ordering:
         self._pruned.add(id(queue))
 
     def _next(self, cohort: Node) -> Node | None:
-        """The queue with the highest share, from here down; None if only something was pruned."""
+        """Return the queue with the highest share below a node, or None if only a branch was pruned."""
         queue, queue_share = self._highest_queue(cohort)
         child, child_share = self._highest_cohort(cohort)
         if queue is None and child is None:
@@ -129,7 +130,7 @@ class _Ordering:
         return highest, highest_share
 
     def rivals(self, queue: Node) -> tuple[Node, Node]:
-        """The two children of the lowest common cohort that the workload's queue and another are in."""
+        """Return the two children of the lowest common cohort that contain the workload's queue and the other queue."""
         common = next(node for node in queue.ancestors if id(node) in self._ancestors)
         return _below(self._own, common), _below(queue, common)
 
@@ -144,10 +145,10 @@ def _below(queue: Node, common: Node) -> Node:
 def _first_strategy(
     need: Need, snapshot: Snapshot, candidates: list[WorkloadInfo], settings: Settings
 ) -> tuple[bool, list[Target], list[WorkloadInfo]]:
-    """Whether the need fits in the end, who was taken away for that, and who may be tried again."""
+    """Return whether the need fits in the end, the workloads removed for that, and those to try again."""
     ordering = _Ordering(need, candidates)
-    taken: list[Target] = []
-    left: list[WorkloadInfo] = []
+    removed: list[Target] = []
+    to_retry: list[WorkloadInfo] = []
     strategy = settings.strategies[0]
     is_entitled = settings.gates.on(Gate.FAIR_SHARING_PREEMPT_WITHIN_NOMINAL) and not any(
         need.queue.node.is_borrowing(key) for key in need.keys
@@ -155,36 +156,36 @@ def _first_strategy(
     for queue in ordering:
         if queue is need.queue.node or is_entitled:
             reason = preemption.IN_CLUSTER_QUEUE if queue is need.queue.node else preemption.IN_COHORT_RECLAMATION
-            if _take(need, snapshot, ordering.pop(queue), taken, reason=reason):
-                return True, taken, []
+            if _take(need, snapshot, ordering.pop(queue), removed, reason=reason):
+                return True, removed, []
             continue
         mine, theirs = ordering.rivals(queue)
         my_share, their_share = share(mine), share(theirs)
         if math.isinf(my_share.weighted) and not math.isinf(their_share.weighted):
-            # Nothing that they give up can make this fair.
+            # No preemption in this queue can make the result fair.
             while ordering.has_candidate(queue):
-                left.append(ordering.pop(queue))
+                to_retry.append(ordering.pop(queue))
             continue
         while ordering.has_candidate(queue):
             info = ordering.pop(queue)
             with with_less_usage(queue, info.usage):
                 share_after = share(theirs)
             if _is_fair(strategy, my_share, their_share, share_after):
-                if _take(need, snapshot, info, taken, reason=preemption.IN_COHORT_FAIR_SHARING):
-                    return True, taken, left
+                if _take(need, snapshot, info, removed, reason=preemption.IN_COHORT_FAIR_SHARING):
+                    return True, removed, to_retry
                 break
-            left.append(info)
-    return False, taken, left
+            to_retry.append(info)
+    return False, removed, to_retry
 
 
-def _second_strategy(need: Need, snapshot: Snapshot, left: list[WorkloadInfo], taken: list[Target]) -> bool:
-    """S2-b: once for each queue, its first candidate, as long as the queue has more than who preempts."""
-    ordering = _Ordering(need, left)
+def _second_strategy(need: Need, snapshot: Snapshot, to_retry: list[WorkloadInfo], removed: list[Target]) -> bool:
+    """S2-b: try the first candidate of each queue, while the queue's share exceeds the preemptor's."""
+    ordering = _Ordering(need, to_retry)
     for queue in ordering:
         mine, theirs = ordering.rivals(queue)
         info = ordering.pop(queue)
         if share(mine).order < share(theirs).order and _take(
-            need, snapshot, info, taken, reason=preemption.IN_COHORT_FAIR_SHARING
+            need, snapshot, info, removed, reason=preemption.IN_COHORT_FAIR_SHARING
         ):
             return True
         ordering.drop(queue)
@@ -197,9 +198,9 @@ def _is_fair(strategy: str, mine: Share, theirs: Share, theirs_after: Share) -> 
     return strategy == INITIAL_SHARE and mine.order < theirs.order
 
 
-def _take(need: Need, snapshot: Snapshot, info: WorkloadInfo, taken: list[Target], *, reason: str) -> bool:
-    """Take a workload away; whether the need fits then."""
+def _take(need: Need, snapshot: Snapshot, info: WorkloadInfo, removed: list[Target], *, reason: str) -> bool:
+    """Remove a workload, and return True if the need fits then."""
     snapshot.remove(info)
-    taken.append(Target(info, reason, snapshot.queues[info.cluster_queue]))
+    removed.append(Target(info, reason, snapshot.queues[info.cluster_queue]))
     with with_less_usage(need.queue.node, need.usage):
         return need.fits(may_borrow=True)

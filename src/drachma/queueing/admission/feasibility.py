@@ -1,8 +1,8 @@
-"""Feasibility: whether the pods of a workload that quota would admit find nodes with devices for them.
+"""Feasibility: whether the pods of a workload that quota would admit find nodes with devices.
 
-Quota is a promise about numbers; whether a node has the devices together, free and in reach, only the scheduler
-knows. Where the policy requires it, a workload is admitted only if its pods could be placed now, beside those of
-everybody who was admitted before. Who can answer that is outside of this package: a :class:`Placement`.
+Quota counts devices. Only the scheduler knows whether a node has them together, free and in reach. If the policy
+requires it, a workload is admitted only if its pods could be placed now, next to the pods of all workloads admitted
+before. A :class:`Placement` outside of this package answers that.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ from drachma.queueing.workloads import podsetinfo, requests
 from drachma.queueing.workloads.podsetinfo import Flavors
 
 PLACEMENT_FAILED: Final = "PlacementFailed"
-"""Why quota is not reserved for a workload whose pods would find no nodes."""
+"""Reason why no quota is reserved for a workload whose pods would find no nodes."""
 
 Obstacle = Callable[[workload.Workload, Sequence[workload.Workload]], str | None]
-"""Why pods of a workload that is about to be admitted find no nodes, beside those admitted in the same cycle."""
+"""Returns the reason why pods of a workload find no nodes, next to those of workloads admitted in the same cycle."""
 
 
 class Placement(Protocol):
-    """Somebody who knows nodes, devices and pods."""
+    """Access to nodes, devices and pods of the cluster."""
 
-    def obstacle(self, of: workload.Workload, holders: Iterable[workload.Workload], *, flavors: Flavors) -> str | None:
-        """Why pods of a workload find no nodes, if those of all holders of quota have theirs first; None if they do."""
+    def obstacle(self, wl: workload.Workload, holders: Iterable[workload.Workload], *, flavors: Flavors) -> str | None:
+        """Return why pods of a workload find no nodes next to those of all quota holders, or None if they find some."""
         ...
 
     def follow(self, listener: Callable[[], None]) -> None:
-        """Begins to look at the cluster, and calls a function whenever an answer may have become another."""
+        """Start to watch the cluster, and call a function whenever an answer may have changed."""
         ...
 
 
-def pods(of: workload.Workload, flavors: Flavors, *, gates: Gates = DEFAULT) -> Iterator[pod.Pod]:
-    """The pods that a workload with an admission will have, as they will ask for nodes; none if its flavors are gone.
+def pods(wl: workload.Workload, flavors: Flavors, *, gates: Gates = DEFAULT) -> Iterator[pod.Pod]:
+    """Return the pods that an admitted workload will have, as the scheduler will see them; none if a flavor is gone.
 
-    Without volumes: which ones there are is not known before the pods are.
+    Volumes are left out: they are not known before the pods exist.
     """
-    admission = of.status.admission
+    admission = wl.status.admission
     if admission is None:
         return
     try:
-        infos = podsetinfo.of_admission(of, flavors, gates)
+        infos = podsetinfo.admission_infos(wl, flavors, gates)
     except (podsetinfo.FlavorMissingError, podsetinfo.PodSetConflictError):
         return
-    counts = requests.counts_after_reclaim(of, gates)
-    for info, pod_set in zip(infos, of.spec.pod_sets, strict=False):
+    counts = requests.counts_after_reclaim(wl, gates)
+    for info, pod_set in zip(infos, wl.spec.pod_sets, strict=False):
         spec = _placed(pod_set.template.spec, info)
         for number in range(min(info.count, counts[pod_set.name])):
             metadata = meta.ObjectMeta(
-                name=f"{of.metadata.name}-{info.name}-{number}",
-                namespace=of.metadata.namespace,
-                uid=f"{of.metadata.uid}/{info.name}/{number}",
+                name=f"{wl.metadata.name}-{info.name}-{number}",
+                namespace=wl.metadata.namespace,
+                uid=f"{wl.metadata.uid}/{info.name}/{number}",
                 labels={**pod_set.template.metadata.labels, **info.labels},
                 annotations=info.annotations,
             )
@@ -64,7 +64,7 @@ def pods(of: workload.Workload, flavors: Flavors, *, gates: Gates = DEFAULT) -> 
 
 
 def _placed(spec: pod.PodSpec, info: podsetinfo.PodSetInfo) -> pod.PodSpec:
-    """A pod's spec with what is added to it when it may start."""
+    """Return the pod spec of a template with the changes of admission."""
     added = tuple(decoding.decode(each, pod.Toleration) for each in info.tolerations)
     empty = pod.PodSpec()
     return structs.replace(

@@ -1,9 +1,11 @@
-"""Flavor assignments: which flavor each resource of each pod set would get, whether now, and if not, why."""
+"""Flavor assignments: the flavor of each resource of each pod set, whether it fits now, and if not, the reasons."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Container, Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec import structs
@@ -13,16 +15,19 @@ from drachma.queueing.kinds import workload
 from drachma.queueing.workloads.requests import FlavorResource, PodSetRequests, Usage
 from drachma.queueing.workloads.workloadinfo import Attempt
 
+_FirstT = TypeVar("_FirstT")
+_SecondT = TypeVar("_SecondT")
+
 
 class Mode(enum.IntEnum):
-    """Whether a flavor can be assigned; better modes are greater."""
+    """Availability of a flavor; better modes are greater."""
 
     NO_FIT = 0
-    """There is not enough quota, whatever is preempted."""
+    """There is not enough quota, even with preemption."""
     PREEMPT = 1
-    """There is enough if others give up some; whether they can be made to is not said."""
+    """There is enough quota if other workloads are preempted; whether that is possible is not known yet."""
     DEFERRED_FIT = 2
-    """There is enough once preemptions that are under way are done."""
+    """There is enough quota once preemptions that are under way are done."""
     FIT = 3
 
     def __str__(self) -> str:
@@ -33,12 +38,12 @@ _MODE_NAMES = {Mode.NO_FIT: "NoFit", Mode.PREEMPT: "Preempt", Mode.DEFERRED_FIT:
 
 
 class Possibility(enum.IntEnum):
-    """What preemption could achieve for one resource of a flavor."""
+    """Result that preemption could achieve for one resource of a flavor."""
 
     NO_CANDIDATES = 0
     PREEMPT = 1
     RECLAIM = 2
-    """Only other queues would have to give something up."""
+    """Only other queues would have to give up quota."""
 
     def __str__(self) -> str:
         return _POSSIBILITY_NAMES[self]
@@ -52,7 +57,7 @@ _POSSIBILITY_NAMES = {
 
 
 class Reason(enum.StrEnum):
-    """Why nothing fits, as the QuotaReserved condition says; ordered by severity below."""
+    """Reason of a QuotaReserved condition that is false; ordered by severity below."""
 
     NONE = ""
     TOPOLOGY_PLACEMENT_FAILED = "TopologyPlacementFailed"
@@ -65,28 +70,28 @@ _SEVERITY = {reason: severity for severity, reason in enumerate(Reason)}
 
 
 def severity(reason: Reason) -> int:
-    """How bad a reason is."""
+    """Rank of the reason; worse reasons are greater."""
     return _SEVERITY[reason]
 
 
 def worse(one: Reason, other: Reason) -> Reason:
-    """The more severe of two reasons."""
+    """Return the more severe of two reasons."""
     return one if _SEVERITY[one] >= _SEVERITY[other] else other
 
 
 class FlavorAssignment(msgspec.Struct, frozen=True):
-    """The flavor of one resource."""
+    """Flavor of one resource."""
 
     name: str
     mode: Mode
     borrow: int = 0
-    """How far up the cohorts quota has to be had from; zero: from the queue itself."""
+    """Height of the cohort that the quota comes from; zero for the queue itself."""
     tried: int = 0
-    """The position of the last flavor that was tried, -1 if all were."""
+    """Position of the last flavor that was tried, or -1 if all were."""
 
 
 class FlavorAttempt(msgspec.Struct, frozen=True):
-    """One flavor that was considered, and the worst that came of it."""
+    """A flavor that was considered, and its worst result."""
 
     flavor: str
     mode: Mode
@@ -96,7 +101,7 @@ class FlavorAttempt(msgspec.Struct, frozen=True):
     no_fit_reason: Reason = Reason.NONE
 
     def merged(self, other: FlavorAttempt) -> FlavorAttempt:
-        """The same flavor considered for two resource groups."""
+        """Return this attempt merged with that of the same flavor for another resource group."""
         possibilities = [each for each in (self.possibility, other.possibility) if each is not None]
         return FlavorAttempt(
             self.flavor,
@@ -115,7 +120,7 @@ class FlavorAttempt(msgspec.Struct, frozen=True):
 
 
 class PodSetAssignment(msgspec.Struct, frozen=True):
-    """The flavors of a pod set. Without reasons all is well; without flavors nothing fits."""
+    """Flavors of a pod set. Without reasons, all flavors fit; without flavors, none does."""
 
     name: str
     requests: amounts.Requests
@@ -135,16 +140,16 @@ class PodSetAssignment(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """Why not all flavors can be had now; reasons are in the order of their texts."""
+        """Reasons why flavors are not available now, sorted by their text."""
         return self.error or ", ".join(sorted(self.reasons))
 
     def with_mode(self, mode: Mode) -> PodSetAssignment:
-        """The same, all flavors in another mode."""
+        """Return the assignment with all flavors in another mode."""
         flavors = {name: structs.replace(each, mode=mode) for name, each in self.flavors.items()}
         return structs.replace(self, flavors=flavors)
 
     def admitted(self, *, binary: Container[str]) -> workload.PodSetAssignment:
-        """As a workload's admission has it; resources that got no flavor are left out."""
+        """Return the assignment for a workload's admission. Resources without a flavor are left out."""
         return workload.PodSetAssignment(
             name=self.name,
             flavors={resource: each.name for resource, each in self.flavors.items()},
@@ -157,7 +162,7 @@ class PodSetAssignment(msgspec.Struct, frozen=True):
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """The flavors of a workload."""
+    """Flavors of a workload."""
 
     pod_sets: tuple[PodSetAssignment, ...]
     usage: Usage = {}
@@ -167,7 +172,7 @@ class Assignment(msgspec.Struct, frozen=True):
 
     @property
     def mode(self) -> Mode:
-        """The worst mode of all pod sets."""
+        """Worst mode of all pod sets."""
         if self.is_deferred:
             return Mode.DEFERRED_FIT
         worst = Mode.FIT if self.pod_sets else Mode.NO_FIT
@@ -178,12 +183,12 @@ class Assignment(msgspec.Struct, frozen=True):
 
     @property
     def borrowing(self) -> int:
-        """How far up the cohorts quota has to be had from."""
-        return max((each.borrow for of in self.pod_sets for each in of.flavors.values()), default=0)
+        """Height of the highest cohort that quota comes from."""
+        return max((each.borrow for pod_set in self.pod_sets for each in pod_set.flavors.values()), default=0)
 
     @property
     def message(self) -> str:
-        """Why it cannot be had now."""
+        """Reasons why the workload does not fit now."""
         texts = []
         for each in self.pod_sets:
             if each.error:
@@ -194,7 +199,7 @@ class Assignment(msgspec.Struct, frozen=True):
 
     @property
     def considered(self) -> str:
-        """What was considered beside what fits at once, as events tell it."""
+        """Flavors that were considered and do not fit at once, for events."""
         texts = []
         for each in self.pod_sets:
             attempts = [str(attempt) for attempt in each.attempts if attempt.mode is not Mode.FIT or attempt.borrow]
@@ -203,31 +208,34 @@ class Assignment(msgspec.Struct, frozen=True):
         return " | ".join(texts)
 
     @property
-    def to_preempt(self) -> frozenset[FlavorResource]:
-        """What others would have to give up some of."""
+    def resources_to_preempt(self) -> frozenset[FlavorResource]:
+        """Resources of flavors for which other workloads would be preempted."""
         return frozenset(
             FlavorResource(each.name, resource)
-            for of in self.pod_sets
-            for resource, each in of.flavors.items()
+            for pod_set in self.pod_sets
+            for resource, each in pod_set.flavors.items()
             if each.mode is Mode.PREEMPT
         )
 
     @property
     def nominated(self) -> Mapping[str, Mapping[str, str]]:
-        """The flavors by pod set and resource."""
-        return {of.name: {resource: each.name for resource, each in of.flavors.items()} for of in self.pod_sets}
+        """Flavors by pod set and resource."""
+        return {
+            pod_set.name: {resource: each.name for resource, each in pod_set.flavors.items()}
+            for pod_set in self.pod_sets
+        }
 
     def deferred(self) -> Assignment:
-        """The same, to be had only once preemptions that are under way are done."""
+        """Flavors that are available once preemptions that are under way are done."""
         pod_sets = tuple(each.with_mode(Mode.DEFERRED_FIT) for each in self.pod_sets)
         return structs.replace(self, pod_sets=pod_sets, is_deferred=True)
 
     def total(
         self, requested: Iterable[PodSetRequests], replaced: Sequence[PodSetRequests] = ()
     ) -> dict[FlavorResource, int]:
-        """What pod sets need of the flavors, in the numbers that are assigned; nothing is left out but zeros.
+        """Return the usage of the flavors by pod sets with the assigned counts, without zeros.
 
-        ``replaced`` are those of a workload that is replaced: then only pods beyond those need anything.
+        ``replaced`` are the pod sets of a workload that this one replaces: only pods beyond those count.
         """
         usage: dict[FlavorResource, int] = {}
         for position, (each, assigned) in enumerate(zip(requested, self.pod_sets, strict=False)):
@@ -238,3 +246,32 @@ class Assignment(msgspec.Struct, frozen=True):
                     key = FlavorResource(flavor.name, resource)
                     usage[key] = amounts.plus(usage.get(key, 0), amount)
         return usage
+
+
+def reduce_counts(
+    pod_sets: Sequence[workload.PodSet], attempt: Callable[[list[int]], tuple[_FirstT, _SecondT | None]]
+) -> tuple[_FirstT, _SecondT] | None:
+    """Return the result of the attempt that succeeds with the most pods, or None if none succeeds.
+
+    This is partial admission: all pod sets shrink together, from their counts to their minimum counts. Like upstream,
+    the search bisects, and assumes that every smaller number fits if a number fits.
+    """
+    counts = [int(each.count) for each in pod_sets]
+    slack = [each.count - (each.count if each.min_count is None else each.min_count) for each in pod_sets]
+    total = sum(slack)
+    if total == 0:
+        return None
+    last: tuple[int, _FirstT, _SecondT] | None = None
+
+    def fits(step: int) -> bool:
+        nonlocal last
+        first, second = attempt([count - spare * step // total for count, spare in zip(counts, slack, strict=True)])
+        if second is None:
+            return False
+        last = (step, first, second)
+        return True
+
+    step = bisect_left(range(total + 1), x=True, key=fits)
+    if last is None or last[0] != step:
+        return None
+    return last[1], last[2]

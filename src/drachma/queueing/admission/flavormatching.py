@@ -1,4 +1,4 @@
-"""Whether the nodes of a flavor suit the pods of a set: taints, node selectors, node affinity."""
+"""Match of a flavor's nodes with the pods of a set: taints, node selectors, node affinity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from drachma.values import nodes, quotation
 
 
 def mismatch(flavor: resourceflavor.ResourceFlavor, pod_sets: Iterable[workload.PodSet], *, gates: Gates) -> str | None:
-    """Why a flavor does not suit all of some pod sets; None if it does."""
+    """Return the reason why a flavor does not suit all of the pod sets, or None if it does."""
     name = flavor.metadata.name
     for each in pod_sets:
         problem = _topology_mismatch(flavor, each) if gates.on(Gate.TAS) else None
@@ -20,19 +20,19 @@ def mismatch(flavor: resourceflavor.ResourceFlavor, pod_sets: Iterable[workload.
             return problem
         spec = each.template.spec
         marks, labels = flavor.spec.node_taints, flavor.spec.node_labels
-        taint = taints.preventing(marks, (*spec.tolerations, *flavor.spec.tolerations)) if marks else None
+        taint = taints.first_untolerated(marks, (*spec.tolerations, *flavor.spec.tolerations)) if marks else None
         if taint is not None:
             return f"untolerated taint {_show(taint)} in flavor {name}"
-        # Only labels that the flavor has are looked at.
+        # Only labels of the flavor matter.
         if labels and not _affinity(spec, labels.keys()).matches(labels, ""):
             return f"flavor {name} doesn't match node affinity"
     return None
 
 
 def _topology_mismatch(flavor: resourceflavor.ResourceFlavor, pod_set: workload.PodSet) -> str | None:
-    """Flavors with a topology are for pods that ask for one.
+    """Return the mismatch of pods that request a topology and a flavor that has one.
 
-    Differs from upstream: topology aware scheduling is not carried out, so that these never get such a flavor.
+    Differs from upstream: topology aware scheduling is not implemented, so pods never get such a flavor.
     """
     request = pod_set.topology_request
     if request is None and flavor.spec.topology_name is None:
@@ -61,19 +61,19 @@ def _show(taint: node.Taint) -> str:
 
 
 def _affinity(spec: pod.PodSpec, keys: Iterable[str]) -> nodes.RequiredAffinity:
-    """What pods require of nodes, as far as it is about labels that the flavor gives its nodes.
+    """Return the required node affinity of pods, reduced to labels that the flavor gives its nodes.
 
-    A term of which nothing is left matches any flavor, and with it all terms do.
+    A term without remaining requirements matches any flavor, and so do all terms together.
     """
-    known = frozenset(keys)
-    selector = {key: value for key, value in spec.node_selector.items() if key in known}
+    flavor_keys = frozenset(keys)
+    selector = {key: value for key, value in spec.node_selector.items() if key in flavor_keys}
     required = nodeaffinity.required(spec)
     terms: list[nodes.Term] = []
     for term in required.node_selector_terms if required is not None else ():
         expressions = [
             nodes.Expression(each.key, each.operator, each.values)
             for each in term.match_expressions
-            if each.key in known
+            if each.key in flavor_keys
         ]
         if not expressions:
             terms.clear()

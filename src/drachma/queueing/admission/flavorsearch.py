@@ -1,13 +1,13 @@
-"""The search for flavors: for each pod set and each resource group that it needs, the first that is good enough.
+"""The flavor search: for each pod set and each resource group that it needs, the first flavor that is good enough.
 
-Flavors are tried in the order in which the queue lists them. A flavor is as good as its worst resource: it fits, it
-could be had by preempting or reclaiming, preemption would find nobody, or it cannot be had at all; and the further up
-the cohorts its quota comes from, the worse. Which of these ends the search, and which of two is preferred, is up to the
-queue's fungibility. Resources are looked at in the order of :func:`amounts.walk`; a group that does
-not fit ends the pod set, so that this order decides what the message is about.
+Flavors are tried in the order in which the queue lists them. A flavor is as good as its worst resource: it fits, it is
+available by preempting or reclaiming, preemption would find no candidates, or it is not available at all; and the
+higher up in the cohorts its quota comes from, the worse. The queue's fungibility decides which of these ends the
+search, and which of two flavors is preferred. Groups are searched in the order of :func:`amounts.walk`. A group that
+does not fit ends the search for the pod set, so this order decides which group the message is about.
 
-A workload that is to replace another, of the same elastic job, has to have its flavors, and needs only what it asks for
-beyond it.
+A workload that replaces another slice of its elastic job must get the same flavors, and needs only the requests beyond
+those of the slice.
 """
 
 from __future__ import annotations
@@ -42,14 +42,15 @@ from drachma.queueing.workloads.workloadinfo import Attempt, WorkloadInfo
 PODS: Final = "pods"
 
 Oracle = Callable[[FlavorResource, int], tuple[Possibility, int]]
-"""Says what preemption could achieve for so much of one resource of a flavor, and how far up quota would come from."""
+"""Returns the result that preemption could achieve for an amount of a flavor's resource, and the height of its quota.
+"""
 
 Nominated = Mapping[str, Mapping[str, str]]
 """Flavors by pod set and resource."""
 
 
 class _Rank(enum.IntEnum):
-    """How a resource of a flavor can be had; better ranks are greater."""
+    """Availability of a flavor's resource; better ranks are greater."""
 
     NO_FIT = 0
     NO_CANDIDATES = 1
@@ -79,7 +80,7 @@ _BEST: Final = _Grade(_Rank.FIT, 0)
 
 
 class _Verdict(NamedTuple):
-    """How one resource of a flavor can be had."""
+    """Availability of one resource of a flavor."""
 
     grade: _Grade
     reasons: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ class _Verdict(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """The flavor of a resource group: none if nothing fits; without reasons all is well."""
+    """Flavor of a resource group, or None if none fits. Without reasons, the flavor fits."""
 
     flavors: dict[str, FlavorAssignment]
     reasons: tuple[str, ...]
@@ -96,7 +97,7 @@ class _Choice(NamedTuple):
 
 
 class FlavorSearch:
-    """The search for one workload in its queue."""
+    """Search for the flavors of one workload in its queue."""
 
     def __init__(
         self,
@@ -110,7 +111,7 @@ class FlavorSearch:
         nominated: Nominated | None = None,
         replaced: WorkloadInfo | None = None,
     ) -> None:
-        """``nominated`` restricts it to flavors that an earlier search in the same cycle chose.
+        """``nominated`` restricts the search to flavors that an earlier search in the same cycle chose.
 
         ``replaced`` is the workload that gives up its quota to this one.
         """
@@ -125,16 +126,16 @@ class FlavorSearch:
         self._usage: dict[FlavorResource, int] = {}
 
     def run(self, counts: Sequence[int] | None = None) -> Assignment:
-        """The flavors of all pod sets, in the numbers that are asked for or in other ``counts``."""
+        """Return the flavors of all pod sets, for the requested counts or for other ``counts``."""
         self._usage = {}
         pod_sets = self._requests(counts)
-        found: dict[int, PodSetAssignment] = {}
+        assignments: dict[int, PodSetAssignment] = {}
         for members in self._groups(pod_sets):
-            self._assign(members, pod_sets, found)
-            if any(self._failed(found[index]) for index in members):
+            self._assign(members, pod_sets, assignments)
+            if any(self._failed(assignments[index]) for index in members):
                 break
-        assigned = tuple(found.values())
-        tried = tuple({resource: each.tried for resource, each in of.flavors.items()} for of in assigned)
+        assigned = tuple(assignments.values())
+        tried = tuple({resource: each.tried for resource, each in pod_set.flavors.items()} for pod_set in assigned)
         assignment = Assignment(
             assigned,
             self._usage,
@@ -153,7 +154,7 @@ class FlavorSearch:
         return [structs.replace(each, requests={**each.requests, PODS: each.count}) for each in pod_sets]
 
     def _groups(self, pod_sets: Sequence[PodSetRequests]) -> list[list[int]]:
-        """Pod sets that must get the same flavors, by position; mostly each is by itself."""
+        """Return groups of pod sets, by position, that must get the same flavors; mostly groups of one."""
         groups: dict[object, list[int]] = {}
         specs = self._info.workload.spec.pod_sets
         for index in range(len(pod_sets)):
@@ -166,9 +167,9 @@ class FlavorSearch:
         return bool(assigned.error) or (bool(assigned.requests) and not assigned.flavors)
 
     def _assign(
-        self, members: list[int], pod_sets: Sequence[PodSetRequests], found: dict[int, PodSetAssignment]
+        self, members: list[int], pod_sets: Sequence[PodSetRequests], assignments: dict[int, PodSetAssignment]
     ) -> None:
-        """Find flavors for pod sets that go together."""
+        """Search flavors for a group of pod sets."""
         totals: dict[str, int] = {}
         for index in members:
             for resource, amount in pod_sets[index].requests.items():
@@ -194,21 +195,21 @@ class FlavorSearch:
         for index in members:
             each = pod_sets[index]
             own = {resource: flavors[resource] for resource in each.requests if resource in flavors}
-            found[index] = PodSetAssignment(each.name, each.requests, each.count, own, reasons, error, considered)
+            assignments[index] = PodSetAssignment(each.name, each.requests, each.count, own, reasons, error, considered)
             for resource, flavor in own.items():
                 key = FlavorResource(flavor.name, resource)
                 self._usage[key] = amounts.plus(self._usage.get(key, 0), self._beyond_replaced(each, resource))
 
-    def _beyond_replaced(self, of: PodSetRequests, resource: str) -> int:
-        """What a pod set needs beside what it has already as that of the workload that is replaced."""
-        amount = of.requests[resource]
+    def _beyond_replaced(self, pod_set: PodSetRequests, resource: str) -> int:
+        """Return the requests of a pod set beyond those of the replaced workload's pod set."""
+        amount = pod_set.requests[resource]
         if self._replaced is None:
             return amount
-        had = next((each.requests.get(resource, 0) for each in self._replaced.pod_sets if each.name == of.name), 0)
+        had = next((each.requests.get(resource, 0) for each in self._replaced.pod_sets if each.name == pod_set.name), 0)
         return amounts.minus(amount, had)
 
     def _choose(self, members: list[int], totals: Mapping[str, int], resource: str, group: Group | None) -> _Choice:
-        """The best flavor of the group that a resource belongs to."""
+        """Return the best flavor of the group that a resource belongs to."""
         if group is None:
             return _Choice({}, (f"resource {resource} unavailable in ClusterQueue",), ())
         fungible = self._settings.gates.on(Gate.FLAVOR_FUNGIBILITY)
@@ -266,7 +267,7 @@ class FlavorSearch:
         return _Choice(best, tuple(reasons), tuple(attempts))
 
     def _first(self, pod_set: int, resource: str) -> int:
-        """Where to go on after the last attempt."""
+        """Return the position at which to continue after the last attempt."""
         attempt = self._info.attempt
         if attempt is None or not self._settings.gates.on(Gate.FLAVOR_FUNGIBILITY):
             return 0
@@ -281,7 +282,7 @@ class FlavorSearch:
     def _grade(
         self, flavor: str, needed: Sequence[str], totals: Mapping[str, int], members: Sequence[int]
     ) -> tuple[dict[str, FlavorAssignment], _Grade, FlavorAttempt]:
-        """How all resources of a group can be had from one flavor; it is as good as the worst of them."""
+        """Return the availability of a flavor for all resources of a group, which is that of the worst resource."""
         assigned: dict[str, FlavorAssignment] = {}
         grade = _BEST
         borrow = 0
@@ -306,9 +307,9 @@ class FlavorSearch:
         return assigned, grade, attempt
 
     def _still_needed(self, flavor: str, resource: str, amount: int, members: Sequence[int]) -> tuple[int, str | None]:
-        """What is needed of a resource beside what the workload that is replaced has of it.
+        """Return the amount of a resource that is needed beyond that of the replaced workload.
 
-        The second value is the flavor that this has, if that is another one.
+        The second value is the flavor of the replaced workload, if it is another one.
         """
         if self._replaced is None:
             return amount, None
@@ -321,7 +322,7 @@ class FlavorSearch:
         return amount, None
 
     def _judge(self, key: FlavorResource, request: int) -> _Verdict:
-        """How so much more of one resource of a flavor can be had, on top of what earlier pod sets take."""
+        """Return the availability of an amount of a flavor's resource, in addition to that of earlier pod sets."""
         node = self._queue.node
         show = self._settings.show
         before = self._usage.get(key, 0)
@@ -339,8 +340,8 @@ class FlavorSearch:
         available = max(0, node.available(key))
         if amount <= available:
             return _Verdict(_Grade(_Rank.FIT, borrow))
-        missing = show(key.resource, amounts.minus(amount, available))
-        reason = f"insufficient unused quota for {key.resource} in flavor {key.flavor}, {missing} more needed"
+        shortage = show(key.resource, amounts.minus(amount, available))
+        reason = f"insufficient unused quota for {key.resource} in flavor {key.flavor}, {shortage} more needed"
         if node.quota(key).nominal >= amount or may_reclaim or self._may_preempt_while_borrowing():
             possibility, borrow = self._oracle(key, amount)
             return _Verdict(_Grade(_Rank(possibility + 1), borrow), (reason,))
@@ -354,7 +355,9 @@ class FlavorSearch:
         return self._settings.fair_sharing and preemption.reclaim_within_cohort != clusterqueue.NEVER
 
     def _no_fit_reason(self, assignment: Assignment) -> Reason:
-        """Per resource group the least severe reason among its flavors, over groups and pod sets the most severe."""
+        """Return the most severe reason over groups and pod sets, of the least severe reason among each group's
+        flavors.
+        """
         overall = Reason.NONE
         for each in assignment.pod_sets:
             if each.mode is not Mode.NO_FIT:
@@ -381,7 +384,7 @@ class FlavorSearch:
 def _merge(
     attempts: dict[str, FlavorAttempt], more: Sequence[FlavorAttempt], resource: str, group: Group | None
 ) -> None:
-    """Add what was considered for a resource; flavors of its group that were not do not provide it."""
+    """Add the flavors that were considered for a resource. Flavors of its group that were not do not provide it."""
     for attempt in more:
         before = attempts.get(attempt.flavor)
         attempts[attempt.flavor] = attempt if before is None else before.merged(attempt)
@@ -400,7 +403,7 @@ def _merge(
 
 
 def _is_good_enough(grade: _Grade, policy: clusterqueue.FlavorFungibility) -> bool:
-    """Whether no further flavor is tried."""
+    """Return True if no further flavor has to be tried."""
     if grade.rank <= _Rank.NO_CANDIDATES:
         return False
     if grade.rank is not _Rank.FIT and policy.when_can_preempt == clusterqueue.TRY_NEXT_FLAVOR:
@@ -409,7 +412,7 @@ def _is_good_enough(grade: _Grade, policy: clusterqueue.FlavorFungibility) -> bo
 
 
 def _is_preferred(one: _Grade, other: _Grade, policy: clusterqueue.FlavorFungibility) -> bool:
-    """Whether the first is better. What finds nobody to preempt is worse than all that could be had in this cycle."""
+    """Return True if the first is better. A flavor without preemption candidates is worse than all available ones."""
     if one.rank is _Rank.NO_FIT:
         return False
     if other.rank is _Rank.NO_FIT:

@@ -1,9 +1,9 @@
-"""The workloads that wait for one cluster queue: those whose turn will come, and those parked until something changes.
+"""Pending workloads of one cluster queue: active ones, and those parked until something changes.
 
-Those whose turn will come are in a heap: a workload that waits for its victims first (the sticky one, unless order is
-strict), then by priority, the time of queueing, and uid. Parked are those that were tried and did not fit, with all
-others of their shape, which stay in the heap for that (:mod:`shapeheap`); and those whose backoff has not passed.
-Whoever was popped is in flight until it is put back or forgotten.
+Active workloads are in a heap: a workload that waits for its victims comes first (the sticky one, unless the order is
+strict), then the order is priority, queueing time and uid. Workloads that were tried and did not fit are parked
+together with all others of their shape, which stay in the heap for that (:mod:`shapeheap`); workloads whose backoff is
+not over are parked alone. A popped workload is in flight until it is requeued or deleted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from drachma.queueing import conditions
+from drachma.queueing.admission import usageledger
 from drachma.queueing.admission.shapeheap import ShapeHeap
+from drachma.queueing.admission.usageledger import LocalQueueKey, UsageLedger
 from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.workloads import workloadstate
 from drachma.queueing.workloads.settings import DEFAULT_SETTINGS, Settings
@@ -22,7 +24,7 @@ from drachma.queueing.workloads.workloadinfo import NO_SHAPE, WorkloadInfo
 
 
 class RequeueReason(enum.StrEnum):
-    """Why a workload comes back from a cycle."""
+    """Reason for which a workload comes back from a cycle."""
 
     GENERIC = ""
     FAILED_AFTER_NOMINATION = "FailedAfterNomination"
@@ -47,16 +49,16 @@ _STICKY: Final = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PEND
 _HOPELESS: Final = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
 
 
-def is_backoff_over(of: workload.Workload, now: datetime) -> bool:
-    """Whether a workload may be tried: its time has come, and nobody keeps it out."""
-    if conditions.is_false(of.status.conditions, conditions.REQUEUED):
+def is_backoff_over(wl: workload.Workload, now: datetime) -> bool:
+    """Return True if a workload may be tried: its backoff is over, and its Requeued condition is not false."""
+    if conditions.is_false(wl.status.conditions, conditions.REQUEUED):
         return False
-    state = of.status.requeue_state
+    state = wl.status.requeue_state
     return state is None or state.requeue_at is None or now >= state.requeue_at
 
 
 class _Preemptor(NamedTuple):
-    """The workload that others are being preempted for."""
+    """The workload for which others are being preempted."""
 
     key: str
     generation: int
@@ -64,16 +66,16 @@ class _Preemptor(NamedTuple):
 
 
 class PendingQueue:
-    """What waits for one cluster queue."""
+    """Pending workloads of one cluster queue."""
 
-    def __init__(self, of: clusterqueue.ClusterQueue, *, settings: Settings = DEFAULT_SETTINGS) -> None:
-        self.name = of.metadata.name
-        self.is_strict = of.spec.queueing_strategy == clusterqueue.STRICT_FIFO
+    def __init__(self, queue: clusterqueue.ClusterQueue, *, settings: Settings = DEFAULT_SETTINGS) -> None:
+        self.name = queue.metadata.name
+        self.is_strict = queue.spec.queueing_strategy == clusterqueue.STRICT_FIFO
         self._settings = settings
         self._heaps: dict[object, ShapeHeap] = {}
-        """Who is neither parked alone nor in flight, by group; shapes that are hopeless are closed in all of them."""
+        """Workloads that are neither parked alone nor in flight, by group. Hopeless shapes are closed in all heaps."""
         self._parked: dict[str, WorkloadInfo] = {}
-        """Who is parked alone, and not with all of its shape."""
+        """Workloads that are parked alone."""
         self._in_flight: str | None = None
         self._preemptor: _Preemptor | None = None
         self._pops = 0
@@ -82,14 +84,14 @@ class PendingQueue:
 
     @property
     def active(self) -> tuple[str, ...]:
-        """Keys of the workloads whose turn will come, in that order."""
+        """Return the keys of active workloads in their order."""
         ready = [info for heap in self._heaps.values() for info in heap if heap.is_open(info.key)]
         return tuple(info.key for info in sorted(ready, key=self._order))
 
     @property
     def parked(self) -> tuple[str, ...]:
-        """Keys of the workloads that wait for a change, sorted."""
-        return tuple(sorted((*self._parked, *(info.key for info in self._parked_alike()))))
+        """Return the sorted keys of parked workloads."""
+        return tuple(sorted((*self._parked, *(info.key for info in self._parked_by_shape()))))
 
     def __len__(self) -> int:
         return sum(map(len, self._heaps.values())) + len(self._parked)
@@ -98,34 +100,34 @@ class PendingQueue:
         return key in self._parked or key == self._in_flight or any(key in heap for heap in self._heaps.values())
 
     def waiting(self) -> Iterator[WorkloadInfo]:
-        """All that wait, in the order of the queue."""
+        """Yield all pending workloads in the order of the queue."""
         queued = (info for heap in self._heaps.values() for info in heap)
         yield from sorted((*queued, *self._parked.values()), key=self._order)
 
     def get(self, key: str) -> WorkloadInfo | None:
-        """A workload that waits."""
+        """Return a pending workload, if it is here."""
         heap = self._find(key)
         return heap[key] if heap is not None else self._parked.get(key)
 
     def _find(self, key: str) -> ShapeHeap | None:
         return next((heap for heap in self._heaps.values() if key in heap), None)
 
-    def _parked_alike(self) -> Iterator[WorkloadInfo]:
-        """Who is parked with all of its shape."""
+    def _parked_by_shape(self) -> Iterator[WorkloadInfo]:
+        """Yield workloads that are parked with all others of their shape."""
         return (info for heap in self._heaps.values() for info in heap if not heap.is_open(info.key))
 
     def is_preemptor(self, info: WorkloadInfo) -> bool:
-        """Whether others are being preempted for a workload, as it is now."""
+        """Return True if other workloads are being preempted for this version of a workload."""
         preemptor = self._preemptor
         generation = info.workload.metadata.generation
         return preemptor is not None and (preemptor.key, preemptor.generation) == (info.key, generation)
 
     def is_sticky(self, key: str) -> bool:
-        """Whether a workload keeps the head of the queue while it waits for its victims."""
+        """Return True if a workload keeps the head of the queue while it waits for its victims."""
         return self._preemptor is not None and self._preemptor.is_sticky and self._preemptor.key == key
 
     def parked_reason(self, key: str) -> str | None:
-        """Why a workload was parked without being tried; None if it was not."""
+        """Return the reason why a workload was parked without being tried, or None if it was tried."""
         heap = self._find(key)
         if heap is not None and heap.is_open(key):
             return None
@@ -133,7 +135,7 @@ class PendingQueue:
         return None if info is None else self._hopeless.get(info.shape)
 
     def pop(self) -> WorkloadInfo | None:
-        """The workload whose turn it is; it is in flight then."""
+        """Remove and return the head, which is in flight then."""
         self._pops += 1
         info = self._head()
         self._in_flight = info.key if info is not None else None
@@ -148,7 +150,7 @@ class PendingQueue:
         return min(heads, key=self._order, default=None)
 
     def put(self, info: WorkloadInfo, now: datetime) -> None:
-        """Add a workload, or take note that it changed. One that is in flight is placed when it comes back."""
+        """Add or update a workload. A workload in flight is placed when it comes back."""
         key = info.key
         if key == self._in_flight:
             return
@@ -157,7 +159,7 @@ class PendingQueue:
             before = heap[key] if heap is not None else self._parked.get(key)
             if before is not None and not _may_help(before, info):
                 if heap is not None:
-                    heap.restate(info)
+                    heap.update(info)
                 else:
                     self._parked[key] = info
                 return
@@ -171,9 +173,9 @@ class PendingQueue:
         self._push(info)
 
     def requeue(self, info: WorkloadInfo, reason: RequeueReason, now: datetime, *, quota_reason: str = "") -> bool:
-        """Put a workload back that a cycle did not admit; whether it was not there already.
+        """Put back a workload that a cycle did not admit. Return False if it is here already.
 
-        Where it cannot fit, all others of its shape are parked with it.
+        If it cannot fit, all others of its shape are parked with it.
         """
         key = info.key
         if reason in _STICKY:
@@ -193,26 +195,26 @@ class PendingQueue:
             return False
         self._parked[key] = info
         if self._is_compared(info) and reason in _HOPELESS:
-            self._park_alike(info.shape, quota_reason or "PendingEvaluation")
+            self._park_shape(info.shape, quota_reason or "PendingEvaluation")
         return True
 
     def _is_compared(self, info: WorkloadInfo) -> bool:
-        """Whether others of its shape are judged as it is."""
+        """Return True if other workloads of its shape get the same decision."""
         return not self.is_strict and info.shape != NO_SHAPE
 
-    def _park_alike(self, shape: bytes, reason: str) -> None:
+    def _park_shape(self, shape: bytes, reason: str) -> None:
         self._hopeless[shape] = reason
         for heap in self._heaps.values():
             heap.close(shape)
-            # Who came back while its shape was hopeless has been tried by itself.
-            for info in heap.of_shape(NO_SHAPE):
+            # A workload that came back while its shape was hopeless has been tried by itself.
+            for info in heap.shape_members(NO_SHAPE):
                 if info.shape == shape:
                     heap.put(info, shape)
 
     def retry(self, now: datetime, *, takes: Callable[[str], bool] = lambda _: True) -> int:
-        """Something changed: parked workloads get another chance, if their backoff has passed and the queue takes them.
+        """Activate parked workloads whose backoff is over, after something has changed.
 
-        ``takes`` says from which namespaces. Returns how many.
+        ``takes`` returns True for namespaces that the queue takes. Returns the number of activated workloads.
         """
         self._retried_at = self._pops
         self._hopeless.clear()
@@ -225,7 +227,7 @@ class PendingQueue:
             if info.workload.metadata.namespace not in unwelcome and is_backoff_over(info.workload, now)
         ]
         if unwelcome:
-            for info in tuple(self._parked_alike()):
+            for info in tuple(self._parked_by_shape()):
                 if info.workload.metadata.namespace in unwelcome:
                     self._parked[info.key] = self._remove(info.key)
         count = len(again) + sum(heap.open_all() for heap in self._heaps.values())
@@ -234,12 +236,12 @@ class PendingQueue:
         return count
 
     def take(self, other: PendingQueue) -> None:
-        """Takes over all that wait in another queue; each gets a chance."""
+        """Take over all workloads of another queue, as active ones."""
         for info in other.waiting():
             self._push(info)
 
     def delete(self, key: str) -> None:
-        """Forget a workload."""
+        """Delete a workload."""
         self._drop(key)
         if self._in_flight == key:
             self._in_flight = None
@@ -247,12 +249,12 @@ class PendingQueue:
             self._preemptor = None
 
     def _push(self, info: WorkloadInfo) -> None:
-        """Its turn will come, even where others of its shape are parked."""
+        """Activate a workload even if others of its shape are parked."""
         is_apart = not self._is_compared(info) or info.shape in self._hopeless
         self._place(info, NO_SHAPE if is_apart else info.shape)
 
     def _place(self, info: WorkloadInfo, shape: bytes) -> None:
-        """It waits in the heap of its group, and nowhere else."""
+        """Put a workload into the heap of its group and nowhere else."""
         self._drop(info.key)
         group = self._group(info)
         heap = self._heaps.get(group)
@@ -263,7 +265,7 @@ class PendingQueue:
         heap.put(info, shape)
 
     def _group(self, info: WorkloadInfo) -> object:
-        """Workloads of one group have one order for good."""
+        """Return the group of a workload. The order within a group never changes."""
         return None
 
     def _drop(self, key: str) -> None:
@@ -285,7 +287,7 @@ class PendingQueue:
 
 
 def _may_help(before: WorkloadInfo, now: WorkloadInfo) -> bool:
-    """Whether a parked workload changed so that it might be admitted, or in what orders it."""
+    """Return True if a parked workload has changed in a way that may get it admitted, or that changes its order."""
     old, new = before.workload, now.workload
     return (
         old.metadata.generation != new.metadata.generation
@@ -299,3 +301,24 @@ def _may_help(before: WorkloadInfo, now: WorkloadInfo) -> bool:
         or workloadstate.has_closed_gate(old) != workloadstate.has_closed_gate(new)
         or before.pod_sets != now.pod_sets
     )
+
+
+class UsageQueue(PendingQueue):
+    """Pending workloads of a cluster queue that takes turns by past usage (Kueue's AdmissionFairSharing).
+
+    Workloads of the local queue with the least usage come first; then the order is that of PendingQueue. A change of
+    usage moves all workloads of a local queue at once, so each local queue has a heap of its own, and the heads of the
+    heaps are compared when a workload is popped.
+    """
+
+    def __init__(
+        self, queue: clusterqueue.ClusterQueue, *, ledger: UsageLedger, settings: Settings = DEFAULT_SETTINGS
+    ) -> None:
+        super().__init__(queue, settings=settings)
+        self._ledger = ledger
+
+    def _group(self, info: WorkloadInfo) -> LocalQueueKey:
+        return usageledger.local_queue(info.workload)
+
+    def _order(self, info: WorkloadInfo) -> tuple[object, ...]:
+        return (self._ledger.usage(usageledger.local_queue(info.workload)), *super()._order(info))

@@ -1,9 +1,9 @@
-"""Preemption: which workloads have to give up their quota so that another one fits, and why just those.
+"""Preemption: the workloads that have to give up their quota so that another one fits.
 
-What is asked is a :class:`Need`; the answer is a list of :class:`Target`, empty where nobody can be made to. There are
-two ways to answer: classical (:mod:`classicalpreemption`) and by fair shares
-(:mod:`fairpreemption`). Both take workloads away until the need fits, and give back, in reverse, those
-that turn out not to matter. The snapshot is the same afterwards.
+The input is a :class:`Need`, the result a list of :class:`Target`, which is empty if preemption is not possible. There
+are two algorithms: classical (:mod:`classicalpreemption`) and by fair shares (:mod:`fairpreemption`). Both remove
+workloads until the need fits, and then add back, in reverse order, the workloads that turn out not to matter. The
+snapshot is unchanged afterwards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ IN_COHORT_RECLAMATION: Final = "InCohortReclamation"
 IN_COHORT_FAIR_SHARING: Final = "InCohortFairSharing"
 IN_COHORT_RECLAIM_WHILE_BORROWING: Final = "InCohortReclaimWhileBorrowing"
 SLICE_REPLACED: Final = "WorkloadSliceReplaced"
-"""Not preempted: a larger workload of the same elastic job takes its place."""
+"""Reason of a slice that is not preempted but replaced by a larger slice of its elastic job."""
 
 _EXPLANATIONS: Final = {
     IN_CLUSTER_QUEUE: "prioritization in the ClusterQueue",
@@ -35,7 +35,7 @@ _EXPLANATIONS: Final = {
 }
 
 _BEFORE_USAGE: Final = 2
-"""How many parts of a rank come before past usage: who is evicted, and of which queue."""
+"""Number of parts of a rank that come before past usage: evicted, and queue."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Need(msgspec.Struct, frozen=True):
-    """What a workload would use, and of what others have to give up some."""
+    """Usage that a workload needs, and the resources of which others have to give up some."""
 
     info: WorkloadInfo
     queue: QueueState
@@ -56,7 +56,7 @@ class Need(msgspec.Struct, frozen=True):
     now: datetime
 
     def rank(self, candidate: WorkloadInfo) -> tuple[Any, ...]:
-        """Candidates are taken in this order: evicted ones, of other queues, less urgent, admitted most recently."""
+        """Return the sort key of a candidate: evicted first, then other queues, lower priority, latest admission."""
         return (
             not candidate.is_evicted,
             candidate.cluster_queue == self.queue.name,
@@ -67,7 +67,7 @@ class Need(msgspec.Struct, frozen=True):
         )
 
     def may_preempt(self, candidate: WorkloadInfo, policy: str) -> bool:
-        """Whether a policy lets the workload displace another."""
+        """Return True if a policy allows the workload to preempt another."""
         match policy:
             case clusterqueue.ANY:
                 return True
@@ -80,7 +80,7 @@ class Need(msgspec.Struct, frozen=True):
         return False
 
     def fits(self, *, may_borrow: bool) -> bool:
-        """Whether it fits into what is free now."""
+        """Return True if the need fits into the free quota."""
         node = self.queue.node
         return all(
             (may_borrow or not node.is_borrowing(key, amount)) and amount <= max(0, node.available(key))
@@ -89,10 +89,10 @@ class Need(msgspec.Struct, frozen=True):
 
 
 def order(need: Need, snapshot: Snapshot) -> Callable[[WorkloadInfo], Any]:
-    """By what candidates are sorted: their rank, and where past usage matters, that before their priority.
+    """Return the sort key function of candidates: their rank, with past usage before priority if it matters.
 
-    Past usage is compared within a queue, between local queues of different names. So there may be no order that is
-    right for every pair, as in Kueue; candidates of the same queue are in theirs.
+    Past usage is compared within a queue, between local queues of different names. As in Kueue, there may be no order
+    that is right for every pair; candidates of the same queue are in the right order.
     """
     if snapshot.ledger is None:
         return need.rank
@@ -100,12 +100,12 @@ def order(need: Need, snapshot: Snapshot) -> Callable[[WorkloadInfo], Any]:
 
 
 def _compare(need: Need, snapshot: Snapshot, first: WorkloadInfo, second: WorkloadInfo) -> int:
-    one, other = need.rank(first), need.rank(second)
-    if one[:_BEFORE_USAGE] == other[:_BEFORE_USAGE] and _are_compared_by_usage(first, second):
+    first_rank, second_rank = need.rank(first), need.rank(second)
+    if first_rank[:_BEFORE_USAGE] == second_rank[:_BEFORE_USAGE] and _are_compared_by_usage(first, second):
         used, other_used = snapshot.past_usage(first), snapshot.past_usage(second)
         if used is not None and other_used is not None and used != other_used:
             return -1 if used > other_used else 1
-    return (one > other) - (one < other)
+    return (first_rank > second_rank) - (first_rank < second_rank)
 
 
 def _are_compared_by_usage(first: WorkloadInfo, second: WorkloadInfo) -> bool:
@@ -116,7 +116,7 @@ def _are_compared_by_usage(first: WorkloadInfo, second: WorkloadInfo) -> bool:
 
 
 def give_back(targets: list[Target], snapshot: Snapshot, fits: Callable[[], bool]) -> list[Target]:
-    """Those of some targets, all taken away, that matter: the others are given back, the last taken first."""
+    """Return the targets that matter. The others are added back, starting with the last one removed."""
     position = len(targets) - 2
     while position >= 0:
         target = targets[position]
@@ -131,13 +131,13 @@ def give_back(targets: list[Target], snapshot: Snapshot, fits: Callable[[], bool
 
 
 def restore(targets: list[Target], snapshot: Snapshot) -> None:
-    """Give everything back."""
+    """Add all targets back."""
     for target in targets:
         snapshot.add(target.info)
 
 
 def message(preemptor: WorkloadInfo, target: Target, *, path: str) -> str:
-    """What the conditions of a victim say."""
+    """Return the message of a victim's conditions."""
     metadata = preemptor.workload.metadata
     return (
         f"Preempted to accommodate a workload (UID: {metadata.uid or 'UNKNOWN'}, "
@@ -148,10 +148,10 @@ def message(preemptor: WorkloadInfo, target: Target, *, path: str) -> str:
 
 
 def priorities(preemptor: WorkloadInfo, target: WorkloadInfo) -> str:
-    """What events add to that."""
+    """Return the priorities that events about a preemption add."""
     return f"preemptor {_priority(preemptor)}; preemptee {_priority(target)}"
 
 
-def _priority(of: WorkloadInfo) -> str:
-    base = of.workload.spec.priority or 0
-    return f"effective priority: {of.priority} (base: {base}, boost: {of.priority - base})"
+def _priority(info: WorkloadInfo) -> str:
+    base = info.workload.spec.priority or 0
+    return f"effective priority: {info.priority} (base: {base}, boost: {info.priority - base})"

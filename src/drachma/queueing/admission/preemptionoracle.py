@@ -1,4 +1,4 @@
-"""What preemption could achieve: targets for a whole assignment, and the oracle that the search for flavors asks."""
+"""Targets of preemption for a whole assignment, and the oracle that the flavor search asks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 
 def targets(need: Need, snapshot: Snapshot, settings: Settings) -> list[Target]:
-    """Workloads that have to give up their quota for a need."""
+    """Return the workloads that have to give up their quota for a need."""
     if settings.fair_sharing:
         return fairpreemption.targets(need, snapshot, settings)
     return classicalpreemption.targets(need, snapshot)
 
 
 class PreemptionOracle:
-    """Answers for one workload, as long as the snapshot stays what it is: the same need is looked at once."""
+    """Answers for one workload while the snapshot does not change. Equal needs are computed once."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class PreemptionOracle:
         now: datetime,
         replaced: WorkloadInfo | None = None,
     ) -> None:
-        """``replaced`` is the workload that gives up its quota to this one anyhow."""
+        """``replaced`` is the workload that gives up its quota to this one in any case."""
         self._info = info
         self._replaced = replaced
         self._snapshot = snapshot
@@ -42,7 +42,7 @@ class PreemptionOracle:
         self._answers: dict[tuple[frozenset[tuple[FlavorResource, int]], frozenset[FlavorResource]], list[Target]] = {}
 
     def ask(self, key: FlavorResource, amount: int) -> tuple[Possibility, int]:
-        """What preemption could achieve for one resource; see ``flavorsearch.Oracle``."""
+        """Return the result that preemption could achieve for one resource; see ``flavorsearch.Oracle``."""
         queue = self._queue
         victims = self._targets({key: amount}, frozenset((key,)))
         if not victims:
@@ -53,12 +53,12 @@ class PreemptionOracle:
         return Possibility.PREEMPT if is_own else Possibility.RECLAIM, level
 
     def targets_for(self, assignment: Assignment) -> list[Target]:
-        """Workloads that have to give up their quota for an assignment."""
+        """Return the workloads that have to give up their quota for an assignment."""
         replaced = self._replaced.pod_sets if self._replaced is not None else ()
-        return self._targets(assignment.total(self._info.pod_sets, replaced), assignment.to_preempt)
+        return self._targets(assignment.total(self._info.pod_sets, replaced), assignment.resources_to_preempt)
 
     def _targets(self, usage: Usage, keys: frozenset[FlavorResource]) -> list[Target]:
-        # The search for flavors asks resource by resource; where there is one, the assignment is the same question.
+        # The flavor search asks for one resource at a time; with a single resource, the assignment is the same need.
         question = frozenset(usage.items()), keys
         answer = self._answers.get(question)
         if answer is None:

@@ -1,4 +1,4 @@
-"""The status of queues: whether they take workloads, and what is reserved and used in them."""
+"""Status of queues: their Active condition, and the quota reserved and used in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROVISIONING: Final = "kueue.x-k8s.io/provisioning-request"
 
 
 class Readiness(NamedTuple):
-    """Whether a queue takes workloads: its Active condition."""
+    """Active condition of a queue."""
 
     is_active: bool
     reason: str
@@ -30,18 +30,18 @@ class Readiness(NamedTuple):
 
 
 def readiness(
-    of: clusterqueue.ClusterQueue | None,
+    queue: clusterqueue.ClusterQueue | None,
     *,
     flavors: Container[str],
     checks: Mapping[str, admissioncheck.AdmissionCheck],
 ) -> Readiness:
-    """Whether a cluster queue admits workloads, and if not, all that is in the way."""
-    if of is None:
+    """Return the readiness of a cluster queue, with everything that keeps it from admitting workloads."""
+    if queue is None:
         return Readiness(is_active=False, reason="NotFound", message="ClusterQueue not found")
-    if of.metadata.deletion_timestamp is not None:
+    if queue.metadata.deletion_timestamp is not None:
         message = "Can't admit new workloads; clusterQueue is terminating"
         return Readiness(is_active=False, reason="Terminating", message=message)
-    obstacles = tuple(_obstacles(of.spec, flavors, checks))
+    obstacles = tuple(_obstacles(queue.spec, flavors, checks))
     if not obstacles:
         return Readiness(is_active=True, reason="Ready", message="Can admit new workloads")
     message = f"Can't admit new workloads: {', '.join(text for _, text in obstacles)}."
@@ -55,15 +55,15 @@ def _obstacles(
 ) -> Iterable[tuple[str, str]]:
     if spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
         yield "Stopped", "is stopped"
-    named = [flavor.name for group in spec.resource_groups for flavor in group.flavors]
-    missing = [name for name in named if name not in flavors]
-    if missing:
-        yield "FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"
+    flavor_names = [flavor.name for group in spec.resource_groups for flavor in group.flavors]
+    missing_names = [name for name in flavor_names if name not in flavors]
+    if missing_names:
+        yield "FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing_names)}"
     strategy = spec.admission_checks_strategy
     rules = strategy.admission_checks if strategy is not None else ()
-    missing = sorted({rule.name for rule in rules if rule.name not in checks})
-    if missing:
-        yield "AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(missing)}"
+    missing_names = sorted({rule.name for rule in rules if rule.name not in checks})
+    if missing_names:
+        yield "AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(missing_names)}"
     present = [(rule, checks[rule.name]) for rule in rules if rule.name in checks]
     inactive = sorted({rule.name for rule, check in present if not conditions.is_true(check.status.conditions, ACTIVE)})
     if inactive:
@@ -82,9 +82,9 @@ def _obstacles(
         yield "MultiKueueWithProvisioningRequest", f"{text}{','.join(dispatching)}, {','.join(provisioning)}"
 
 
-def local_readiness(of: localqueue.LocalQueue, *, is_active: bool | None) -> Readiness:
-    """Whether a local queue takes workloads; ``is_active`` says so of its cluster queue, None if there is none."""
-    if of.spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
+def local_readiness(local_queue: localqueue.LocalQueue, *, is_active: bool | None) -> Readiness:
+    """Return the readiness of a local queue. ``is_active`` is that of its cluster queue, None if there is none."""
+    if local_queue.spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
         return Readiness(is_active=False, reason="Stopped", message="LocalQueue is stopped")
     if is_active is None:
         return Readiness(is_active=False, reason="ClusterQueueDoesNotExist", message=_CANNOT)
@@ -97,7 +97,7 @@ _CANNOT: Final = "Can't submit new workloads to clusterQueue"
 
 
 class ResourceUsage(NamedTuple):
-    """What is used of a resource, and how much of that is not the queue's own."""
+    """Usage of a resource, and the borrowed part of it."""
 
     name: str
     total: quantity.Quantity
@@ -105,14 +105,14 @@ class ResourceUsage(NamedTuple):
 
 
 class FlavorUsage(NamedTuple):
-    """What is used of a flavor."""
+    """Usage of a flavor."""
 
     name: str
     resources: tuple[ResourceUsage, ...]
 
 
 class QueueUsage(msgspec.Struct, frozen=True):
-    """What workloads hold in a queue: reserved, and of that admitted."""
+    """Quota that workloads hold in a queue: reserved, and the admitted part of that."""
 
     reserved: tuple[FlavorUsage, ...]
     admitted: tuple[FlavorUsage, ...]
@@ -127,7 +127,7 @@ def usage(
     *,
     binary: Container[str] = (),
 ) -> QueueUsage:
-    """What some workloads hold in a cluster queue, flavor by flavor in its order, resources by name."""
+    """Return the quota that workloads hold in a cluster queue: flavors in the queue's order, resources by name."""
     reserved: dict[FlavorResource, int] = {}
     admitted: dict[FlavorResource, int] = {}
     reserving_count = admitted_count = 0
@@ -168,7 +168,7 @@ def _flavors(
 
 def _resource(key: FlavorResource, node: Node, used: requests.Usage, binary: Container[str]) -> ResourceUsage:
     total = used.get(key, 0)
-    # A queue without a cohort has nobody to borrow from, whatever it uses.
+    # A queue without a cohort cannot borrow, whatever its usage is.
     borrowed = max(0, amounts.minus(total, node.quota(key).nominal)) if node.parent is not None else 0
     return ResourceUsage(
         key.resource,

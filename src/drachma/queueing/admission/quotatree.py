@@ -1,11 +1,11 @@
-"""The quota tree: cluster queues below cohorts below cohorts, what each may use, and what is in use.
+"""The quota tree: cluster queues below cohorts, with the quota and the usage of each.
 
-Quota flows upwards: what a node has, its own and what its children lend it, is its subtree quota; what its lending
-limit holds back is local to it. Usage flows upwards too, as far as it exceeds what is local. What a node can still get
-is what is left locally and what its parent can spare, no more than its borrowing limit allows.
+Quota flows upwards: the subtree quota of a node is its own quota and the quota that its children lend; the part that
+its lending limit retains is local. Usage flows upwards too, as far as it exceeds the local quota. The amount that is
+available to a node is the free local quota plus the amount that its parent can spare, within its borrowing limit.
 
-The shape and the quotas of a tree do not change, but in thought (:func:`snapshot.with_quota`); only
-usage does, by :meth:`Node.add` and :meth:`Node.remove`, and adding what was removed gives the same tree again.
+The shape and the quotas of a tree do not change, except in simulations (:func:`snapshot.with_quota`). Usage changes by
+:meth:`Node.add` and :meth:`Node.remove`, and adding removed usage restores the tree exactly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GIGA: Final = 10**9
 
 
 class Quota(NamedTuple):
-    """What a node has of one resource of a flavor, by itself."""
+    """Quota of a node for one resource of a flavor."""
 
     nominal: int
     borrowing_limit: int | None = None
@@ -60,14 +60,14 @@ class Node:
         self.queues: list[Node] = []
         self.cohorts: list[Node] = []
         self.retired: list[Node] = []
-        """Cluster queues that nobody looks at; their quota and usage count all the same."""
+        """Cluster queues that searches skip; their quota and usage still count."""
         self.subtree: dict[FlavorResource, int] = {}
-        """What it has, with what its children lend it."""
+        """Subtree quota: the node's own quota and the quota that its children lend."""
         self.local: dict[FlavorResource, int] = {}
-        """What of that it never lends; resources without any are not listed."""
+        """Part of the subtree quota that the node never lends; resources without any are missing."""
         self.usage: dict[FlavorResource, int] = {}
         self.height = 0
-        """How far it is to the furthest cluster queue below."""
+        """Distance to the furthest cluster queue below."""
 
     def __repr__(self) -> str:
         return f"Node({self.name!r})"
@@ -81,7 +81,7 @@ class Node:
 
     @property
     def ancestors(self) -> Iterator[Node]:
-        """Its parent, the parent's parent, up to the root."""
+        """Yield the parent, its parent, and so on up to the root."""
         node = self.parent
         while node is not None:
             yield node
@@ -89,11 +89,11 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """What it is called in the API."""
+        """Kind of the node in the API."""
         return "ClusterQueue" if self.is_queue else "Cohort"
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, also queues that nobody looks at; nearest first in each cohort."""
+        """Yield this node and all nodes below, including retired queues; nearest first in each cohort."""
         yield self
         yield from self.queues
         yield from self.retired
@@ -101,24 +101,24 @@ class Node:
             yield from cohort.walk()
 
     def walk_queues(self) -> Iterator[Node]:
-        """All cluster queues below, nearest first."""
+        """Yield all cluster queues below, nearest first."""
         yield from self.queues
         for cohort in self.cohorts:
             yield from cohort.walk_queues()
 
     def quota(self, key: FlavorResource) -> Quota:
-        """What it has by itself."""
+        """Return the node's own quota."""
         return self.quotas.get(key, _NO_QUOTA)
 
     def local_available(self, key: FlavorResource) -> int:
-        """What is left of what it never lends; more than that where less than nothing is in use."""
+        """Return the free part of the local quota; it exceeds the local quota if usage is negative."""
         used = self.usage.get(key, 0)
         if not self.local and used >= 0:
             return 0
         return max(0, amounts.minus(self.local.get(key, 0), used))
 
     def available(self, key: FlavorResource) -> int:
-        """How much more can be used here now; negative where more is in use than there is."""
+        """Return the amount that can be used additionally; negative if usage exceeds the quota."""
         parent = self.parent
         if parent is None:
             return amounts.minus(self.subtree.get(key, 0), self.usage.get(key, 0))
@@ -126,15 +126,15 @@ class Node:
         limit = self.quota(key).borrowing_limit
         if limit is not None:
             local = self.local.get(key, 0)
-            stored = amounts.minus(self.subtree.get(key, 0), local)
+            lent = amounts.minus(self.subtree.get(key, 0), local)
             used = max(0, amounts.minus(self.usage.get(key, 0), local))
-            spare = min(amounts.plus(amounts.minus(stored, used), limit), spare)
+            spare = min(amounts.plus(amounts.minus(lent, used), limit), spare)
         if not self.local and self.usage.get(key, 0) >= 0:
             return spare
         return amounts.plus(self.local_available(key), spare)
 
     def potential(self, key: FlavorResource) -> int:
-        """How much could be used here if nothing else were in use."""
+        """Return the amount that could be used if nothing were in use."""
         parent = self.parent
         if parent is None:
             return self.subtree.get(key, 0)
@@ -143,25 +143,25 @@ class Node:
         return most if limit is None else min(amounts.plus(self.subtree.get(key, 0), limit), most)
 
     def is_borrowing(self, key: FlavorResource, more: int = 0) -> bool:
-        """Whether it uses, or with so much more would use, more than it has."""
+        """Return True if the node exceeds its quota, with its usage or with an additional amount."""
         has = self.quota(key).nominal if self.is_queue else self.subtree.get(key, 0)
         return has < amounts.plus(self.usage.get(key, 0), more)
 
     def add(self, usage: Usage) -> None:
-        """Count usage of a cluster queue, and above it what does not fit locally."""
+        """Add usage of a cluster queue, and to its ancestors the part that exceeds local quota."""
         for key, amount in usage.items():
             node: Node | None = self
             while node is not None:
                 used = node.usage.get(key, 0)
-                rest = amounts.minus(amount, node.local_available(key)) if node.local or used < 0 else amount
+                excess = amounts.minus(amount, node.local_available(key)) if node.local or used < 0 else amount
                 node.usage[key] = amounts.plus(used, amount)
-                if rest <= 0:
+                if excess <= 0:
                     break
-                amount = rest
+                amount = excess
                 node = node.parent
 
     def remove(self, usage: Usage) -> None:
-        """Take usage back."""
+        """Remove usage."""
         for key, amount in usage.items():
             node: Node | None = self
             while node is not None:
@@ -174,45 +174,46 @@ class Node:
                 node = node.parent
 
     def fits(self, usage: Usage) -> bool:
-        """Whether so much more can be used here now."""
+        """Return True if an additional amount can be used now."""
         return all(max(0, self.available(key)) >= amount for key, amount in usage.items())
 
     def is_within_quota(self, keys: Iterable[FlavorResource]) -> bool:
-        """Whether it uses no more than it has, of any of these."""
+        """Return True if the node does not exceed its quota of any of these resources."""
         return all(self.subtree.get(key, 0) >= self.usage.get(key, 0) for key in keys)
 
     def overflow(self, usage: Usage) -> tuple[bool, dict[FlavorResource, int]]:
-        """Whether so much more is within what it has, and how much of that would count at its parent."""
+        """Return whether an additional amount is within the quota, and the part of it that counts at the parent."""
         fits = True
-        rest: dict[FlavorResource, int] = {}
+        overflow: dict[FlavorResource, int] = {}
         for key, amount in usage.items():
             if self.subtree.get(key, 0) < amounts.plus(self.usage.get(key, 0), amount):
                 fits = False
-            rest[key] = max(0, amounts.minus(amount, self.local_available(key)))
-        return fits, rest
+            overflow[key] = max(0, amounts.minus(amount, self.local_available(key)))
+        return fits, overflow
 
     def borrowing_level(self, key: FlavorResource, amount: int) -> tuple[int, bool]:
-        """The height of the lowest subtree that so much more fits into, and whether that is not the whole tree.
+        """Return the height of the lowest subtree that an additional amount fits into, and whether it is not the whole
+        tree.
 
-        Zero: the cluster queue itself. Where nothing is high enough it is the height of the root.
+        Zero is the cluster queue itself. If no subtree is large enough, it is the height of the root.
         """
         if self.parent is None or not self.is_borrowing(key, amount):
             return 0, self.parent is not None
-        rest = amounts.minus(amount, self.local_available(key))
+        excess = amounts.minus(amount, self.local_available(key))
         for node in self.ancestors:
-            if not node.is_borrowing(key, rest):
+            if not node.is_borrowing(key, excess):
                 return node.height, node.parent is not None
-            rest = amounts.minus(rest, node.local_available(key))
+            excess = amounts.minus(excess, node.local_available(key))
         return self.root.height, False
 
     def measure(self) -> int:
-        """Work out the heights of this node and all below it."""
+        """Compute the heights of this node and all nodes below."""
         heights = [child.measure() + 1 for child in self.cohorts]
         self.height = max([1 if self.queues or self.cohorts else 0, *heights])
         return self.height
 
     def settle(self) -> None:
-        """Work out subtree quota and usage of this node and all below it, from the usage of cluster queues."""
+        """Compute subtree quota and usage of this node and all nodes below from the usage of cluster queues."""
         self.subtree = {key: quota.nominal for key, quota in self.quotas.items()}
         if not self.is_queue:
             self.usage = {}
@@ -233,7 +234,7 @@ class Node:
 
 
 class QuotaTree:
-    """All cluster queues and cohorts. Those in or below a circle of cohorts are not in it."""
+    """All cluster queues and cohorts, except those in or below a cycle of cohorts."""
 
     def __init__(
         self, queues: Iterable[clusterqueue.ClusterQueue], cohorts: Iterable[clusterqueue.Cohort] = ()
@@ -241,7 +242,7 @@ class QuotaTree:
         self.queues: dict[str, Node] = {}
         self.cohorts: dict[str, Node] = {}
         self.circular: set[str] = set()
-        """Cluster queues that are left out because their cohorts go in a circle."""
+        """Cluster queues that are left out because their cohorts form a cycle."""
         parents: dict[str, str] = {}
         for cohort in cohorts:
             name = cohort.metadata.name
@@ -272,7 +273,7 @@ class QuotaTree:
                 node.measure()
 
     def retire(self, name: str) -> None:
-        """Leave a cluster queue out of what is looked at; its quota and usage still count in its cohort."""
+        """Leave a cluster queue out of searches; its quota and usage still count in its cohort."""
         node = self.queues.pop(name)
         if node.parent is not None:
             node.parent.queues.remove(node)
@@ -280,7 +281,7 @@ class QuotaTree:
             node.root.measure()
 
     def _cohort(self, name: str) -> Node:
-        """A cohort, made up where it is only named."""
+        """Return a cohort, creating it if it is only named."""
         if name not in self.cohorts:
             self.cohorts[name] = Node(name, {}, is_queue=False, weight=_IMPLICIT_WEIGHT)
         return self.cohorts[name]
@@ -291,13 +292,13 @@ class QuotaTree:
 
 
 def _circular(parents: Mapping[str, str]) -> list[str]:
-    """Cohorts whose way up never ends."""
+    """Return the cohorts in or below a cycle."""
     circular = []
     for start in parents:
-        seen = {start}
+        visited = {start}
         name = parents.get(start)
-        while name is not None and name not in seen:
-            seen.add(name)
+        while name is not None and name not in visited:
+            visited.add(name)
             name = parents.get(name)
         if name is not None:
             circular.append(start)
@@ -305,7 +306,7 @@ def _circular(parents: Mapping[str, str]) -> list[str]:
 
 
 def quotas_of(groups: Iterable[clusterqueue.ResourceGroup]) -> dict[FlavorResource, Quota]:
-    """The quotas of resource groups."""
+    """Return the quotas of resource groups."""
     return {
         FlavorResource(flavor.name, quota.name): Quota(
             amounts.quota(quota.name, quota.nominal_quota),

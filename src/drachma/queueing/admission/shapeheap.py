@@ -1,10 +1,10 @@
-"""A heap of workloads in which all of one shape can be closed at once, and opened again.
+"""A heap of workloads in which all workloads of one shape can be closed at once, and opened again.
 
-Where one workload does not fit, no other of its shape does, until something changes. Thousands may wait in few shapes,
-and something changes all the time. So each shape has a heap of its own, and to close or open it costs nothing for the
-workloads in it. The first of every open shape is in one more heap, whose first is the head.
+If one workload does not fit, no other of its shape does until something changes. Thousands of workloads may have few
+shapes, and changes are frequent. So each shape has a heap of its own, and closing or opening it costs nothing for the
+workloads in it. The first workload of every open shape is in one more heap, whose first is the head.
 
-What is removed stays in the heaps until it comes up, or until there is more of that than of workloads.
+Removed workloads stay in the heaps until they come up, or until they outnumber the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from drachma.queueing.workloads.workloadinfo import Order, WorkloadInfo
 
 _SPARE: Final = 64
-"""How much that is removed a heap may always have."""
+"""Number of removed workloads that a heap may always have."""
 
 
 class _Entry(NamedTuple):
@@ -26,7 +26,7 @@ class _Entry(NamedTuple):
 
 
 class ShapeHeap:
-    """Workloads by their order."""
+    """Workloads in their order."""
 
     def __init__(self) -> None:
         self._infos: dict[str, WorkloadInfo] = {}
@@ -37,7 +37,7 @@ class ShapeHeap:
         self._closed: set[bytes] = set()
         self._number = 0
         self.namespaces: Counter[str] = Counter()
-        """Where the workloads are, and how many."""
+        """Number of workloads by namespace."""
 
     def __len__(self) -> int:
         return len(self._infos)
@@ -46,24 +46,24 @@ class ShapeHeap:
         return key in self._infos
 
     def __iter__(self) -> Iterator[WorkloadInfo]:
-        """All workloads, in no particular order."""
+        """Yield all workloads, in no particular order."""
         return iter(self._infos.values())
 
     def __getitem__(self, key: str) -> WorkloadInfo:
         return self._infos[key]
 
     def is_open(self, key: str) -> bool:
-        """Whether the shape is open that a workload was put into."""
+        """Return True if the shape of a workload is open."""
         return self._entries[key].shape not in self._closed
 
-    def of_shape(self, shape: bytes) -> list[WorkloadInfo]:
-        """All workloads that were put into a shape."""
+    def shape_members(self, shape: bytes) -> list[WorkloadInfo]:
+        """Return all workloads of a shape."""
         if not self._sizes[shape]:
             return []
         return [self._infos[key] for key, entry in self._entries.items() if entry.shape == shape]
 
     def put(self, info: WorkloadInfo, shape: bytes) -> None:
-        """Adds a workload, or takes it for what it is now."""
+        """Add a workload, or update it."""
         if info.key in self._infos:
             self.remove(info.key)
         self._number += 1
@@ -80,12 +80,12 @@ class ShapeHeap:
         if heap[0] is item and shape not in self._closed:
             heapq.heappush(self._firsts, (*item, shape))
 
-    def restate(self, info: WorkloadInfo) -> None:
-        """Takes a workload for what it is now, where nothing changed that its place depends on."""
+    def update(self, info: WorkloadInfo) -> None:
+        """Update a workload whose position does not change."""
         self._infos[info.key] = info
 
     def remove(self, key: str) -> WorkloadInfo:
-        """Takes a workload out."""
+        """Remove a workload."""
         self._sizes[self._entries.pop(key).shape] -= 1
         info = self._infos.pop(key)
         namespace = info.workload.metadata.namespace
@@ -95,7 +95,7 @@ class ShapeHeap:
         return info
 
     def head(self) -> WorkloadInfo | None:
-        """The first workload of all open shapes."""
+        """Return the first workload of all open shapes."""
         while self._firsts:
             order, key, number, shape = self._firsts[0]
             is_open = shape not in self._closed
@@ -107,18 +107,18 @@ class ShapeHeap:
         return None
 
     def close(self, shape: bytes) -> None:
-        """No workload of a shape is the head from now on."""
+        """Close a shape: none of its workloads is the head."""
         self._closed.add(shape)
 
     def open_all(self) -> int:
-        """Opens all shapes; how many workloads are in those that were closed."""
+        """Open all shapes, and return the number of workloads in those that were closed."""
         closed, self._closed = self._closed, set()
         for shape in closed:
             self._bring_up(shape)
         return sum(self._sizes[shape] for shape in closed)
 
     def _bring_up(self, shape: bytes) -> None:
-        """Has the first workload of a shape among the firsts."""
+        """Put the first workload of a shape into the heap of first ones."""
         heap = self._shapes.get(shape, [])
         while heap and not self._is_there(heap[0], shape):
             heapq.heappop(heap)

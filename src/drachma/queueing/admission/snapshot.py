@@ -1,7 +1,7 @@
-"""The snapshot that a decision is made on: queues, cohorts, flavors, and the workloads that hold quota.
+"""The snapshot that decisions are based on: queues, cohorts, flavors, and the workloads that hold quota.
 
-Deciding tries out what would happen without some workloads, or with another; what is tried is undone before anybody
-else looks. A snapshot belongs to one decision at a time.
+A decision simulates the removal or addition of workloads and undoes that before anything else reads the snapshot. A
+snapshot belongs to one decision at a time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEFAULT_FUNGIBILITY: Final = clusterqueue.FlavorFungibility(
 
 
 class Group(NamedTuple):
-    """Resources that are taken from one flavor together."""
+    """Resources that come from the same flavor."""
 
     resources: frozenset[str]
     flavors: tuple[str, ...]
@@ -39,34 +39,34 @@ class QueueState:
         "_groups_by_resource", "fungibility", "generation", "groups", "name", "node", "preemption", "spec", "workloads",
     )  # fmt: skip
 
-    def __init__(self, of: clusterqueue.ClusterQueue, node: Node, *, generation: int = 0) -> None:
-        self.name = of.metadata.name
-        self.spec = of.spec
+    def __init__(self, queue: clusterqueue.ClusterQueue, node: Node, *, generation: int = 0) -> None:
+        self.name = queue.metadata.name
+        self.spec = queue.spec
         self.node = node
         self.generation = generation
-        """Grows whenever quota may have become free, so that a search for flavors starts over."""
+        """Counter that grows when quota may have become free, so that a flavor search starts over."""
         self.groups = tuple(
             Group(frozenset(group.covered_resources), tuple(flavor.name for flavor in group.flavors))
-            for group in of.spec.resource_groups
+            for group in queue.spec.resource_groups
         )
         self._groups_by_resource = {name: group for group in reversed(self.groups) for name in group.resources}
-        self.preemption = of.spec.preemption or _NO_PREEMPTION
-        self.fungibility = of.spec.flavor_fungibility or _DEFAULT_FUNGIBILITY
+        self.preemption = queue.spec.preemption or _NO_PREEMPTION
+        self.fungibility = queue.spec.flavor_fungibility or _DEFAULT_FUNGIBILITY
         self.workloads: dict[str, WorkloadInfo] = {}
 
     def group_of(self, resource: str) -> Group | None:
-        """The group that covers a resource."""
+        """Return the group that covers a resource."""
         return self._groups_by_resource.get(resource)
 
     @property
     def path(self) -> str:
-        """Its place in the tree: ``/root/cohort/queue``."""
+        """Path of the queue in the tree: ``/root/cohort/queue``."""
         above = [node.name for node in self.node.ancestors]
         return "/" + "/".join((*reversed(above), self.name))
 
 
 class Snapshot:
-    """Everything that admission looks at."""
+    """State that admission decides on."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Snapshot:
         generations: Mapping[str, int] | None = None,
         ledger: UsageLedger | None = None,
     ) -> None:
-        """``inactive`` queues, and those in a circle of cohorts, admit nothing; their quota still counts.
+        """``inactive`` queues, and those in a cycle of cohorts, admit nothing; their quota still counts.
 
         With a ``ledger``, past usage of local queues matters in queues that ask for it.
         """
@@ -91,7 +91,7 @@ class Snapshot:
         """Queues that admit workloads, by name."""
         self._retired: dict[str, QueueState] = {}
         self.holders: dict[str, WorkloadInfo] = {}
-        """Workloads that have quota, by key."""
+        """Workloads that hold quota, by key."""
         self.inactive = set(inactive)
         for queue in queues:
             name = queue.metadata.name
@@ -102,29 +102,29 @@ class Snapshot:
                 self.queues[name] = QueueState(queue, node, generation=generations.get(name, 0))
 
     def hold(self, holders: Iterable[WorkloadInfo]) -> None:
-        """Count workloads that have quota; those of queues that do not exist count nowhere."""
+        """Count workloads that hold quota, except those of queues that do not exist."""
         for info in holders:
             if self.state(info.cluster_queue) is not None:
                 self.add(info)
 
     def state(self, name: str) -> QueueState | None:
-        """A queue that usage is counted in, whether or not it admits anything."""
+        """Return a queue in which usage is counted, active or not."""
         return self.queues.get(name) or self._retired.get(name)
 
     @property
     def states(self) -> Iterator[QueueState]:
-        """All queues that usage is counted in."""
+        """Yield all queues in which usage is counted."""
         yield from self.queues.values()
         yield from self._retired.values()
 
     def retire_inactive(self) -> None:
-        """Leave inactive queues out of what is looked at; what they use goes on counting in their cohorts."""
+        """Leave inactive queues out of searches; their usage still counts in their cohorts."""
         for name in self.inactive & self.queues.keys():
             self._retired[name] = self.queues.pop(name)
             self.tree.retire(name)
 
     def past_usage(self, info: WorkloadInfo) -> float | None:
-        """What the local queue of a holder has used; None where that does not matter."""
+        """Return the past usage of a holder's local queue, or None if it does not matter."""
         if self.ledger is None or not usageledger.is_by_usage(self.queues[info.cluster_queue].spec):
             return None
         return self.ledger.usage(usageledger.local_queue(info.workload))
@@ -137,7 +137,7 @@ class Snapshot:
         queue.node.add(info.usage)
 
     def remove(self, info: WorkloadInfo) -> QueueState:
-        """Take a workload out of its queue, and return that."""
+        """Remove a workload from its queue, and return the queue."""
         queue = self._counted(info)
         del queue.workloads[info.key]
         del self.holders[info.key]
@@ -151,32 +151,32 @@ class Snapshot:
 
     @contextmanager
     def without(self, workloads: Iterable[WorkloadInfo]) -> Iterator[None]:
-        """As if these workloads were not there."""
-        gone = tuple(workloads)
-        for info in gone:
+        """Simulate that these workloads do not exist."""
+        removed = tuple(workloads)
+        for info in removed:
             self.remove(info)
         try:
             yield
         finally:
-            for info in gone:
+            for info in removed:
                 self.add(info)
 
     @contextmanager
     def without_usage(self, workloads: Iterable[WorkloadInfo]) -> Iterator[None]:
-        """As if these workloads used nothing."""
-        gone = tuple(workloads)
-        for info in gone:
+        """Simulate that these workloads use nothing."""
+        removed = tuple(workloads)
+        for info in removed:
             self.queues[info.cluster_queue].node.remove(info.usage)
         try:
             yield
         finally:
-            for info in gone:
+            for info in removed:
                 self.queues[info.cluster_queue].node.add(info.usage)
 
 
 @contextmanager
 def with_usage(node: Node, usage: Usage) -> Iterator[None]:
-    """As if a queue used so much more."""
+    """Simulate additional usage of a queue."""
     node.add(usage)
     try:
         yield
@@ -186,7 +186,7 @@ def with_usage(node: Node, usage: Usage) -> Iterator[None]:
 
 @contextmanager
 def with_less_usage(node: Node, usage: Usage) -> Iterator[None]:
-    """As if a queue used so much less."""
+    """Simulate less usage of a queue."""
     node.remove(usage)
     try:
         yield
@@ -196,7 +196,7 @@ def with_less_usage(node: Node, usage: Usage) -> Iterator[None]:
 
 @contextmanager
 def with_quota(node: Node, key: FlavorResource, quota: Quota) -> Iterator[None]:
-    """As if a queue or cohort had another quota. Costs a walk through its tree."""
+    """Simulate another quota of a queue or cohort. Costs a walk through its tree."""
     before = node.quotas
     node.quotas = {**before, key: quota}
     node.root.settle()

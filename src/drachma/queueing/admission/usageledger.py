@@ -1,12 +1,11 @@
-"""The usage ledger: what local queues have used in the past, and what admissions count for that do not show there yet.
+"""The usage ledger: past usage of local queues, and charges for admissions that it does not include yet.
 
-A workload is booked with its entry penalty when quota is reserved for it (:meth:`UsageLedger.charge`). When it is
-admitted, the penalty becomes a part of what its local queue has used; when it goes without that, the penalty is dropped
-(:meth:`UsageLedger.follow`). Every sampling interval what is remembered is brought up to date with what is used then
-(:meth:`UsageLedger.sample`) and shown in the local queue's status, which is where a new ledger begins.
+A workload is charged with its entry penalty when quota is reserved for it (:meth:`UsageLedger.charge`). When it is
+admitted, the penalty becomes part of its local queue's usage; when it will not be admitted, the penalty is dropped
+(:meth:`UsageLedger.follow`). At every sampling interval, past usage is updated with current usage
+(:meth:`UsageLedger.sample`) and written to the local queue's status, from which a new ledger starts.
 
-Nobody else remembers: what is charged and not yet shown is lost with the process and with another configuration, as in
-Kueue.
+As in Kueue, charges that are not in a status yet are lost with the process and with a change of the configuration.
 """
 
 from __future__ import annotations
@@ -28,43 +27,45 @@ LocalQueueKey = tuple[str, str]
 
 
 def is_by_usage(spec: clusterqueue.ClusterQueueSpec) -> bool:
-    """Whether a cluster queue asks for its workloads to be ordered by their local queues' past usage."""
+    """Return True if a cluster queue orders its workloads by their local queues' past usage."""
     scope = spec.admission_scope
     return scope is not None and scope.admission_mode == clusterqueue.USAGE_BASED
 
 
-def local_queue(of: workload.Workload) -> LocalQueueKey:
-    """The local queue that a workload names."""
-    return of.metadata.namespace, of.spec.queue_name
+def local_queue(wl: workload.Workload) -> LocalQueueKey:
+    """Return the local queue that a workload names."""
+    return wl.metadata.namespace, wl.spec.queue_name
 
 
-def admitted_usage(holders: Iterable[WorkloadInfo], of: LocalQueueKey) -> Consumed:
-    """What the workloads of a local queue use that are admitted, among those that hold quota."""
+def admitted_usage(holders: Iterable[WorkloadInfo], queue_key: LocalQueueKey) -> Consumed:
+    """Return the usage of a local queue's admitted workloads, among those that hold quota."""
     total: dict[str, int] = {}
     for info in holders:
-        if local_queue(info.workload) == of and workloadstate.is_admitted(info.workload):
+        if local_queue(info.workload) == queue_key and workloadstate.is_admitted(info.workload):
             for key, amount in info.usage.items():
                 total[key.resource] = total.get(key.resource, 0) + amounts.nanos(key.resource, amount)
     return total
 
 
 class _Entry:
-    """What is known of one local queue."""
+    """State of one local queue."""
 
     __slots__ = ("consumed", "last_update", "pending", "uid", "usage", "weight")
 
-    def __init__(self, of: localqueue.LocalQueue) -> None:
-        self.uid = of.metadata.uid
-        sharing, status = of.spec.fair_sharing, of.status.fair_sharing
+    def __init__(self, local_queue: localqueue.LocalQueue) -> None:
+        self.uid = local_queue.metadata.uid
+        sharing, status = local_queue.spec.fair_sharing, local_queue.status.fair_sharing
         self.weight = 1.0 if sharing is None or sharing.weight is None else sharing.weight.as_approximate_float()
-        shown = status.admission_fair_sharing_status if status is not None else None
+        stored_sharing = status.admission_fair_sharing_status if status is not None else None
         self.consumed: Consumed = (
-            {} if shown is None else {name: amount.nanos for name, amount in shown.consumed_resources.items()}
+            {}
+            if stored_sharing is None
+            else {name: amount.nanos for name, amount in stored_sharing.consumed_resources.items()}
         )
         self.last_update: datetime | None = None
-        """Since when what is remembered fades; None: since it is looked at, for the time before has passed unseen."""
+        """Time since which usage decays; None starts the decay at the next sample."""
         self.pending: Consumed = {}
-        """All penalties that are charged."""
+        """All charged penalties."""
         self.usage = 0.0
 
 
@@ -80,29 +81,29 @@ class UsageLedger:
         return key in self._entries
 
     def set_local_queues(self, queues: Iterable[localqueue.LocalQueue]) -> None:
-        """All local queues there are: new ones begin with what their status says, and others are forgotten."""
+        """Set all local queues: new ones start with their status, and missing ones are forgotten."""
         before, self._entries = self._entries, {}
         for each in queues:
             key = each.metadata.namespace, each.metadata.name
-            made, known = _Entry(each), before.get(key)
-            if known is not None and known.uid == made.uid:
-                known.weight = made.weight
-                made = known
-            self._entries[key] = made
-            self._weigh(made)
+            entry, old_entry = _Entry(each), before.get(key)
+            if old_entry is not None and old_entry.uid == entry.uid:
+                old_entry.weight = entry.weight
+                entry = old_entry
+            self._entries[key] = entry
+            self._weigh(entry)
         for name, (key, _) in tuple(self._penalties.items()):
             if self._entries.get(key) is not before.get(key):
                 del self._penalties[name]
 
-    def usage(self, of: LocalQueueKey) -> float:
-        """What a local queue has used, in one number: who has the least comes first."""
-        entry = self._entries.get(of)
+    def usage(self, key: LocalQueueKey) -> float:
+        """Return the past usage of a local queue as one number; the least comes first."""
+        entry = self._entries.get(key)
         return entry.usage if entry is not None else 0.0
 
     # Penalties
 
     def charge(self, info: WorkloadInfo, *, resources: Iterable[str] | None = None) -> None:
-        """Quota was reserved for a workload, which counts at once; only some resources of it, where they are said."""
+        """Charge a workload for which quota was reserved; ``resources`` limits the charge to some resources."""
         key = local_queue(info.workload)
         requests: dict[str, int] = {}
         for each in info.pod_sets:
@@ -118,25 +119,24 @@ class UsageLedger:
             self._weigh(entry)
 
     def drop(self, key: str) -> None:
-        """A workload does not get what was reserved for it."""
+        """Drop the charge of a workload that does not get its reserved quota."""
         self._remove(key)
 
-    def follow(self, of: workload.Workload, now: datetime, *, in_use: Callable[[LocalQueueKey], Consumed]) -> None:
-        """Sees what became of a workload; ``in_use`` says what a local queue uses now, with this workload.
+    def follow(self, wl: workload.Workload, now: datetime, *, in_use: Callable[[LocalQueueKey], Consumed]) -> None:
+        """Update the charge of a workload; ``in_use`` returns the usage of a local queue with this workload.
 
-        Its penalty becomes past usage when it is admitted. It is dropped when that cannot be any more: the workload is
-        over, went to another queue, or is inactive and has no quota. Evicted workloads keep it until they are admitted
-        again.
+        The penalty becomes past usage when the workload is admitted. It is dropped when the workload is finished, has
+        moved to another queue, or is inactive without quota. Evicted workloads keep it until they are admitted again.
         """
-        key = workloadstate.key(of)
+        key = workloadstate.key(wl)
         penalty = self._penalties.get(key)
         if penalty is None:
             return
-        place, has_quota = local_queue(of), workloadstate.has_reservation(of)
-        is_active = workloadstate.is_active(of)
-        if workloadstate.is_finished(of) or penalty[0] != place or not (is_active or has_quota):
+        place, has_quota = local_queue(wl), workloadstate.has_reservation(wl)
+        is_active = workloadstate.is_active(wl)
+        if workloadstate.is_finished(wl) or penalty[0] != place or not (is_active or has_quota):
             self._remove(key)
-        elif is_active and has_quota and workloadstate.is_admitted(of):
+        elif is_active and has_quota and workloadstate.is_admitted(wl):
             entry, settled = self._entries[place], self._remove(key)
             self._decay(entry, now, lambda: in_use(place))
             entry.consumed = pastusage.plus(entry.consumed, settled)
@@ -152,16 +152,16 @@ class UsageLedger:
 
     # Sampling
 
-    def rest(self, of: LocalQueueKey, now: datetime) -> float:
-        """In how many seconds a local queue is to be sampled; zero: now, as long as penalties are charged."""
-        entry = self._entries[of]
+    def rest(self, key: LocalQueueKey, now: datetime) -> float:
+        """Return the seconds until a local queue has to be sampled; zero while penalties are charged."""
+        entry = self._entries[key]
         if entry.last_update is None or any(entry.pending.values()):
             return 0.0
         return max(0.0, self.rates.interval - (now - entry.last_update).total_seconds())
 
-    def sample(self, of: LocalQueueKey, in_use: Consumed, now: datetime) -> None:
-        """Brings past usage of a local queue up to date with what it uses now."""
-        entry = self._entries[of]
+    def sample(self, key: LocalQueueKey, in_use: Consumed, now: datetime) -> None:
+        """Update the past usage of a local queue with its current usage."""
+        entry = self._entries[key]
         self._decay(entry, now, lambda: in_use)
         if self.rates.half_life == 0:
             entry.consumed = {}
@@ -174,14 +174,14 @@ class UsageLedger:
         if seconds or before is None:
             entry.consumed = pastusage.decayed(entry.consumed, in_use(), seconds, rates=self.rates)
 
-    def status(self, of: LocalQueueKey) -> dict[str, Any] | None:
-        """The ``status.fairSharing`` of a local queue; None before it is sampled."""
-        entry = self._entries.get(of)
+    def status(self, key: LocalQueueKey) -> dict[str, Any] | None:
+        """Return ``status.fairSharing`` of a local queue, or None before it is sampled."""
+        entry = self._entries.get(key)
         if entry is None or entry.last_update is None:
             return None
         consumed = {name: str(quantity.Quantity.parse(f"{each}n")) for name, each in sorted(entry.consumed.items())}
-        shown = {"consumedResources": consumed, "lastUpdate": meta.time_text(entry.last_update)}
-        return {"weightedShare": 0, "admissionFairSharingStatus": shown}
+        sharing = {"consumedResources": consumed, "lastUpdate": meta.time_text(entry.last_update)}
+        return {"weightedShare": 0, "admissionFairSharingStatus": sharing}
 
     def _weigh(self, entry: _Entry) -> None:
         total = pastusage.plus(entry.consumed, entry.pending)

@@ -1,7 +1,6 @@
-"""The component around queueing's decisions: it reads objects, has them decided, and writes down what became of them.
+"""The component around queueing's decisions: it reads objects, has the pure rooms decide, and writes the results.
 
-Everything that decides stands in :mod:`drachma.queueing` and knows nothing of this package. Modules here keep caches
-and queues, and are thin: what an object becomes is a question to the core.
+The rooms that decide do not know this package. Modules here keep caches and work queues, and are thin.
 """
 
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration

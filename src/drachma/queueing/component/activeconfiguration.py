@@ -1,6 +1,6 @@
-"""The configuration in force, and what follows from it for each part of the component.
+"""The active configuration, and the settings that each part of the component derives from it.
 
-Parts read it each time they need it. A new configuration is offered; where it is refused, the old one stays.
+Parts read it each time they need it. If a new configuration is refused, the old one stays active.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from drachma.queueing.configuration import (
     configurationform,
     durations,
     frameworks,
-    processconfiguration,
     queueingpolicy,
 )
 from drachma.queueing.configuration.configuration import Configuration, RequeuingStrategy, Resources
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.configuration.queueingpolicy import AS_KUEUE, QueueingPolicy
-from drachma.queueing.devices.devicemappings import DeviceMappings
-from drachma.queueing.jobs.jobowners import Management
-from drachma.queueing.jobs.jobsettings import JobSettings
+from drachma.queueing.devices.mappings import DeviceMappings
+from drachma.queueing.jobs.settings import JobSettings, Management
 from drachma.queueing.lifecycle import workloadstep
 from drachma.queueing.workloads.requests import Counting
 from drachma.queueing.workloads.settings import Settings
@@ -34,38 +32,38 @@ Listener = Callable[[], None]
 
 
 class ActiveConfiguration:
-    """Holds a configuration that was checked; listeners are called when another one takes its place."""
+    """Holds a validated configuration, and calls listeners when another one becomes active."""
 
-    def __init__(self, of: Configuration | None = None) -> None:
+    def __init__(self, config: Configuration | None = None) -> None:
         self._listeners: Final[list[Listener]] = []
-        self._set(of or configuration.default(Configuration()), AS_KUEUE)
+        self._set(config or configuration.default(Configuration()), AS_KUEUE)
 
-    def _set(self, of: Configuration, policy: QueueingPolicy) -> None:
-        self.configuration: Configuration = of
+    def _set(self, config: Configuration, policy: QueueingPolicy) -> None:
+        self.configuration: Configuration = config
         self.policy: QueueingPolicy = policy
-        self.gates: Gates = of.gates
-        self.settings: Settings = Settings.of(of, policy)
-        resources = of.resources or Resources()
+        self.gates: Gates = config.gates
+        self.settings: Settings = Settings.of(config, policy)
+        resources = config.resources or Resources()
         self.mappings: DeviceMappings = DeviceMappings.of(resources.device_class_mappings)
         self.counting: Counting = Counting.of(
             excluded_prefixes=resources.exclude_resource_prefixes,
             transformations=resources.transformations,
             gates=self.gates,
         )
-        local = of.metrics.local_queue_metrics or processconfiguration.LocalQueueMetrics(enable=True)
-        chosen = local.local_queue_selector or meta.LabelSelector()
+        local = config.metrics.local_queue_metrics or configuration.LocalQueueMetrics(enable=True)
+        selector = local.local_queue_selector or meta.LabelSelector()
         is_measured = local.enable and self.gates.on(Gate.LOCAL_QUEUE_METRICS)
-        self._measured: labels.Selector = labelselectors.of(chosen if is_measured else None)
-        self.patience: workloadstep.Patience | None = _patience(of, self.gates)
-        retention = of.object_retention_policies.workloads if of.object_retention_policies is not None else None
+        self._measured: labels.Selector = labelselectors.of(selector if is_measured else None)
+        self.patience: workloadstep.Patience | None = _patience(config, self.gates)
+        retention = config.object_retention_policies.workloads if config.object_retention_policies is not None else None
         self.retention: timedelta | None = _span(retention.after_finished) if retention is not None else None
-        integrations = of.integrations or configuration.Integrations()
+        integrations = config.integrations or configuration.Integrations()
         self.jobs: JobSettings = JobSettings(
             management=Management(
                 frameworks=frozenset(integrations.frameworks or ()),
-                without_queue_name=bool(of.manage_jobs_without_queue_name),
+                without_queue_name=bool(config.manage_jobs_without_queue_name),
             ),
-            namespaces=labelselectors.of(of.managed_jobs_namespace_selector or meta.LabelSelector()),
+            namespaces=labelselectors.of(config.managed_jobs_namespace_selector or meta.LabelSelector()),
             waits_for_pods=self.patience is not None,
             retention=_span(retention.after_deactivated_by_kueue) if retention is not None else None,
             label_keys=integrations.label_keys_to_copy,
@@ -73,19 +71,19 @@ class ActiveConfiguration:
         )
 
     def offer(self, *documents: Mapping[str, Any]) -> bool:
-        """Puts a configuration in force, and says whether that changed anything.
+        """Make a configuration active, and return True if that changed anything.
 
-        The documents are one Configuration of Kueue, and at most one QueueingPolicy beside it.
+        The documents are one Configuration of Kueue and at most one QueueingPolicy.
 
         Raises:
-            configurationform.RefusedConfigurationError: it cannot be; the old one stays.
+            configurationform.RefusedConfigurationError: the configuration is invalid; the old one stays.
         """
         kueues = [each for each in documents if not queueingpolicy.is_policy(each)]
         policies = [each for each in documents if queueingpolicy.is_policy(each)]
         if len(kueues) != 1 or len(policies) > 1:
             raise configurationform.RefusedConfigurationError(
                 f"expected one Configuration and at most one {queueingpolicy.KIND}: "
-                f"there are {len(kueues)} and {len(policies)}"
+                f"got {len(kueues)} and {len(policies)}"
             )
         offered = configurationform.read(kueues[0])
         policy = _policy(policies[0]) if policies else AS_KUEUE
@@ -98,15 +96,15 @@ class ActiveConfiguration:
 
     @property
     def ignored_frameworks(self) -> tuple[str, ...]:
-        """Frameworks that the configuration lists, and whose jobs are not held back here."""
+        """Frameworks that the configuration lists and that have no implementation here."""
         return tuple(sorted(self.jobs.management.frameworks - set(frameworks.CARRIED_OUT)))
 
-    def measures_local_queue(self, of: Mapping[str, str]) -> bool:
-        """Whether a local queue with these labels is measured by itself."""
-        return self._measured.matches(of)
+    def measures_local_queue(self, queue_labels: Mapping[str, str]) -> bool:
+        """Return True if a local queue with these labels has metrics of its own."""
+        return self._measured.matches(queue_labels)
 
     def subscribe(self, listener: Listener) -> None:
-        """Calls a function whenever another configuration is in force."""
+        """Call a function whenever another configuration becomes active."""
         self._listeners.append(listener)
 
 
@@ -119,8 +117,8 @@ def _policy(document: Mapping[str, Any]) -> QueueingPolicy:
     )
 
 
-def _patience(of: Configuration, gates: Gates) -> workloadstep.Patience | None:
-    ready = of.wait_for_pods_ready
+def _patience(configuration: Configuration, gates: Gates) -> workloadstep.Patience | None:
+    ready = configuration.wait_for_pods_ready
     if ready is None or gates.on(Gate.DISABLE_WAIT_FOR_PODS_READY):
         return None
     strategy = ready.requeuing_strategy or RequeuingStrategy()

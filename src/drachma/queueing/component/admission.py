@@ -1,16 +1,15 @@
-"""Admission as a loop: cycles while anything may be admitted, and what they decide written down behind them.
+"""The admission loop: runs cycles while a workload may be admitted, and writes their decisions in the background.
 
-A decision counts at once, before it is written (:mod:`decisionwrites`): the next cycle is taken on it. One that cannot
-be written is taken back, and its workload looked at anew. What is in memory follows from objects only, so that a new
-process comes to where the old one was.
+A decision counts before it is written (:mod:`decisionwrites`): the next cycle is based on it. A decision that cannot be
+written is revoked, and its workload is reconciled again. All state follows from objects, so a new process arrives at
+the same state.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Final
 
 from drachma.api import event
@@ -18,26 +17,28 @@ from drachma.queueing.admission.admitter import Admitter, CycleReport
 from drachma.queueing.admission.cycle import Status
 from drachma.queueing.admission.feasibility import PLACEMENT_FAILED, Placement
 from drachma.queueing.admission.queuestatus import Readiness
-from drachma.queueing.component import resources, wholeseconds, workloadwrites
+from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import (
     BY_CLUSTER_QUEUE,
     BY_LOCAL_QUEUE,
     Caches,
     Source,
-    is_news,
+    call_on_change,
+    is_spec_changed,
     key_of,
-    on_change,
 )
 from drachma.queueing.component.decisionwrites import DecisionWrites
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.queuemeasures import QueueMeasures
+from drachma.queueing.component.statusrequests import StatusRequests
+from drachma.queueing.component.workloadwrites import WorkloadLocks
 from drachma.queueing.configuration.queueingpolicy import Feasibility
-from drachma.queueing.devices.devicerequests import DeviceRequests
+from drachma.queueing.devices.requests import DeviceRequests
 from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.lifecycle import workloadreconcile
 from drachma.queueing.workloads import workloadstate
-from drachma.runtime import Surroundings, events
+from drachma.runtime import Surroundings, events, workqueue
 from drachma.runtime.informer import Handler
 
 _log = logging.getLogger(__name__)
@@ -46,11 +47,7 @@ _STOPPED: Final = (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN)
 
 
 class Admission:
-    """The loop, and the admitter that it runs.
-
-    ``look_again`` has a workload looked at by its controller, ``look_again_after`` after so many seconds, and
-    ``queue_changed`` a queue by its own.
-    """
+    """The loop, and the admitter that it runs."""
 
     name: Final = "admission"
 
@@ -62,13 +59,17 @@ class Admission:
         *,
         recorder: events.Recorder,
         measures: QueueMeasures,
+        workloads: workqueue.Queue[str],
+        statuses: StatusRequests,
+        locks: WorkloadLocks,
         placement: Placement | None = None,
         view: PendingView | None = None,
     ) -> None:
+        """``workloads`` is the work queue of the workload controller; ``statuses`` has the queues to report."""
         self._informers: Final = surroundings.informers
         self._placement: Final = placement
         self._misplaced: set[str] = set()
-        """Workloads that quota would admit and no nodes take, since they were last tried."""
+        """Workloads that quota would admit and whose pods find no nodes, since they were last tried."""
         self._clock: Final = surroundings.clock
         self._caches: Final = caches
         self._configured: Final = configured
@@ -76,86 +77,86 @@ class Admission:
         self._measures: Final = measures
         self._view: Final = view or PendingView()
         self.admitter = self._make_admitter()
-        self.look_again: Callable[[str], None] = lambda _: None
-        self.look_again_after: Callable[[str, float], None] = lambda _key, _seconds: None
-        self.queue_changed: Callable[[str], None] = lambda _: None
+        self._workloads: Final = workloads
+        self._statuses: Final = statuses
         self._wake: Final = asyncio.Event()
         self._writes: Final = DecisionWrites(
             surroundings.client,
             caches.workloads,
-            observe=functools.partial(surroundings.informers.observe, resources.WORKLOADS),
+            locks=locks,
+            observe=surroundings.informers.of(resources.WORKLOADS, with_documents=True).observe,
             sleep=surroundings.clock.sleep,
             spawn=self._spawn,
-            written=self._on_written,
-            refused=self._on_refused,
+            on_written=self._handle_written,
+            on_refused=self._handle_refused,
         )
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._are_queues_stale = True
         self._are_places_stale = True
         self._to_retry: set[str] = set()
-        """Cluster queues for which something became free since the last cycle."""
+        """Cluster queues in which quota became free since the last cycle."""
         self._readiness: dict[str, tuple[clusterqueue.ClusterQueueSpec, Readiness]] = {}
         for queues in (caches.cluster_queues, caches.cohorts, caches.local_queues):
             self._follow_specs(queues)
         for informer in (caches.flavors, caches.checks):
-            on_change(informer, self._on_queue)
+            call_on_change(informer, self._handle_queue)
         for place in (caches.namespaces, caches.limit_ranges, caches.runtime_classes):
-            on_change(place, self._on_place)
-        configured.subscribe(self._on_configuration)
+            call_on_change(place, self._handle_place)
+        configured.subscribe(self._handle_configuration)
 
     def _make_admitter(self) -> Admitter:
         placement = self._placement
         if self._configured.policy.feasibility is not Feasibility.REQUIRED:
             placement = None
         if placement is not None:
-            placement.follow(self._on_cluster)
-        made = Admitter(
+            placement.follow(self._handle_cluster)
+        admitter = Admitter(
             placement=placement,
             settings=self._configured.settings,
             counting=self._configured.counting,
             runtime_classes=self._caches.runtime_classes_by_name,
         )
-        self._view.show(made)
-        return made
+        self._view.show(admitter)
+        return admitter
 
-    # News
+    # Event handlers
 
     def _follow_specs(self, source: Source[Any]) -> None:
-        """Hears of queues that come, go or change in more than their status."""
+        """Follow queues: refresh when one is added, deleted or changed in more than its status."""
 
         def updated(old: Any, new: Any) -> None:
-            if is_news(old, new):
-                self._on_queue()
+            if is_spec_changed(old, new):
+                self._handle_queue()
 
         source.add_handler(
-            Handler(added=lambda _: self._on_queue(), updated=updated, deleted=lambda _: self._on_queue())
+            Handler(added=lambda _: self._handle_queue(), updated=updated, deleted=lambda _: self._handle_queue())
         )
 
-    def _on_queue(self) -> None:
+    def _handle_queue(self) -> None:
         self._are_queues_stale = True
         self._wake.set()
 
-    def _on_place(self) -> None:
+    def _handle_place(self) -> None:
         self._are_places_stale = True
         self._wake.set()
 
-    def _on_configuration(self) -> None:
-        """Everything is counted anew."""
+    def _handle_configuration(self) -> None:
+        """Rebuild the admitter and reconcile all workloads."""
         self.admitter = self._make_admitter()
         self._are_queues_stale = self._are_places_stale = True
         for each in self._caches.workloads.cache:
-            self.look_again(key_of(each))
+            self._workloads.hasten(key_of(each))
         self._wake.set()
         if self._configured.policy.feasibility is Feasibility.REQUIRED:
             self._spawn(self._await_informers(), name="what placement follows")
 
     async def _await_informers(self) -> None:
-        """What a new configuration has to be known for may be known only now."""
+        """Retry after the informers that a new configuration needs are synced."""
         await self._informers.wait_synced()
-        self._on_cluster()
+        self._handle_cluster()
 
-    def _on_cluster(self) -> None:
-        """Nodes, devices or pods changed: who found no nodes may find some."""
+    def _handle_cluster(self) -> None:
+        """Retry workloads whose pods found no nodes, because nodes, devices or pods have changed."""
         if self._misplaced:
             self._misplaced.clear()
             self._retry_all()
@@ -166,64 +167,66 @@ class Admission:
         task.add_done_callback(self._tasks.discard)
 
     def is_decided(self, key: str) -> bool:
-        """Whether something was decided about a workload that is not written yet."""
+        """Return True if a decision about a workload is not written yet."""
         return self._writes.is_under_way(key)
 
-    def parked_reason(self, of: workload.Workload) -> str | None:
-        """Why a workload was parked without being tried."""
-        queue = self.admitter.queues.get(self.admitter.queue_of(of) or "")
-        key = workloadstate.key(of)
+    def parked_reason(self, wl: workload.Workload) -> str | None:
+        """Return the reason why a workload was parked without being tried."""
+        queue = self.admitter.queues.get(self.admitter.queue_of(wl) or "")
+        key = workloadstate.key(wl)
         if queue is None or queue.parked_reason(key) is None:
             return None
         self._retry_parked()
         return queue.parked_reason(key)
 
-    def note(self, of: workload.Workload, devices: DeviceRequests | None) -> None:
-        """Takes a workload for what it is: it holds quota, it waits, or neither."""
-        key = workloadstate.key(of)
+    def update(self, wl: workload.Workload, devices: DeviceRequests | None) -> None:
+        """Update the admitter with a workload: it holds quota, it is pending, or neither."""
+        key = workloadstate.key(wl)
         if self.is_decided(key):
             return
         self._refresh()
-        if workloadstate.has_reservation(of) and not workloadstate.is_finished(of):
+        if workloadstate.has_reservation(wl) and not workloadstate.is_finished(wl):
             before = self.admitter.snapshot.holders.get(key)
-            self.admitter.hold(of)
+            self.admitter.hold(wl)
             after = self.admitter.snapshot.holders.get(key)
             if before is not None and after is not None and before.usage != after.usage:
                 self._retry(after.cluster_queue)
             if self._configured.settings.blocks_admission:
                 self._wake.set()
-            self._follow_usage(of)
-            self._tell_queues(of)
+            self._follow_usage(wl)
+            self._request_statuses(wl)
             return
         self._release(key)
-        self._follow_usage(of)
-        if workloadreconcile.is_admissible(of, self._configured.gates) and self._is_open(of):
-            self.admitter.enqueue(of, wholeseconds.now(self._clock), devices=devices)
+        self._follow_usage(wl)
+        if workloadreconcile.is_admissible(wl, self._configured.gates) and self._is_open(wl):
+            self.admitter.enqueue(wl, workloadwrites.current_time(self._clock), devices=devices)
             self._wake.set()
         else:
             self.admitter.forget(key)
-        self._tell_queues(of)
+        self._request_statuses(wl)
 
-    def gone(self, of: workload.Workload) -> None:
-        """A workload does not exist any more, or belongs into no queue."""
-        key = workloadstate.key(of)
+    def remove(self, wl: workload.Workload) -> None:
+        """Remove a workload that is gone or belongs to no queue."""
+        key = workloadstate.key(wl)
         self._release(key)
         self.admitter.forget(key)
         self._writes.forget(key)
         if self.admitter.ledger is not None:
             self.admitter.ledger.drop(key)
-        self._tell_queues(of)
+        self._request_statuses(wl)
 
-    def _follow_usage(self, of: workload.Workload) -> None:
+    def _follow_usage(self, wl: workload.Workload) -> None:
         if self.admitter.ledger is not None:
-            self.admitter.ledger.follow(of, wholeseconds.now(self._clock), in_use=self.admitter.in_use)
+            self.admitter.ledger.follow(
+                wl, workloadwrites.current_time(self._clock), in_use=self.admitter.local_queue_usage
+            )
 
-    def order_changed(self) -> None:
-        """Others may be first in their queues now."""
+    def wake(self) -> None:
+        """Run a cycle, because the order of a queue has changed."""
         self._wake.set()
 
-    def _is_open(self, of: workload.Workload) -> bool:
-        local = self._caches.local_queue_of(of)
+    def _is_open(self, wl: workload.Workload) -> bool:
+        local = self._caches.local_queue_of(wl)
         return local is not None and local.spec.stop_policy not in _STOPPED
 
     def _release(self, key: str) -> None:
@@ -234,7 +237,7 @@ class Admission:
         self._retry(info.cluster_queue)
 
     def _retry(self, cluster_queue: str) -> None:
-        """Who is parked gets another chance, in the next cycle: many are over at once, and one look does for all."""
+        """Retry parked workloads in the next cycle: many workloads end at once, and one pass serves all."""
         self._to_retry.add(cluster_queue)
         self._wake.set()
 
@@ -242,20 +245,20 @@ class Admission:
         if self._to_retry:
             names = [each for each in self._to_retry if each in self.admitter.queues]
             self._to_retry.clear()
-            self.admitter.retry(names, wholeseconds.now(self._clock))
+            self.admitter.retry(names, workloadwrites.current_time(self._clock))
 
-    def _tell_queues(self, of: workload.Workload) -> None:
-        local = self._caches.local_queue_of(of)
+    def _request_statuses(self, wl: workload.Workload) -> None:
+        local = self._caches.local_queue_of(wl)
         if local is not None:
-            self.queue_changed(key_of(local))
-            self.queue_changed(local.spec.cluster_queue)
-        if of.status.admission is not None:
-            self.queue_changed(of.status.admission.cluster_queue)
+            self._statuses.add(key_of(local))
+            self._statuses.add(local.spec.cluster_queue)
+        if wl.status.admission is not None:
+            self._statuses.add(wl.status.admission.cluster_queue)
 
     # The loop
 
     async def run(self) -> None:
-        """Admits until cancelled."""
+        """Run admission until cancelled."""
         try:
             while True:
                 await self._wake.wait()
@@ -266,20 +269,20 @@ class Admission:
                 task.cancel()
 
     async def _cycles(self) -> None:
-        """Cycles until one changes nothing and none is left that was not tried."""
+        """Run cycles until one changes nothing and every head was tried."""
         tried: frozenset[str] = frozenset()
         while True:
             self._refresh()
             self._retry_parked()
             began = self._clock.monotonic()
-            report = self.admitter.run_cycle(wholeseconds.now(self._clock))
+            report = self.admitter.run_cycle(workloadwrites.current_time(self._clock))
             if report is None:
                 return
             is_success = any(each.status is Status.ADMITTED for each in report.entries)
-            self._measures.attempt(self._clock.monotonic() - began, is_success=is_success)
+            self._measures.count_cycle(self._clock.monotonic() - began, is_success=is_success)
             self._carry_out(report)
-            # Whoever was woken meanwhile is looked at first. Many end while decisions are written, and a cycle after
-            # that finds room for all of them; one at a time, each would cost a look at every queue.
+            # Reconcile the workloads that were added meanwhile first. Many workloads end while decisions are written,
+            # and one cycle after that admits into all of the freed quota.
             await asyncio.sleep(0)
             await self._writes.catch_up()
             if is_success:
@@ -291,7 +294,7 @@ class Admission:
             tried |= heads
 
     def _refresh(self) -> None:
-        """Brings the admitter up to date with queues and places."""
+        """Update the admitter with changed queues and namespaces."""
         if self._are_places_stale:
             self._are_places_stale = False
             self.admitter.set_places(self._caches.places)
@@ -326,76 +329,76 @@ class Admission:
         changed += [name for name in self._readiness if name not in readiness]
         self._readiness = readiness
         for name in changed:
-            self._look_at_all_of(name)
-            self.queue_changed(name)
+            self._reconcile_all_of(name)
+            self._statuses.add(name)
         for local in caches.local_queues.cache:
-            self.queue_changed(key_of(local))
+            self._statuses.add(key_of(local))
             for each in caches.workloads.cache.by(BY_LOCAL_QUEUE, key_of(local)):
                 if workloadstate.key(each) not in self.admitter.snapshot.holders:
-                    self.look_again(key_of(each))
+                    self._workloads.hasten(key_of(each))
         self._retry_all()
 
     def _retry_all(self) -> None:
-        now = wholeseconds.now(self._clock)
+        now = workloadwrites.current_time(self._clock)
         for queue in self.admitter.queues.values():
             queue.retry(now)
         self._wake.set()
 
-    def _look_at_all_of(self, cluster_queue: str) -> None:
+    def _reconcile_all_of(self, cluster_queue: str) -> None:
         for each in self._caches.workloads.cache.by(BY_CLUSTER_QUEUE, cluster_queue):
-            self.look_again(key_of(each))
+            self._workloads.hasten(key_of(each))
 
-    # Writing
+    # Writes
 
     def _carry_out(self, report: CycleReport) -> None:
-        now = wholeseconds.now(self._clock)
+        now = workloadwrites.current_time(self._clock)
         entries = {each.info.key: each for each in report.entries}
         self._misplaced |= {key for key, each in entries.items() if each.quota_reason == PLACEMENT_FAILED}
         for key, after in report.workloads.items():
             if key not in entries:
-                self._measures.displaced(report, after)
+                self._measures.count_displaced(report, after)
             self._writes.put(key, workloadwrites.with_times(after, now))
-        for told in report.events:
-            self._tell(told.key, told.type, told.reason, message=told.message)
+        for each in report.events:
+            self._record(each.key, each.type, each.reason, message=each.message)
 
-    def _tell(self, key: str, kind: str, reason: str, *, message: str) -> None:
+    def _record(self, key: str, kind: str, reason: str, *, message: str) -> None:
         namespace, _, name = key.partition("/")
-        known = self._caches.workloads.cache.get(name, namespace=namespace)
-        if known is not None:
+        wl = self._caches.workloads.cache.get(name, namespace=namespace)
+        if wl is not None:
             self._recorder.record(
-                workload_reference(known),
+                workload_reference(wl),
                 type=events.WARNING if kind == events.WARNING else events.NORMAL,
                 reason=reason,
                 message=message,
             )
 
-    def _on_written(self, key: str) -> None:
-        self.look_again(key)
+    def _handle_written(self, key: str) -> None:
+        self._workloads.hasten(key)
 
-    def _on_refused(self, key: str, pause: float) -> None:
-        """Take back a decision about a workload, and reconcile it after a pause. What is stored counts again."""
+    def _handle_refused(self, key: str, pause: float) -> None:
+        """Revoke a decision, and reconcile its workload after a pause. The stored workload counts again."""
         namespace, _, name = key.partition("/")
-        stored = self._caches.workloads.cache.get(name, namespace=namespace)
-        if stored is not None and workloadstate.has_reservation(stored) and not workloadstate.is_finished(stored):
-            self.admitter.hold(stored)
+        wl = self._caches.workloads.cache.get(name, namespace=namespace)
+        if wl is not None and workloadstate.has_reservation(wl) and not workloadstate.is_finished(wl):
+            self.admitter.hold(wl)
         else:
             self._release(key)
         self.admitter.forget(key)
         if self.admitter.ledger is not None:
             self.admitter.ledger.drop(key)
         if pause:
-            self.look_again_after(key, pause)
+            self._workloads.add_after(key, pause)
         else:
-            self.look_again(key)
+            self._workloads.hasten(key)
 
 
-def workload_reference(of: workload.Workload) -> event.ObjectReference:
-    """How events name a workload."""
+def workload_reference(wl: workload.Workload) -> event.ObjectReference:
+    """Return the reference to a workload that events about it have."""
     return event.ObjectReference(
         kind="Workload",
-        namespace=of.metadata.namespace,
-        name=of.metadata.name,
-        uid=of.metadata.uid,
+        namespace=wl.metadata.namespace,
+        name=wl.metadata.name,
+        uid=wl.metadata.uid,
         api_version=f"{resources.GROUP}/{resources.VERSION}",
-        resource_version=of.metadata.resource_version,
+        resource_version=wl.metadata.resource_version,
     )

@@ -1,8 +1,8 @@
-"""What the component knows of the cluster: objects of all kinds, and values made of them until they change."""
+"""Caches of the component: objects of all kinds, and values derived from them until they change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from drachma.api import (
@@ -19,11 +19,13 @@ from drachma.client import target
 from drachma.queueing.admission import queuestatus
 from drachma.queueing.component import resources
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.devices import deviceaccount
-from drachma.queueing.devices.devicemeasure import Measure
-from drachma.queueing.devices.deviceobjects import DeviceObjects, by_id
-from drachma.queueing.jobs.jobworkload import Priorities
-from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, runtimeclass, workload
+from drachma.queueing.devices import account as deviceaccount
+from drachma.queueing.devices.measure import Measure
+from drachma.queueing.devices.objects import DeviceObjects, devices_by_id
+from drachma.queueing.jobs import construction
+from drachma.queueing.jobs.interface import GenericJob
+from drachma.queueing.jobs.settings import Document, Environment, Owners, Priorities
+from drachma.queueing.kinds import classes, clusterqueue, localqueue, resourceflavor, workload
 from drachma.queueing.lifecycle import workloadstep
 from drachma.queueing.workloads import admissibility, podadjustment, settlement
 from drachma.queueing.workloads.podsetinfo import WORKLOAD_ANNOTATION
@@ -44,22 +46,22 @@ _Listener = Callable[[], None]
 
 
 class Source(Protocol[ObjectT]):
-    """The objects of a kind, and somebody who tells of changes: an informer."""
+    """Objects of one kind and notification of their changes: an informer."""
 
     @property
     def cache(self) -> Cache[ObjectT]: ...
     def add_handler(self, handler: Handler[ObjectT]) -> None:
-        """Has somebody told from now on."""
+        """Call a handler for every object and for every change from now on."""
 
 
 class Sources(Protocol):
-    """Those of all kinds."""
+    """Informers of all kinds."""
 
-    def of(self, kind: target.Of[ObjectT]) -> Source[ObjectT]: ...
+    def of(self, kind: target.Of[ObjectT], *, with_documents: bool = False) -> Source[ObjectT]: ...
 
 
 class _Derived(Generic[_ValueT]):
-    """A value made of caches, until one of them changes."""
+    """A value derived from caches, computed again after one of them changes."""
 
     def __init__(self, make: Callable[[], _ValueT]) -> None:
         self._make = make
@@ -75,31 +77,31 @@ class _Derived(Generic[_ValueT]):
 
 
 class Caches:
-    """All that is read. Whoever asks must not keep what it gets beyond the next ``await``."""
+    """All objects that the component reads. Callers must not keep values beyond the next ``await``."""
 
     def __init__(self, sources: Sources, configured: ActiveConfiguration) -> None:
-        of = sources.of
+        informer_of = sources.of
         self._configured: Final = configured
-        self.workloads: Final = of(resources.WORKLOADS)
-        self.cluster_queues: Final = of(resources.CLUSTER_QUEUES)
-        self.cohorts: Final = of(resources.COHORTS)
-        self.local_queues: Final = of(resources.LOCAL_QUEUES)
-        self.flavors: Final = of(resources.FLAVORS)
-        self.checks: Final = of(resources.CHECKS)
-        self.workload_priorities: Final = of(resources.WORKLOAD_PRIORITIES)
-        self.pod_priorities: Final = of(resources.POD_PRIORITIES)
-        self.runtime_classes: Final = of(resources.RUNTIME_CLASSES)
-        self.namespaces: Final = of(namespace.Namespace)
-        self.limit_ranges: Final = of(limitrange.LimitRange)
-        self.templates: Final = of(resourceclaimtemplate.ResourceClaimTemplate)
-        self.classes: Final = of(deviceclass.DeviceClass)
-        self.slices: Final = of(resourceslice.ResourceSlice)
-        self.claims: Final = of(resourceclaim.ResourceClaim)
-        self.pods: Final = of(pod.Pod)
+        self.workloads: Final = informer_of(resources.WORKLOADS, with_documents=True)
+        self.cluster_queues: Final = informer_of(resources.CLUSTER_QUEUES, with_documents=True)
+        self.cohorts: Final = informer_of(resources.COHORTS, with_documents=True)
+        self.local_queues: Final = informer_of(resources.LOCAL_QUEUES, with_documents=True)
+        self.flavors: Final = informer_of(resources.FLAVORS)
+        self.checks: Final = informer_of(resources.CHECKS)
+        self.workload_priorities: Final = informer_of(resources.WORKLOAD_PRIORITIES)
+        self.pod_priorities: Final = informer_of(resources.POD_PRIORITIES)
+        self.runtime_classes: Final = informer_of(resources.RUNTIME_CLASSES)
+        self.namespaces: Final = informer_of(namespace.Namespace)
+        self.limit_ranges: Final = informer_of(limitrange.LimitRange)
+        self.templates: Final = informer_of(resourceclaimtemplate.ResourceClaimTemplate)
+        self.classes: Final = informer_of(deviceclass.DeviceClass)
+        self.slices: Final = informer_of(resourceslice.ResourceSlice)
+        self.claims: Final = informer_of(resourceclaim.ResourceClaim)
+        self.pods: Final = informer_of(pod.Pod)
         self._index()
         self._places: Final = _Derived(self._make_places)
         self._devices: Final = _Derived(self._make_devices)
-        self._devices_by_id: Final = _Derived(lambda: by_id(self.devices))
+        self._devices_by_id: Final = _Derived(lambda: devices_by_id(self.devices))
         self._priorities: Final = _Derived(self._make_priorities)
         self._flavors: Final = _Derived(self._make_flavors)
         self._readiness: Final = _Derived(dict[str, tuple[clusterqueue.ClusterQueue, queuestatus.Readiness]])
@@ -112,7 +114,7 @@ class Caches:
             (self._readiness, (self.flavors, self.checks)),
         ):
             for source in changing:
-                on_change(source, value.expire)
+                call_on_change(source, value.expire)
 
     def _index(self) -> None:
         cache = self.workloads.cache
@@ -133,7 +135,7 @@ class Caches:
 
     @property
     def devices(self) -> DeviceObjects:
-        """What there is of templates, classes and slices."""
+        """Claim templates, device classes and slices."""
         return self._devices.get()
 
     @property
@@ -146,7 +148,7 @@ class Caches:
         return self._flavors.get()
 
     @property
-    def runtime_classes_by_name(self) -> Mapping[str, runtimeclass.RuntimeClass]:
+    def runtime_classes_by_name(self) -> Mapping[str, classes.RuntimeClass]:
         return {each.metadata.name: each for each in self.runtime_classes.cache}
 
     def _make_places(self) -> admissibility.Places:
@@ -174,41 +176,74 @@ class Caches:
     # Queues
 
     def cluster_queue_of(self, local: localqueue.LocalQueue) -> clusterqueue.ClusterQueue | None:
-        """The cluster queue behind a local one."""
+        """Return the cluster queue of a local queue."""
         return self.cluster_queues.cache.get(local.spec.cluster_queue)
 
-    def local_queue_of(self, of: workload.Workload) -> localqueue.LocalQueue | None:
-        """The local queue that a workload names."""
-        return self.local_queues.cache.get(of.spec.queue_name, namespace=of.metadata.namespace)
+    def local_queue_of(self, wl: workload.Workload) -> localqueue.LocalQueue | None:
+        """Return the local queue that a workload names."""
+        return self.local_queues.cache.get(wl.spec.queue_name, namespace=wl.metadata.namespace)
 
-    def measures_queue_of(self, of: workload.Workload) -> bool:
-        """Whether the local queue of a workload is measured by itself."""
-        queue = self.local_queue_of(of)
+    def measures_queue_of(self, wl: workload.Workload) -> bool:
+        """Return True if the local queue of a workload has metrics of its own."""
+        queue = self.local_queue_of(wl)
         return queue is not None and self._configured.measures_local_queue(queue.metadata.labels)
 
-    def readiness(self, of: clusterqueue.ClusterQueue) -> queuestatus.Readiness:
-        """Whether a cluster queue admits workloads."""
-        known = self._readiness.get()
-        queue, readiness = known.get(of.metadata.name, (None, None))
-        if readiness is None or queue is not of:
+    def readiness(self, cluster_queue: clusterqueue.ClusterQueue) -> queuestatus.Readiness:
+        """Return the readiness of a cluster queue."""
+        by_name = self._readiness.get()
+        queue, readiness = by_name.get(cluster_queue.metadata.name, (None, None))
+        if readiness is None or queue is not cluster_queue:
             checks = {each.metadata.name: each for each in self.checks.cache}
-            readiness = queuestatus.readiness(of, flavors=self.flavors_by_name, checks=checks)
-            known[of.metadata.name] = of, readiness
+            readiness = queuestatus.readiness(cluster_queue, flavors=self.flavors_by_name, checks=checks)
+            by_name[cluster_queue.metadata.name] = cluster_queue, readiness
         return readiness
 
-    def uses(self, of: workload.Workload) -> tuple[settlement.PodUse, ...]:
-        """What the devices of a workload's pods count for, if that is to be settled."""
-        if of.status.admission is None or deviceaccount.ANNOTATION not in of.metadata.annotations:
+    def uses(self, wl: workload.Workload) -> tuple[settlement.PodUse, ...]:
+        """Return the charges for the devices of a workload's pods, if they have to be settled."""
+        if wl.status.admission is None or deviceaccount.ANNOTATION not in wl.metadata.annotations:
             return ()
         measure = Measure(self._configured.mappings, self._configured.gates, self._configured.policy)
         claims, devices = _Claims(self.claims), self._devices_by_id.get()
-        pods = sorted(self.pods.cache.by(BY_WORKLOAD, key_of(of)), key=lambda each: each.metadata.name)
+        pods = sorted(self.pods.cache.by(BY_WORKLOAD, key_of(wl)), key=lambda each: each.metadata.name)
         uses = (settlement.use(each, claims, devices, measure=measure) for each in pods)
         return tuple(each for each in uses if each is not None)
 
-    def neighbourhood(self, of: workload.Workload, *, parked_reason: str | None) -> workloadstep.Neighbourhood:
-        """What a workload has around it."""
-        local = self.local_queue_of(of)
+    # Jobs
+
+    def pod_sets(self, wl: workload.Workload) -> Sequence[Document]:
+        """Return the pod sets of a workload as whole documents."""
+        entry = self.workloads.cache.entry(wl.metadata.name, namespace=wl.metadata.namespace)
+        return () if entry is None else entry.document()["spec"].get("podSets") or ()
+
+    def job_workloads(self, job: GenericJob, *, owners: Owners) -> list[workload.Workload]:
+        """Return the workloads of a job: its own, its prebuilt one, and those of its owners."""
+        cache = self.workloads.cache
+        workloads = list(cache.by(BY_OWNER, owner_value(job.kind.kind, job.namespace, job.name)))
+        prebuilt = (job.labels.get(construction.PREBUILT, ""), job.annotations.get(construction.PREBUILT, ""))
+        prebuilt_workloads = (cache.get(name, namespace=job.namespace) for name in prebuilt if name)
+        workloads += [each for each in prebuilt_workloads if each is not None]
+        workloads.sort(key=lambda each: each.metadata.name)
+        for owner in owners.values():
+            workloads += cache.by(BY_OWNER, owner_value(owner["kind"], job.namespace, owner["metadata"]["name"]))
+        return list({each.metadata.name: each for each in workloads}.values())
+
+    def environment(self, namespace_name: str, workloads: Sequence[workload.Workload], owners: Owners) -> Environment:
+        """Return the objects that the reconcile of a job reads."""
+        place = self.places.get(namespace_name)
+        return Environment(
+            namespace_labels=None if place is None else place.labels,
+            pod_sets=self.pod_sets,
+            workloads=workloads,
+            owners=owners,
+            flavors=self.flavors_by_name,
+            priorities=self.priorities,
+        )
+
+    # Workloads
+
+    def neighbourhood(self, wl: workload.Workload, *, parked_reason: str | None) -> workloadstep.Neighbourhood:
+        """Return the objects that the reconcile of a workload reads."""
+        local = self.local_queue_of(wl)
         queue = self.cluster_queue_of(local) if local is not None else None
         return workloadstep.Neighbourhood(
             local_queue=local,
@@ -218,7 +253,7 @@ class Caches:
             objects=self.devices,
             claims=_Claims(self.claims),
             mappings=self._configured.mappings,
-            uses=self.uses(of),
+            uses=self.uses(wl),
             patience=self._configured.patience,
             retention=self._configured.retention,
             parked_reason=parked_reason,
@@ -226,7 +261,7 @@ class Caches:
 
 
 class _Claims:
-    """Claims as they are looked up by everybody."""
+    """Lookup of claims by namespace and name."""
 
     def __init__(self, source: Source[resourceclaim.ResourceClaim]) -> None:
         self._cache: Final = source.cache
@@ -235,55 +270,55 @@ class _Claims:
         return self._cache.get(name, namespace=namespace)
 
 
-def workload_of(of: pod.Pod) -> str:
-    """Which workload a pod says that it belongs to; empty if to none."""
-    name = of.metadata.annotations.get(WORKLOAD_ANNOTATION)
-    return f"{of.metadata.namespace}/{name}" if name else ""
+def workload_of(subject: pod.Pod) -> str:
+    """Return the key of the workload that a pod's annotation names, or an empty text."""
+    name = subject.metadata.annotations.get(WORKLOAD_ANNOTATION)
+    return f"{subject.metadata.namespace}/{name}" if name else ""
 
 
-def on_change(source: Source[Any], listener: _Listener) -> None:
-    """Calls a function whenever an object comes, changes or goes."""
+def call_on_change(source: Source[Any], listener: _Listener) -> None:
+    """Call a function whenever an object is added, changed or deleted."""
     source.add_handler(
         Handler(added=lambda _: listener(), updated=lambda _old, _new: listener(), deleted=lambda _: listener())
     )
 
 
-def is_news(old: clusterqueue.ClusterQueue | clusterqueue.Cohort | localqueue.LocalQueue, new: Any) -> bool:
-    """Whether more of a queue changed than its status."""
+def is_spec_changed(old: clusterqueue.ClusterQueue | clusterqueue.Cohort | localqueue.LocalQueue, new: Any) -> bool:
+    """Return True if a queue has changed in more than its status."""
     return bool(old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp)
 
 
 def owner_value(kind: str, namespace_of: str, name: str) -> str:
-    """Where the index of owners has the workloads of an object."""
+    """Return the value under which the index of owners has the workloads of an object."""
     return f"{kind}/{namespace_of}/{name}"
 
 
-def _owners(of: workload.Workload) -> Iterable[str]:
-    return [owner_value(each.kind, of.metadata.namespace, each.name) for each in of.metadata.owner_references]
+def _owners(wl: workload.Workload) -> Iterable[str]:
+    return [owner_value(each.kind, wl.metadata.namespace, each.name) for each in wl.metadata.owner_references]
 
 
-def _reserved_in(of: workload.Workload) -> Iterable[str]:
-    return (of.status.admission.cluster_queue,) if of.status.admission is not None else ()
+def _reserved_in(wl: workload.Workload) -> Iterable[str]:
+    return (wl.status.admission.cluster_queue,) if wl.status.admission is not None else ()
 
 
-def _claims(of: workload.Workload) -> Iterable[Any]:
-    return (claim for each in of.spec.pod_sets for claim in each.template.spec.resource_claims)
+def _claims(wl: workload.Workload) -> Iterable[Any]:
+    return (claim for each in wl.spec.pod_sets for claim in each.template.spec.resource_claims)
 
 
-def _has_claims(of: workload.Workload) -> bool:
-    return next(iter(_claims(of)), None) is not None
+def _has_claims(wl: workload.Workload) -> bool:
+    return next(iter(_claims(wl)), None) is not None
 
 
-def _named_claims(of: workload.Workload) -> Iterable[str]:
-    names = {claim.resource_claim_name for claim in _claims(of)}
-    return [f"{of.metadata.namespace}/{name}" for name in names if name]
+def _named_claims(wl: workload.Workload) -> Iterable[str]:
+    names = {claim.resource_claim_name for claim in _claims(wl)}
+    return [f"{wl.metadata.namespace}/{name}" for name in names if name]
 
 
-def _templates(of: workload.Workload) -> Iterable[str]:
-    names = {claim.resource_claim_template_name for claim in _claims(of)}
-    return [f"{of.metadata.namespace}/{name}" for name in names if name]
+def _templates(wl: workload.Workload) -> Iterable[str]:
+    names = {claim.resource_claim_template_name for claim in _claims(wl)}
+    return [f"{wl.metadata.namespace}/{name}" for name in names if name]
 
 
-def key_of(of: meta.Object) -> str:
-    """How decisions name a workload or a local queue."""
-    return f"{of.metadata.namespace}/{of.metadata.name}"
+def key_of(obj: meta.Object) -> str:
+    """Return ``namespace/name`` of an object."""
+    return f"{obj.metadata.namespace}/{obj.metadata.name}"

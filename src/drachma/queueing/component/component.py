@@ -1,4 +1,4 @@
-"""All of queueing as one component: admission, and the controllers of workloads, queues, Jobs, JobSets and pods."""
+"""Queueing as one component: admission, and the controllers of workloads, queues, Jobs, JobSets and pods."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.configurationmap import ConfigurationMap
 from drachma.queueing.component.elasticpodcontroller import ElasticPodController
-from drachma.queueing.component.jobcontext import JobContext
 from drachma.queueing.component.jobcontroller import JobController
+from drachma.queueing.component.jobwrites import JobWrites
+from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.podcontroller import PodController
 from drachma.queueing.component.queuecontroller import QueueController
 from drachma.queueing.component.queuelevels import QueueLevels
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.component.reviews import Reviews
+from drachma.queueing.component.statusrequests import StatusRequests
 from drachma.queueing.component.workloadcontroller import WorkloadController
-from drachma.runtime import Surroundings, controller
+from drachma.queueing.component.workloadwrites import WorkloadLocks
+from drachma.runtime import Surroundings, controller, workqueue
 from drachma.runtime.informer import Handler
 
 COMPONENT: Final = "kueue-admission"
-"""Under which name events are recorded about workloads, as Kueue does."""
+"""Component name of events about workloads, which is Kueue's."""
 
 
 class QueueingComponent:
-    """Built on informers that need not run yet.
+    """All of queueing, built on informers that need not run yet.
 
-    The configuration is that of the ConfigMap, where it is not ``is_fixed``: then somebody else sees to it. Where the
-    policy requires that pods find nodes, ``placement`` says whether they do. Who waits is shown in a ``view``, where
-    somebody has one. Measures say in which ``role`` the process works: ``leader``, or ``standalone``.
+    The configuration follows the ConfigMap, unless ``is_fixed``. If the policy requires that pods find nodes,
+    ``placement`` checks that. ``view`` shows pending workloads. ``role`` is a label of all metrics: ``leader`` or
+    ``standalone``.
     """
 
     def __init__(
@@ -51,24 +54,43 @@ class QueueingComponent:
             ConfigurationMap(surroundings, configured, recorder=recorder)
         caches = Caches(surroundings.informers, configured)
         measures = QueueMeasures(surroundings.registry, role=role, measures_local=caches.measures_queue_of)
-        caches.workloads.add_handler(Handler(updated=measures.changed))
+        caches.workloads.add_handler(Handler(updated=measures.count_transitions))
+        workload_queue: workqueue.Queue[str] = workqueue.Queue(
+            "kueue_workload", clock=surroundings.clock, metrics=surroundings.queues
+        )
+        statuses = StatusRequests(surroundings)
+        locks = WorkloadLocks()
+        job_writes = JobWrites(surroundings, recorder, caches=caches, locks=locks)
         admission = Admission(
-            surroundings, caches, configured, recorder=recorder, measures=measures, placement=placement, view=view
+            surroundings,
+            caches,
+            configured,
+            recorder=recorder,
+            measures=measures,
+            workloads=workload_queue,
+            statuses=statuses,
+            locks=locks,
+            placement=placement,
+            view=view,
         )
         QueueLevels(surroundings.registry, caches, configured, admitter=lambda: admission.admitter, role=role)
-        self.reviews: Final = Reviews(caches, configured, JobContext(surroundings.client, caches))
-        """Answers to API servers that ask about writes, once the component runs."""
+        self.reviews: Final = Reviews(caches, configured, OwnerReader(surroundings.client))
+        """Answers to admission reviews of API servers, once the component runs."""
         self._surroundings: Final = surroundings
         self._parts: Final[tuple[controller.Controller, ...]] = (
-            WorkloadController(surroundings, caches, configured, admission=admission, recorder=recorder),
-            QueueController(surroundings, caches, configured, admission=admission),
-            JobController(surroundings, caches, configured, recorder=recorder, kind=jobcontroller.JOBS),
-            JobController(surroundings, caches, configured, recorder=recorder, kind=jobcontroller.JOB_SETS),
-            PodController(surroundings, caches, configured, recorder=recorder),
+            WorkloadController(
+                surroundings, caches, configured, admission=admission, recorder=recorder, queue=workload_queue
+            ),
+            QueueController(surroundings, caches, configured, admission=admission, statuses=statuses),
+            *(
+                JobController(surroundings, caches, configured, writes=job_writes, kind=kind)
+                for kind in jobcontroller.ALL
+            ),
+            PodController(surroundings, caches, configured, writes=job_writes),
             ElasticPodController(surroundings, caches, configured),
             admission,
         )
 
     async def run(self) -> None:
-        """Queues until cancelled."""
+        """Run until cancelled."""
         await controller.run_all(self._surroundings, self._parts)

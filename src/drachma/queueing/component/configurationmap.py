@@ -1,6 +1,6 @@
-"""The configuration from a ConfigMap, as KEP-2941 has it: put in force whenever it changes, without a restart.
+"""The configuration from a ConfigMap, as KEP-2941 has it: it becomes active when it changes, without a restart.
 
-What cannot be is refused, with an event about the ConfigMap; the configuration before stays in force.
+An invalid configuration is refused with an event about the ConfigMap; the previous one stays active.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from drachma.runtime.informer import Handler
 
 NAME: Final = "kueue-controller-manager-config"
 SELECTION: Final = Selection(namespace=configuration.DEFAULT_NAMESPACE, fields=f"metadata.name={NAME}")
-"""The ConfigMap, wherever it is read."""
+"""Selection of the ConfigMap."""
 FIELDS: Final = ("controller_manager_config.yaml", "config.yaml")
-"""Where the configuration is: as Kueue's manifests have it, and as the KEP does."""
+"""Fields with the configuration: that of Kueue's manifests, and that of the KEP."""
 POLICY_FIELD: Final = "queueing_policy.yaml"
-"""Where a QueueingPolicy may be, which Kueue would not read."""
+"""Field with a QueueingPolicy, which Kueue does not read."""
 
 _log = logging.getLogger(__name__)
 
@@ -35,49 +35,56 @@ class ConfigurationMap:
         self._active: Final = active
         self._recorder: Final = recorder
         surroundings.informers.of(configmap.ConfigMap, SELECTION).add_handler(
-            Handler(added=self._offer, updated=lambda _, new: self._offer(new), deleted=self._withdraw)
+            Handler(added=self._activate, updated=lambda _, new: self._activate(new), deleted=self._withdraw)
         )
 
-    def _offer(self, of: configmap.ConfigMap) -> None:
+    def _activate(self, config_map: configmap.ConfigMap) -> None:
         try:
-            if self._active.offer(*documents(of)):
-                self._tell(of, events.NORMAL, "ConfigurationChanged", in_force(self._active))
+            if self._active.offer(*documents(config_map)):
+                self._record(config_map, events.NORMAL, "ConfigurationChanged", effect_message(self._active))
         except RefusedConfigurationError as error:
-            _log.warning("ConfigMap %s: refused, the configuration before stays in force: %s", of.metadata.name, error)
-            self._tell(of, events.WARNING, "InvalidConfiguration", f"Refused, the one before stays: {error}")
+            _log.warning(
+                "ConfigMap %s: refused, the previous configuration stays active: %s", config_map.metadata.name, error
+            )
+            self._record(
+                config_map,
+                events.WARNING,
+                "InvalidConfiguration",
+                f"Refused, the previous configuration stays active: {error}",
+            )
 
-    def _withdraw(self, of: configmap.ConfigMap) -> None:
-        """What is in force is what a process that starts now would have in force."""
+    def _withdraw(self, config_map: configmap.ConfigMap) -> None:
+        """Return to the default configuration, which a new process would start with."""
         self._active.offer(configurationform.DEFAULT)
-        _log.warning("ConfigMap %s: is gone, the default configuration is in force", of.metadata.name)
+        _log.warning("ConfigMap %s: was deleted, the default configuration is active", config_map.metadata.name)
 
-    def _tell(self, of: configmap.ConfigMap, kind: events.Type, reason: str, message: str) -> None:
-        self._recorder.record(of, type=kind, reason=reason, message=message)
+    def _record(self, config_map: configmap.ConfigMap, kind: events.Type, reason: str, message: str) -> None:
+        self._recorder.record(config_map, type=kind, reason=reason, message=message)
 
 
-def in_force(active: ActiveConfiguration) -> str:
-    """What is told of a configuration that has taken effect."""
+def effect_message(active: ActiveConfiguration) -> str:
+    """Return the message of the event about a configuration that became active."""
     ignored = ", ".join(active.ignored_frameworks)
-    told = "The configuration is in force"
-    return f"{told}; jobs of these frameworks are not held back here: {ignored}" if ignored else told
+    message = "The configuration is active"
+    return f"{message}; jobs of these frameworks are not managed: {ignored}" if ignored else message
 
 
-def documents(of: configmap.ConfigMap) -> list[dict[str, object]]:
-    """What a ConfigMap says, to be offered; RefusedConfigurationError if it says nothing that can be read."""
-    field = next((each for each in FIELDS if each in of.data), None)
+def documents(config_map: configmap.ConfigMap) -> list[dict[str, object]]:
+    """Return the documents of a ConfigMap. Raises RefusedConfigurationError if there is none that can be read."""
+    field = next((each for each in FIELDS if each in config_map.data), None)
     if field is None:
-        raise RefusedConfigurationError(f"data: none of {', '.join(FIELDS)} is there")
-    policy = parse(of.data[POLICY_FIELD]) if POLICY_FIELD in of.data else []
-    return [*parse(of.data[field]), *policy]
+        raise RefusedConfigurationError(f"data: expected one of {', '.join(FIELDS)}")
+    policy = parse(config_map.data[POLICY_FIELD]) if POLICY_FIELD in config_map.data else []
+    return [*parse(config_map.data[field]), *policy]
 
 
 def parse(text: str) -> list[dict[str, object]]:
-    """The documents of a text; RefusedConfigurationError if it cannot be read, or if one of them is no object."""
+    """Return the documents of a text. Raises RefusedConfigurationError if it cannot be read or one is not an object."""
     try:
         documents = [each.content for each in manifest.read(text)]
     except errors.DrachmaError as error:
         raise RefusedConfigurationError(str(error)) from None
     for document in documents:
         if not isinstance(document, dict):
-            raise RefusedConfigurationError(f"expected an object with apiVersion and kind, there is {document!r}")
+            raise RefusedConfigurationError(f"expected an object with apiVersion and kind, got {document!r}")
     return documents

@@ -1,4 +1,4 @@
-"""The controller of pods of elastic jobs: lets them go when the workload of their job has quota for them."""
+"""The controller of pods of elastic jobs: removes their gates as far as the job's workload has quota for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from drachma.api import meta, pod
 from drachma.client import patches, protocol
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import BY_OWNER, Caches, owner_value
-from drachma.queueing.jobs import elasticpods, workloadslices
+from drachma.queueing.jobs import elastic
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import workloadstate
 from drachma.runtime import Surroundings, controller, workqueue
@@ -19,7 +19,7 @@ _SLICES: Final = "queueing-slices"
 
 
 class _Owner(NamedTuple):
-    """The job that workloads and pods belong to."""
+    """The job that owns workloads and pods."""
 
     kind: str
     namespace: str
@@ -27,7 +27,7 @@ class _Owner(NamedTuple):
 
 
 class ElasticPodController:
-    """Wakes up for pods and workloads of elastic jobs."""
+    """Reconciles elastic jobs when their pods or workloads change."""
 
     name: Final = "elastic pod"
 
@@ -36,43 +36,45 @@ class ElasticPodController:
         self._caches: Final = caches
         self._configured: Final = configured
         self._queue: Final[workqueue.Queue[_Owner]] = workqueue.Queue(
-            "kueue_elastic_pod", time=surroundings.clock, measured=surroundings.queues
+            "kueue_elastic_pod", clock=surroundings.clock, metrics=surroundings.queues
         )
-        caches.pods.cache.add_index(_SLICES, lambda each: (_slices(each),) if elasticpods.slice_name(each) else ())
+        caches.pods.cache.add_index(_SLICES, lambda each: (_slices(each),) if elastic.slice_name(each) else ())
         caches.pods.add_handler(
-            Handler(added=self._on_pod, updated=lambda _, new: self._on_pod(new), deleted=self._on_pod)
+            Handler(added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod)
         )
-        caches.workloads.add_handler(Handler(added=self._on_workload, updated=lambda _, new: self._on_workload(new)))
+        caches.workloads.add_handler(
+            Handler(added=self._handle_workload, updated=lambda _, new: self._handle_workload(new))
+        )
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=_WORKERS)
 
-    def _on_pod(self, of: pod.Pod) -> None:
-        # One that ends or goes leaves room to another.
-        if workload.SLICE_NAME in of.metadata.annotations:
-            self._wake(of)
+    def _handle_pod(self, subject: pod.Pod) -> None:
+        # A pod that ends or is deleted makes room for another.
+        if workload.SLICE_NAME in subject.metadata.annotations:
+            self._wake(subject)
 
-    def _on_workload(self, of: workload.Workload) -> None:
-        if workloadstate.is_elastic(of, self._configured.gates):
-            self._wake(of)
+    def _handle_workload(self, wl: workload.Workload) -> None:
+        if workloadstate.is_elastic(wl, self._configured.gates):
+            self._wake(wl)
 
-    def _wake(self, of: meta.Object) -> None:
-        for owner in of.metadata.owner_references:
+    def _wake(self, obj: meta.Object) -> None:
+        for owner in obj.metadata.owner_references:
             if owner.controller:
-                self._queue.hasten(_Owner(owner.kind, of.metadata.namespace, owner.name))
+                self._queue.hasten(_Owner(owner.kind, obj.metadata.namespace, owner.name))
 
-    async def _reconcile(self, of: _Owner) -> None:
-        owned = self._caches.workloads.cache.by(BY_OWNER, owner_value(*of))
-        active = workloadslices.active(owned)
+    async def _reconcile(self, owner: _Owner) -> None:
+        owned = self._caches.workloads.cache.by(BY_OWNER, owner_value(*owner))
+        active = elastic.active(owned)
         if (
             active is None
             or not workloadstate.is_elastic(active, self._configured.gates)
             or not workloadstate.is_admitted(active)
         ):
             return
-        pods = self._caches.pods.cache.by(_SLICES, f"{of.namespace}/{workloadstate.slice_name(active)}")
-        for each in elasticpods.let_go(active, pods):
-            gates = [{"name": gate.name} for gate in each.spec.scheduling_gates if gate.name != elasticpods.GATE]
+        pods = self._caches.pods.cache.by(_SLICES, f"{owner.namespace}/{workloadstate.slice_name(active)}")
+        for each in elastic.pods_to_ungate(active, pods):
+            gates = [{"name": gate.name} for gate in each.spec.scheduling_gates if gate.name != elastic.GATE]
             await self._client.patch(
                 pod.Pod,
                 each.metadata.name,
@@ -81,5 +83,5 @@ class ElasticPodController:
             )
 
 
-def _slices(of: pod.Pod) -> str:
-    return f"{of.metadata.namespace}/{elasticpods.slice_name(of)}"
+def _slices(subject: pod.Pod) -> str:
+    return f"{subject.metadata.namespace}/{elastic.slice_name(subject)}"

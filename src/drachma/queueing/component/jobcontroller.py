@@ -1,25 +1,26 @@
-"""The controller of jobs of one kind: holds them back, gives them workloads, starts and stops them by those."""
+"""The controller of jobs of one kind that are one document each, such as Jobs and JobSets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from drachma import errors
 from drachma.api import meta
 from drachma.client import target
-from drachma.queueing.component import resources, wholeseconds
+from drachma.queueing.component import jobwrites, resources, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import BY_OWNER, Caches, owner_value
-from drachma.queueing.component.jobcontext import JobContext
 from drachma.queueing.component.jobwrites import JobWrites
+from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.configuration.frameworks import BATCH_JOB, JOB_SET
-from drachma.queueing.jobs import jobreconcile
+from drachma.queueing.jobs import reconciler
 from drachma.queueing.jobs.batchjob import STOPPING, BatchJob
-from drachma.queueing.jobs.jobdocument import JobDocument
 from drachma.queueing.jobs.jobset import JobSet
-from drachma.queueing.jobs.jobworkload import QUEUE_LABEL
+from drachma.queueing.jobs.settings import QUEUE_LABEL, Owners
+from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.kinds import workload
-from drachma.runtime import Surroundings, controller, events, workqueue
+from drachma.runtime import Surroundings, controller, workqueue
 from drachma.runtime.cache import Key, key_of
 from drachma.runtime.informer import Handler
 
@@ -27,21 +28,23 @@ _WORKERS: Final = 8
 
 
 class JobKind(NamedTuple):
-    """A kind of jobs that are one document each, and where they are served."""
+    """A kind of jobs, and the resource that serves it."""
 
     framework: str
-    model: type[JobDocument]
+    model: type[SuspendableJob]
     resource: target.Target[Any]
     restores_late: bool = False
-    """Whether one takes back labels and tolerations only once it is held back and its start is forgotten."""
+    """True if API servers allow changes of the pod template only while the job is suspended and has no start time."""
 
 
 JOBS: Final = JobKind(BATCH_JOB, BatchJob, resources.JOBS, restores_late=True)
 JOB_SETS: Final = JobKind(JOB_SET, JobSet, resources.JOB_SETS)
+ALL: Final = (JOBS, JOB_SETS)
+"""Kinds that have a controller; a new kind of jobs is added here."""
 
 
 class JobController:
-    """Wakes up for jobs that are queued and for their workloads."""
+    """Reconciles jobs when they, their workloads or the configuration change."""
 
     def __init__(
         self,
@@ -49,45 +52,50 @@ class JobController:
         caches: Caches,
         configured: ActiveConfiguration,
         *,
-        recorder: events.Recorder,
+        writes: JobWrites,
         kind: JobKind,
     ) -> None:
         self.name: Final = f"queued {kind.model.kind.kind.lower()}"
         self._kind: Final = kind
+        self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._configured: Final = configured
         self._caches: Final = caches
-        self._context: Final = JobContext(surroundings.client, caches)
-        self._writes: Final = JobWrites(surroundings, recorder)
+        self._owners: Final = OwnerReader(surroundings.client)
+        self._writes: Final = writes
         self._queue: Final[workqueue.Queue[Key]] = workqueue.Queue(
-            f"kueue_{kind.model.kind.kind.lower()}", time=surroundings.clock, measured=surroundings.queues
+            f"kueue_{kind.model.kind.kind.lower()}", clock=surroundings.clock, metrics=surroundings.queues
         )
-        self._jobs: Final = surroundings.informers.of(kind.resource)
+        self._jobs: Final = surroundings.informers.of(kind.resource, with_documents=True)
         self._jobs.add_handler(
-            Handler(added=self._on_job, updated=lambda _, new: self._on_job(new), deleted=self._on_job)
+            Handler(added=self._handle_job, updated=lambda _, new: self._handle_job(new), deleted=self._handle_job)
         )
         caches.workloads.add_handler(
-            Handler(added=self._on_workload, updated=lambda _, new: self._on_workload(new), deleted=self._on_workload)
+            Handler(
+                added=self._handle_workload,
+                updated=lambda _, new: self._handle_workload(new),
+                deleted=self._handle_workload,
+            )
         )
-        configured.subscribe(self._on_configuration)
+        configured.subscribe(self._handle_configuration)
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=_WORKERS)
 
-    def _on_job(self, of: meta.Object) -> None:
-        metadata = of.metadata
-        is_queued = bool(metadata.labels.get(QUEUE_LABEL)) or self._configured.jobs.management.without_queue_name
-        if is_queued or self._caches.workloads.cache.by(BY_OWNER, self._owner(key_of(of))):
-            self._queue.hasten(key_of(of))
+    def _handle_job(self, job: meta.Object) -> None:
+        has_queue = bool(job.metadata.labels.get(QUEUE_LABEL))
+        is_queued = has_queue or self._configured.jobs.management.without_queue_name
+        if is_queued or self._caches.workloads.cache.by(BY_OWNER, self._owner(key_of(job))):
+            self._queue.hasten(key_of(job))
 
-    def _on_workload(self, of: workload.Workload) -> None:
-        for owner in of.metadata.owner_references:
+    def _handle_workload(self, wl: workload.Workload) -> None:
+        for owner in wl.metadata.owner_references:
             if (owner.kind, owner.api_version) == (self._kind.model.kind.kind, self._kind.model.kind.api_version):
-                self._queue.hasten(Key(of.metadata.namespace, owner.name))
+                self._queue.hasten(Key(wl.metadata.namespace, owner.name))
 
-    def _on_configuration(self) -> None:
+    def _handle_configuration(self) -> None:
         for each in self._jobs.cache:
-            self._on_job(each)
+            self._handle_job(each)
 
     def _owner(self, key: Key) -> str:
         return owner_value(self._kind.model.kind.kind, key.namespace, key.name)
@@ -96,50 +104,63 @@ class JobController:
         settings = self._configured.jobs
         if self._kind.framework not in settings.management.frameworks:
             return None
-        before = await self._context.document(self._kind.resource, key)
-        records = await self._context.workloads(self._owner(key), of=before, namespace=key.namespace)
-        around = await self._context.around(key.namespace, before, records)
-        outcome = jobreconcile.reconcile(
-            key.name,
-            None if before is None else self._kind.model(before),
-            around,
-            wholeseconds.now(self._clock),
-            settings=settings,
-            kind=self._kind.model.kind,
-        )
-        if before is not None and not await self._write_job(before, outcome.job):
+        entry = self._jobs.cache.entry(key.name, namespace=key.namespace)
+        if entry is None:
+            if not await self._is_gone(key):
+                return controller.AGAIN
+            before, job = None, self._kind.model.missing(key.namespace, key.name)
+            owners: Owners = {}
+        else:
+            before = entry.document()
+            job = self._kind.model(before)
+            owners = await self._owners.read(before, key.namespace)
+        workloads = self._caches.job_workloads(job, owners=owners)
+        environment = self._caches.environment(key.namespace, workloads, owners)
+        result = reconciler.reconcile(job, environment, workloadwrites.current_time(self._clock), settings=settings)
+        if before is not None and not await self._write_job(before, None if job.is_gone else job.document):
             return None
-        await self._writes.workloads(records, outcome.workloads)
-        self._writes.tell({} if before is None else {self._kind.model(before).key: before}, outcome.events)
-        if outcome.error:
+        await self._writes.write_workloads(workloads, result)
+        self._writes.record({} if before is None else {job.key: jobwrites.document_reference(before)}, result.events)
+        if result.error:
             return controller.AGAIN
-        rest = outcome.look_again_after.total_seconds()
-        return controller.After(rest) if rest > 0 else None
+        seconds = result.requeue_after.total_seconds()
+        return controller.After(seconds) if seconds > 0 else None
+
+    async def _is_gone(self, key: Key) -> bool:
+        """Ask the API server whether a job is gone that has workloads: they are finished for good if it is."""
+        if not self._caches.workloads.cache.by(BY_OWNER, self._owner(key)):
+            return True
+        try:
+            await self._client.get(self._kind.resource, key.name, namespace=key.namespace)
+        except errors.ObjectNotFoundError:
+            return True
+        return False
 
     async def _write_job(self, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> bool:
-        """Makes a job what it is to be; whether it is, or only when its pods are gone."""
+        """Write a job. Return False if its template can be restored only after its pods are gone."""
         resource = self._kind.resource
         if after is None:
-            await self._writes.delete(resource, before)
+            metadata = before["metadata"]
+            await self._writes.delete(resource, metadata["namespace"], metadata["name"], uid=metadata["uid"])
             return True
         if self._kind.restores_late and after["spec"].get("suspend"):
-            before = await self._hold_back(before, after)
+            before = await self._suspend_first(before, after)
             if before["spec"] != after["spec"] and (before.get("status") or {}).get("active"):
                 return False
-        await self._writes.document(resource, before, after)
+        await self._writes.update(resource, before, after)
         return True
 
-    async def _hold_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What comes before its template is as it was: API servers take that of jobs without pods and a start."""
+    async def _suspend_first(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Suspend a job and remove its start time, before its template is restored, and return the stored job."""
         if after["spec"] == {**before["spec"], "suspend": True}:
             return before
         resource = self._kind.resource
         if not before["spec"].get("suspend"):
             annotations = {**(before["metadata"].get("annotations") or {}), STOPPING: "true"}
-            held_back = {
+            suspended = {
                 **before,
                 "metadata": {**before["metadata"], "annotations": annotations},
                 "spec": {**before["spec"], "suspend": True},
             }
-            before = await self._writes.document(resource, before, held_back)
-        return await self._writes.document(resource, before, {**before, "status": after.get("status") or {}})
+            before = await self._writes.update(resource, before, suspended)
+        return await self._writes.update(resource, before, {**before, "status": after.get("status") or {}})

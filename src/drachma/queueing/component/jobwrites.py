@@ -1,104 +1,179 @@
-"""What a look at a job leaves, written down: objects, their workloads, and what is told about them."""
+"""Writes after the reconcile of a job: the job's documents, its workloads, and events about them."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
 from drachma.api import event
 from drachma.client import patches, target
-from drachma.queueing.component import resources, wholeseconds, workloadwrites
-from drachma.queueing.jobs.jobworkload import WorkloadRecord
+from drachma.queueing.component import resources, workloadwrites
+from drachma.queueing.component.caches import Caches
+from drachma.queueing.component.workloadwrites import WorkloadLocks
+from drachma.queueing.jobs.interface import without_finalizer
+from drachma.queueing.jobs.reconciler import ReconcileResult
+from drachma.queueing.kinds import decoding, workload
+from drachma.queueing.workloads import workloadstate
 from drachma.queueing.workloads.workloadevents import Event
 from drachma.runtime import Surroundings, events
 
 Document = Mapping[str, Any]
 
+_SERVER_FIELDS: Final = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"})
+
 
 class JobWrites:
-    """Writes with the versions that were looked at; a conflict is for the next look to settle."""
+    """Writes with the resource versions that the reconcile has read; the next reconcile settles conflicts."""
 
-    def __init__(self, surroundings: Surroundings, recorder: events.Recorder) -> None:
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        recorder: events.Recorder,
+        *,
+        caches: Caches,
+        locks: WorkloadLocks,
+    ) -> None:
         self._client: Final = surroundings.client
         self._informers: Final = surroundings.informers
+        self._observe: Final = surroundings.informers.of(resources.WORKLOADS, with_documents=True).observe
         self._recorder: Final = recorder
         self._clock: Final = surroundings.clock
+        self._locks: Final = locks
+        self._pod_sets: Final = caches.pod_sets
+        self._workloads: Final = caches.workloads
 
-    async def document(self, kind: target.Of[Any], before: Document, after: Document) -> Document:
-        """Makes one document of another; as it is stored then."""
-        return await workloadwrites.write_object(
-            self._client, kind, before, after=after, observe=functools.partial(self._informers.observe, kind)
+    # Documents
+
+    async def update(self, kind: target.Of[Any], before: Document, after: Document) -> Document:
+        """Patch metadata and spec of a stored document, then its status, and return the stored document."""
+        current = before
+        main = workloadwrites.difference(_without_status(before), _without_status(after))
+        if main:
+            current = await self._patch(kind, current, main)
+        status = workloadwrites.difference(before.get("status") or {}, after.get("status") or {})
+        if status:
+            current = await self._patch(kind, current, {"status": status}, subresource="status")
+        return current
+
+    async def _patch(
+        self, kind: target.Of[Any], current: Document, content: Document, *, subresource: str = ""
+    ) -> Document:
+        metadata = current["metadata"]
+        unchanged = patches.Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
+        patched = await self._client.patch_document(
+            kind,
+            metadata["name"],
+            namespace=metadata.get("namespace", ""),
+            subresource=subresource,
+            patch=patches.merge(content, unchanged),
         )
+        self._informers.observe(kind, patched)
+        return patched
 
-    async def delete(self, kind: target.Of[Any], of: Document) -> None:
-        """Has an object go, with all that it owns."""
-        metadata = of["metadata"]
+    async def delete(self, kind: target.Of[Any], namespace: str, name: str, *, uid: str) -> None:
+        """Delete an object and, in the background, its dependents."""
         with contextlib.suppress(errors.ObjectNotFoundError):
             await self._client.delete(
                 kind,
-                metadata["name"],
-                namespace=metadata.get("namespace", ""),
-                preconditions=patches.Preconditions(uid=metadata["uid"]),
+                name,
+                namespace=namespace,
+                preconditions=patches.Preconditions(uid=uid),
                 propagation="Background",
             )
 
-    async def workloads(self, before: Sequence[WorkloadRecord], after: Mapping[str, WorkloadRecord]) -> None:
-        """Makes, changes and deletes workloads."""
-        known = {each.key: each for each in before}
-        for key, record in after.items():
-            old = known.get(key)
+    # Workloads
+
+    async def write_workloads(self, before: Sequence[workload.Workload], result: ReconcileResult) -> None:
+        """Create, patch and delete the workloads of a job."""
+        stored_by_key = {workloadstate.key(each): each for each in before}
+        for key, after in result.workloads.items():
+            old = stored_by_key.get(key)
             if old is None:
-                stored = await self._client.create_document(resources.WORKLOADS, record.document)
-                self._informers.observe(resources.WORKLOADS, WorkloadRecord.of(stored).view)
-            elif record is not old:
-                await self._workload(old, record)
-        for key, old in known.items():
-            if key not in after:
+                await self._create(after, result.new_pod_sets[key])
+            elif after is not old:
+                async with self._locks.hold(key):
+                    self._check_unchanged(old)
+                    await self._update_workload(old, after, result.new_pod_sets.get(key))
+        for key, old in stored_by_key.items():
+            if key not in result.workloads:
                 await self._remove(old)
 
-    async def _workload(self, old: WorkloadRecord, new: WorkloadRecord) -> None:
-        is_deleted = new.document["metadata"].get("deletionTimestamp") and not old.document["metadata"].get(
-            "deletionTimestamp"
-        )
-        if is_deleted:
-            await self._remove(old)
-            return
-        dated = new.with_status(workloadwrites.with_times(new.view, wholeseconds.now(self._clock)))
-        await self.document(resources.WORKLOADS, old.document, dated.document)
+    def _check_unchanged(self, wl: workload.Workload) -> None:
+        """Raise ObjectConflictError if the cache has another version, which makes the write pointless."""
+        cached = self._workloads.cache.get(wl.metadata.name, namespace=wl.metadata.namespace)
+        if cached is not None and cached.metadata.resource_version != wl.metadata.resource_version:
+            raise errors.ObjectConflictError({"message": f"workload {workloadstate.key(wl)}: has changed meanwhile"})
 
-    async def _remove(self, record: WorkloadRecord) -> None:
-        free = record.without_finalizer()
-        try:
-            await self.document(resources.WORKLOADS, record.document, free.document)
-        except errors.ObjectNotFoundError:
-            return
-        if record.view.metadata.deletion_timestamp is None:
-            await self.delete(resources.WORKLOADS, record.document)
+    async def _create(self, wl: workload.Workload, pod_sets: Sequence[Document]) -> None:
+        document = decoding.document(wl)
+        document["spec"] = {**document["spec"], "podSets": list(pod_sets)}
+        head = {"apiVersion": f"{resources.GROUP}/{resources.VERSION}", "kind": resources.WORKLOADS.kind}
+        self._observe(await self._client.create_document(resources.WORKLOADS, {**head, **document}))
 
-    def tell(self, objects: Mapping[str, Document], told: Iterable[Event]) -> None:
-        """Records events about objects, by the keys that they name."""
-        for each in told:
-            about = objects.get(each.key)
-            if about is not None:
+    async def _update_workload(
+        self, before: workload.Workload, after: workload.Workload, pod_sets: Sequence[Document] | None
+    ) -> None:
+        if after.metadata.deletion_timestamp is not None and before.metadata.deletion_timestamp is None:
+            await self._remove(before)
+            return
+        if pod_sets is not None and pod_sets == self._pod_sets(before):
+            pod_sets = None
+        current = before
+        main = workloadwrites.object_change(before, after, pod_sets)
+        if main:
+            current = await self._patch_workload(current, main)
+        dated = workloadwrites.with_times(after, workloadwrites.current_time(self._clock))
+        status = workloadwrites.status_change(before, dated)
+        if status:
+            await self._patch_workload(current, {"status": status}, subresource="status")
+
+    async def _patch_workload(
+        self, wl: workload.Workload, content: Document, *, subresource: str = ""
+    ) -> workload.Workload:
+        return self._observe(await workloadwrites.patch(self._client, wl, content, subresource=subresource))
+
+    async def _remove(self, wl: workload.Workload) -> None:
+        change = workloadwrites.object_change(wl, without_finalizer(wl))
+        if change:
+            try:
+                await self._patch_workload(wl, change)
+            except errors.ObjectNotFoundError:
+                return
+        metadata = wl.metadata
+        if metadata.deletion_timestamp is None:
+            await self.delete(resources.WORKLOADS, metadata.namespace, metadata.name, uid=metadata.uid)
+
+    # Events
+
+    def record(self, references: Mapping[str, event.ObjectReference], recorded: Iterable[Event]) -> None:
+        """Record events about objects, by the keys that the events name."""
+        for each in recorded:
+            reference = references.get(each.key)
+            if reference is not None:
                 self._recorder.record(
-                    reference(about),
+                    reference,
                     type=events.WARNING if each.type == events.WARNING else events.NORMAL,
                     reason=each.reason,
                     message=each.message,
                 )
 
 
-def reference(of: Document) -> event.ObjectReference:
-    """How events name an object."""
-    metadata = of["metadata"]
+def document_reference(document: Document) -> event.ObjectReference:
+    """Return the reference to an object that events about it have."""
+    metadata = document["metadata"]
     return event.ObjectReference(
-        kind=of["kind"],
+        kind=document["kind"],
         namespace=metadata.get("namespace", ""),
         name=metadata["name"],
         uid=metadata.get("uid", ""),
-        api_version=of["apiVersion"],
+        api_version=document["apiVersion"],
         resource_version=metadata.get("resourceVersion", ""),
     )
+
+
+def _without_status(document: Document) -> dict[str, Any]:
+    remainder = {name: value for name, value in document.items() if name != "status"}
+    remainder["metadata"] = {name: value for name, value in document["metadata"].items() if name not in _SERVER_FIELDS}
+    return remainder

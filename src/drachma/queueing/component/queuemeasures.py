@@ -1,7 +1,7 @@
-"""What queueing counts, under Kueue's names: cycles of admission, and what becomes of workloads.
+"""Counters and histograms under Kueue's names: admission cycles, and transitions of workloads.
 
-Most of it is read off the conditions of workloads as they change, whoever wrote them. What is the case now is looked
-up when somebody asks, see ``queuelevels``.
+Most of them follow the conditions of workloads as they change, no matter which component wrote them. Gauges are
+computed on collection, see ``queuelevels``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from drachma.queueing.workloads import workloadstate
 from drachma.runtime import measures
 
 ROLE: Final = "replica_role"
-"""The last label of every measure: whether others wait for the lease of this process."""
+"""Last label of every metric: whether other replicas wait for the lease of this process."""
 
 _ATTEMPT_BUCKETS: Final = prometheus_client.Histogram.DEFAULT_BUCKETS
 _BUCKETS: Final = (1, *(2.5 * 2**power for power in range(13)))
@@ -30,7 +30,7 @@ _Labels = tuple[str, ...]
 
 
 class _Pair(Generic[_FamilyT]):
-    """One measure by cluster queue, and the same by local queue."""
+    """A metric by cluster queue, and the same metric by local queue."""
 
     def __init__(self, make: Callable[[str, Sequence[str]], _FamilyT], name: str, *labels: str) -> None:
         self.by_cluster_queue: _FamilyT = make(f"kueue_{name}", ("cluster_queue", *labels, ROLE))
@@ -38,97 +38,97 @@ class _Pair(Generic[_FamilyT]):
 
 
 class QueueMeasures:
-    """``role`` is how the process works: ``leader``, or ``standalone`` where nobody else would.
+    """All counters and histograms. ``role`` is ``leader``, or ``standalone`` without leader election.
 
-    ``measures_local`` says whether the local queue of a workload is measured by itself.
+    ``measures_local`` returns True for workloads whose local queue has metrics of its own.
     """
 
     def __init__(
         self,
-        into: prometheus_client.CollectorRegistry,
+        registry: prometheus_client.CollectorRegistry,
         *,
         role: str,
         measures_local: Callable[[workload.Workload], bool],
     ) -> None:
-        def counters(about: str) -> Callable[[str, Sequence[str]], measures.Counters]:
-            return lambda name, labels: measures.Counters(name, about, labels, into=into)
+        def counters(help_text: str) -> Callable[[str, Sequence[str]], measures.Counters]:
+            return lambda name, labels: measures.Counters(name, help_text, labels, registry=registry)
 
         def histograms(
-            about: str, bounds: Sequence[float] = _BUCKETS
+            help_text: str, bounds: Sequence[float] = _BUCKETS
         ) -> Callable[[str, Sequence[str]], measures.Histograms]:
-            return lambda name, labels: measures.Histograms(name, about, labels, bounds=bounds, into=into)
+            return lambda name, labels: measures.Histograms(name, help_text, labels, bounds=bounds, registry=registry)
 
         self._role: Final = role
         self._measures_local: Final = measures_local
-        self._attempts: Final = counters("Cycles of admission.")("kueue_admission_attempts", ("result", ROLE))
-        self._durations: Final = histograms("How long cycles of admission took.", _ATTEMPT_BUCKETS)(
+        self._attempts: Final = counters("Number of admission cycles.")("kueue_admission_attempts", ("result", ROLE))
+        self._durations: Final = histograms("Duration of admission cycles.", _ATTEMPT_BUCKETS)(
             "kueue_admission_attempt_duration_seconds", ("result", ROLE)
         )
         self._reserved: Final = _Pair(
-            counters("Workloads that quota was reserved for."), "quota_reserved_workloads", "priority_class"
+            counters("Number of quota reservations."), "quota_reserved_workloads", "priority_class"
         )
         self._reservation_waits: Final = _Pair(
-            histograms("How long workloads waited for quota."), "quota_reserved_wait_time_seconds", "priority_class"
+            histograms("Time from queueing to quota reservation."), "quota_reserved_wait_time_seconds", "priority_class"
         )
-        self._admitted: Final = _Pair(counters("Workloads that were admitted."), "admitted_workloads", "priority_class")
+        self._admitted: Final = _Pair(counters("Number of admissions."), "admitted_workloads", "priority_class")
         self._admission_waits: Final = _Pair(
-            histograms("How long workloads waited until they were admitted.", _LONG_BUCKETS),
+            histograms("Time from queueing to admission.", _LONG_BUCKETS),
             "admission_wait_time_seconds",
             "priority_class",
         )
         self._check_waits: Final = _Pair(
-            histograms("How long workloads with quota waited until they were admitted."),
+            histograms("Time from quota reservation to admission."),
             "admission_checks_wait_time_seconds",
             "priority_class",
         )
         self._ready_waits: Final = _Pair(
-            histograms("How long workloads waited until their pods were ready."),
+            histograms("Time from queueing to ready pods."),
             "ready_wait_time_seconds",
             "priority_class",
         )
         self._starts: Final = _Pair(
-            histograms("How long workloads that were admitted waited until their pods were ready."),
+            histograms("Time from admission to ready pods."),
             "admitted_until_ready_wait_time_seconds",
             "priority_class",
         )
-        self._finished: Final = _Pair(counters("Workloads that are over."), "finished_workloads", "priority_class")
+        self._finished: Final = _Pair(counters("Number of finished workloads."), "finished_workloads", "priority_class")
         self._runs: Final = _Pair(
-            histograms("How long workloads that are over ran.", _LONG_BUCKETS),
+            histograms("Run time of finished workloads.", _LONG_BUCKETS),
             "execution_time_seconds",
             "priority_class",
         )
         self._evicted: Final = _Pair(
-            counters("Workloads that were evicted."),
+            counters("Number of evictions."),
             "evicted_workloads",
             "reason",
             "underlying_cause",
             "priority_class",
         )
-        self._evicted_once: Final = counters("Workloads that were evicted for a reason for the first time.")(
+        self._evicted_once: Final = counters("Number of workloads evicted for a reason at least once.")(
             "kueue_evicted_workloads_once",
             ("cluster_queue", "reason", "underlying_cause", "priority_class", ROLE),
         )
-        self._spoilt: Final = histograms("How long pods of workloads that were evicted had been ready.")(
+        self._ready_before_eviction: Final = histograms("Time from ready pods to eviction.")(
             "kueue_pods_ready_to_evicted_time_seconds", ("cluster_queue", "reason", "underlying_cause", ROLE)
         )
-        self._stops: Final = histograms("How long workloads that were evicted kept their quota.")(
+        self._stops: Final = histograms("Time from eviction to the release of quota.")(
             "kueue_workload_eviction_latency_seconds", ("cluster_queue", "reason", ROLE)
         )
-        self._preempted: Final = counters("Workloads that were preempted.")(
+        self._preempted: Final = counters("Number of preemptions.")(
             "kueue_preempted_workloads", ("preempting_cluster_queue", "reason", ROLE)
         )
-        self._replaced: Final = counters("Workloads that larger ones of their jobs took the place of.")(
+        self._replaced: Final = counters("Number of workload slices replaced by larger ones.")(
             "kueue_replaced_workload_slices", ("cluster_queue", ROLE)
         )
 
-    def attempt(self, seconds: float, *, is_success: bool) -> None:
-        """A cycle has ended."""
+    def count_cycle(self, seconds: float, *, is_success: bool) -> None:
+        """Count a cycle."""
         result = "success" if is_success else "inadmissible"
         self._attempts.of(result, self._role).inc()
         self._durations.of(result, self._role).observe(seconds)
 
-    def displaced(self, report: CycleReport, victim: workload.Workload) -> None:
-        """A workload has to go for another one, or is over because a larger one of its job takes its place."""
+    def count_displaced(self, report: CycleReport, victim: workload.Workload) -> None:
+        """Count a workload that was preempted, or replaced by a larger slice of its job."""
         key = workloadstate.key(victim)
         for entry in report.entries:
             if entry.replaced is not None and entry.replaced.info.key == key:
@@ -138,48 +138,48 @@ class QueueMeasures:
                 reason = condition.reason if condition is not None else ""
                 self._preempted.of(entry.info.cluster_queue, reason, self._role).inc()
 
-    def changed(self, old: workload.Workload, new: workload.Workload) -> None:
-        """A workload is another than it was."""
+    def count_transitions(self, old: workload.Workload, new: workload.Workload) -> None:
+        """Count the transitions between two versions of a workload."""
         if old.status is new.status or old.status == new.status:
             return
         admission = new.status.admission or old.status.admission
         queue = admission.cluster_queue if admission is not None else ""
         for kind, note in (
-            (conditions.QUOTA_RESERVED, self._on_reserved),
-            (conditions.ADMITTED, self._on_admitted),
-            (conditions.PODS_READY, self._on_ready),
-            (conditions.FINISHED, self._on_finished),
+            (conditions.QUOTA_RESERVED, self._handle_reserved),
+            (conditions.ADMITTED, self._handle_admitted),
+            (conditions.PODS_READY, self._handle_ready),
+            (conditions.FINISHED, self._handle_finished),
         ):
             since = _since(new, kind)
             if since is not None and _since(old, kind) is None:
                 note(queue, new, since)
         self._note_evictions(queue, old, new)
 
-    def _on_reserved(self, queue: str, of: workload.Workload, since: datetime) -> None:
-        for counter in self._both(self._reserved, queue, of):
+    def _handle_reserved(self, queue: str, wl: workload.Workload, since: datetime) -> None:
+        for counter in self._both(self._reserved, queue, wl):
             counter.inc()
-        self._observe(self._reservation_waits, queue, of, workloadstate.queued_at(of), since)
+        self._observe(self._reservation_waits, queue, wl, workloadstate.queued_at(wl), since)
 
-    def _on_admitted(self, queue: str, of: workload.Workload, since: datetime) -> None:
-        for counter in self._both(self._admitted, queue, of):
+    def _handle_admitted(self, queue: str, wl: workload.Workload, since: datetime) -> None:
+        for counter in self._both(self._admitted, queue, wl):
             counter.inc()
-        self._observe(self._admission_waits, queue, of, workloadstate.queued_at(of), since)
-        self._observe(self._check_waits, queue, of, _since(of, conditions.QUOTA_RESERVED), since)
+        self._observe(self._admission_waits, queue, wl, workloadstate.queued_at(wl), since)
+        self._observe(self._check_waits, queue, wl, _since(wl, conditions.QUOTA_RESERVED), since)
 
-    def _on_ready(self, queue: str, of: workload.Workload, since: datetime) -> None:
-        admitted = _since(of, conditions.ADMITTED)
+    def _handle_ready(self, queue: str, wl: workload.Workload, since: datetime) -> None:
+        admitted = _since(wl, conditions.ADMITTED)
         if admitted is not None:
-            self._observe(self._ready_waits, queue, of, workloadstate.queued_at(of), since)
-            self._observe(self._starts, queue, of, admitted, since)
+            self._observe(self._ready_waits, queue, wl, workloadstate.queued_at(wl), since)
+            self._observe(self._starts, queue, wl, admitted, since)
 
-    def _on_finished(self, queue: str, of: workload.Workload, since: datetime) -> None:
-        for counter in self._both(self._finished, queue, of):
+    def _handle_finished(self, queue: str, wl: workload.Workload, since: datetime) -> None:
+        for counter in self._both(self._finished, queue, wl):
             counter.inc()
-        admitted = _since(of, conditions.ADMITTED)
+        admitted = _since(wl, conditions.ADMITTED)
         if admitted is not None:
-            past = of.status.accumulated_past_execution_time_seconds or 0
-            for histogram in self._both(self._runs, queue, of):
-                histogram.observe(past + _seconds(admitted, since))
+            past_seconds = wl.status.accumulated_past_execution_time_seconds or 0
+            for histogram in self._both(self._runs, queue, wl):
+                histogram.observe(past_seconds + _seconds(admitted, since))
 
     def _note_evictions(self, queue: str, old: workload.Workload, new: workload.Workload) -> None:
         for reason, cause, count in _evictions(old, new):
@@ -189,7 +189,7 @@ class QueueMeasures:
                 self._evicted_once.of(queue, reason, cause, _priority_class(new), self._role).inc()
             ready, evicted = _since(old, conditions.PODS_READY), _since(new, conditions.EVICTED)
             if ready is not None and evicted is not None:
-                self._spoilt.of(queue, reason, cause, self._role).observe(_seconds(ready, evicted))
+                self._ready_before_eviction.of(queue, reason, cause, self._role).observe(_seconds(ready, evicted))
         evicted, back = (
             _since(new, conditions.EVICTED),
             conditions.find(new.status.conditions, conditions.QUOTA_RESERVED),
@@ -209,42 +209,42 @@ class QueueMeasures:
         self,
         which: _Pair[measures.Histograms],
         queue: str,
-        of: workload.Workload,
+        wl: workload.Workload,
         start: datetime | None,
         end: datetime,
     ) -> None:
         if start is not None:
-            for histogram in self._both(which, queue, of):
+            for histogram in self._both(which, queue, wl):
                 histogram.observe(_seconds(start, end))
 
-    def _both(self, which: _Pair[_FamilyT], queue: str, of: workload.Workload, *labels: str) -> Iterator[Any]:
-        """The measure of a workload's cluster queue, and that of its local queue where that is measured."""
-        rest: _Labels = (*labels, _priority_class(of), self._role)
-        yield which.by_cluster_queue.of(queue, *rest)
-        if self._measures_local(of):
-            yield which.by_local_queue.of(of.spec.queue_name, of.metadata.namespace, *rest)
+    def _both(self, which: _Pair[_FamilyT], queue: str, wl: workload.Workload, *labels: str) -> Iterator[Any]:
+        """Return the metric of a workload's cluster queue, and that of its local queue if it has metrics."""
+        more_labels: _Labels = (*labels, _priority_class(wl), self._role)
+        yield which.by_cluster_queue.of(queue, *more_labels)
+        if self._measures_local(wl):
+            yield which.by_local_queue.of(wl.spec.queue_name, wl.metadata.namespace, *more_labels)
 
 
-def _since(of: workload.Workload, kind: str) -> datetime | None:
-    """Since when a condition holds; None if it does not."""
-    condition = conditions.find(of.status.conditions, kind)
+def _since(wl: workload.Workload, kind: str) -> datetime | None:
+    """Return the transition time of a true condition, or None."""
+    condition = conditions.find(wl.status.conditions, kind)
     return condition.last_transition_time if condition is not None and condition.status == "True" else None
 
 
 def _evictions(old: workload.Workload, new: workload.Workload) -> Iterator[tuple[str, str, int]]:
-    """Reasons and causes of evictions that were not counted before, and how often there were such by now."""
+    """Return reasons and causes of evictions that are not counted yet, with their current counts."""
     before = {(each.reason, each.underlying_cause): each.count for each in _counts(old)}
     for each in _counts(new):
         if each.count > before.get((each.reason, each.underlying_cause), 0):
             yield each.reason, each.underlying_cause, each.count
 
 
-def _counts(of: workload.Workload) -> tuple[workload.EvictionCount, ...]:
-    return of.status.scheduling_stats.evictions if of.status.scheduling_stats is not None else ()
+def _counts(wl: workload.Workload) -> tuple[workload.EvictionCount, ...]:
+    return wl.status.scheduling_stats.evictions if wl.status.scheduling_stats is not None else ()
 
 
-def _priority_class(of: workload.Workload) -> str:
-    return of.spec.priority_class_ref.name if of.spec.priority_class_ref is not None else ""
+def _priority_class(wl: workload.Workload) -> str:
+    return wl.spec.priority_class_ref.name if wl.spec.priority_class_ref is not None else ""
 
 
 def _seconds(start: datetime, end: datetime) -> float:

@@ -1,13 +1,10 @@
-"""The resources that queueing reads and writes, and as what their objects are read."""
+"""The resources that queueing reads and writes, with the types of their objects."""
 
 from typing import Final, TypeVar
 
-from msgspec import structs
-
 from drachma.api import job, meta
 from drachma.client import target
-from drachma.queueing.kinds import admissioncheck, clusterqueue, localqueue, priorityclass, resourceflavor, workload
-from drachma.queueing.kinds.runtimeclass import RuntimeClass
+from drachma.queueing.kinds import admissioncheck, classes, clusterqueue, localqueue, resourceflavor, workload
 
 GROUP: Final = "kueue.x-k8s.io"
 VERSION: Final = "v1beta2"
@@ -27,14 +24,14 @@ COHORTS: Final = _kueue("cohorts", clusterqueue.Cohort)
 LOCAL_QUEUES: Final = _kueue("localqueues", localqueue.LocalQueue, namespaced=True)
 FLAVORS: Final = _kueue("resourceflavors", resourceflavor.ResourceFlavor)
 CHECKS: Final = _kueue("admissionchecks", admissioncheck.AdmissionCheck)
-WORKLOAD_PRIORITIES: Final = _kueue("workloadpriorityclasses", priorityclass.WorkloadPriorityClass)
+WORKLOAD_PRIORITIES: Final = _kueue("workloadpriorityclasses", classes.WorkloadPriorityClass)
 POD_PRIORITIES: Final = target.Target(
     group="scheduling.k8s.io",
     versions=("v1",),
     plural="priorityclasses",
     kind="PriorityClass",
     namespaced=False,
-    model=priorityclass.PriorityClass,
+    model=classes.PriorityClass,
 )
 RUNTIME_CLASSES: Final = target.Target(
     group="node.k8s.io",
@@ -42,10 +39,21 @@ RUNTIME_CLASSES: Final = target.Target(
     plural="runtimeclasses",
     kind="RuntimeClass",
     namespaced=False,
-    model=RuntimeClass,
+    model=classes.RuntimeClass,
 )
+
+
+class _JobSet(meta.Object, frozen=True, kw_only=True):
+    """JobSet, of which only the metadata is typed; the controller of JobSets reads the document."""
+
+
 JOBS: Final = target.of(job.Job)
-JOB_SETS: Final = structs.replace(
-    target.metadata_of("jobset.x-k8s.io", "v1alpha2", plural="jobsets", kind="JobSet", namespaced=True),
+JOB_SETS: Final = target.Target(
+    group="jobset.x-k8s.io",
+    versions=("v1alpha2",),
+    plural="jobsets",
+    kind="JobSet",
+    namespaced=True,
+    model=_JobSet,
     is_optional=True,
 )

@@ -1,4 +1,4 @@
-"""Reviews: an API server somewhere else asks about a write, and is answered from what the component knows."""
+"""Answers to admission reviews of API servers in other processes, from the component's caches."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 from drachma import errors
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import Caches
-from drachma.queueing.component.jobcontext import JobContext
-from drachma.queueing.jobs import jobowners
+from drachma.queueing.component.ownerreader import OwnerReader
+from drachma.queueing.jobs.settings import Owners
 from drachma.queueing.rules.jobwebhooks import DEFAULT_QUEUE, Place
 from drachma.queueing.rules.webhooks import Circumstances, Webhook
 from drachma.values import fieldtext
@@ -23,34 +23,34 @@ _API_VERSION: Final = "admission.k8s.io/v1"
 
 
 class Reviews:
-    """Answers an ``AdmissionReview`` with another."""
+    """Answers an ``AdmissionReview``."""
 
-    def __init__(self, caches: Caches, configured: ActiveConfiguration, context: JobContext) -> None:
+    def __init__(self, caches: Caches, configured: ActiveConfiguration, owners: OwnerReader) -> None:
         self._caches: Final = caches
         self._configured: Final = configured
-        self._context: Final = context
+        self._owners: Final = owners
 
-    async def completed(self, webhook: Webhook, review: Document) -> Document:
-        """The answer of who completes objects; DecodeError if the review cannot be read."""
+    async def mutate(self, webhook: Webhook, review: Document) -> Document:
+        """Return the answer of a mutating webhook. Raises errors.DecodeError if the review cannot be read."""
         request = _request(review)
-        after = webhook.complete(request["object"], await self._around(request))
+        after = webhook.complete(request["object"], await self._circumstances(request))
         if after is None:
-            return _answer(request, allowed=True)
+            return _answer(request, is_allowed=True)
         patch = base64.b64encode(msgspec.json.encode(_changes(request["object"], after))).decode()
-        return _answer(request, allowed=True, patchType="JSONPatch", patch=patch)
+        return _answer(request, is_allowed=True, patchType="JSONPatch", patch=patch)
 
-    async def checked(self, webhook: Webhook, review: Document) -> Document:
-        """The answer of who refuses objects; DecodeError if the review cannot be read."""
+    async def validate(self, webhook: Webhook, review: Document) -> Document:
+        """Return the answer of a validating webhook. Raises errors.DecodeError if the review cannot be read."""
         request = _request(review)
-        problems = webhook.check(request["object"], request.get("oldObject"), await self._around(request))
+        problems = webhook.check(request["object"], request.get("oldObject"), await self._circumstances(request))
         if not problems:
-            return _answer(request, allowed=True)
+            return _answer(request, is_allowed=True)
         message = fieldtext.together(map(str, problems))
-        return _answer(request, allowed=False, status={"code": 403, "reason": "Forbidden", "message": message})
+        return _answer(request, is_allowed=False, status={"code": 403, "reason": "Forbidden", "message": message})
 
-    async def _around(self, request: Document) -> Circumstances:
+    async def _circumstances(self, request: Document) -> Circumstances:
         namespace = request.get("namespace") or ""
-        owners = await self._context.owners(request["object"], namespace) if namespace else {}
+        owners = await self._owners.read(request["object"], namespace) if namespace else {}
 
         def place() -> Place:
             return self._place(namespace, owners)
@@ -59,10 +59,10 @@ class Reviews:
             self._configured.gates, self._configured.jobs, place, subresource=request.get("subResource") or ""
         )
 
-    def _place(self, namespace: str, owners: jobowners.Owners) -> Place:
-        known = self._caches.places.get(namespace)
+    def _place(self, namespace: str, owners: Owners) -> Place:
+        namespace_place = self._caches.places.get(namespace)
         return Place(
-            labels=known.labels if known is not None else {},
+            labels=namespace_place.labels if namespace_place is not None else {},
             has_default_queue=self._caches.local_queues.cache.get(DEFAULT_QUEUE, namespace=namespace) is not None,
             has_default_priority=self._caches.workload_priorities.cache.get("default") is not None,
             owner=lambda api_version, kind, name: owners.get((api_version, kind, name)),
@@ -79,13 +79,13 @@ def _request(review: Document) -> Document:
     return request
 
 
-def _answer(request: Document, *, allowed: bool, **more: Any) -> Document:
-    response = {"uid": request.get("uid", ""), "allowed": allowed, **more}
+def _answer(request: Document, *, is_allowed: bool, **more: Any) -> Document:
+    response = {"uid": request.get("uid", ""), "allowed": is_allowed, **more}
     return {"apiVersion": _API_VERSION, "kind": "AdmissionReview", "response": response}
 
 
 def _changes(before: Document, after: Document) -> list[Document]:
-    """A JSON patch that sets the parts that are different, each whole."""
+    """Return a JSON patch that sets each changed top-level field."""
     return [
         {"op": "add", "path": f"/{name}", "value": value} for name, value in after.items() if before.get(name) != value
     ]

@@ -1,4 +1,4 @@
-"""The workload controller: looks at one workload after the other and takes the step that is due."""
+"""The workload controller: reconciles workloads outside of admission cycles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from drachma import errors
 from drachma.api import deviceclass, pod, resourceclaim, resourceclaimtemplate
 from drachma.claims import ownership
 from drachma.client import patches
-from drachma.queueing.component import resources, wholeseconds, workloadwrites
+from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission, workload_reference
 from drachma.queueing.component.caches import (
@@ -19,12 +19,12 @@ from drachma.queueing.component.caches import (
     BY_TEMPLATE,
     WITH_CLAIMS,
     Caches,
-    is_news,
+    call_on_change,
+    is_spec_changed,
     key_of,
-    on_change,
     workload_of,
 )
-from drachma.queueing.devices import deviceaccount
+from drachma.queueing.devices import account as deviceaccount
 from drachma.queueing.kinds import localqueue, workload
 from drachma.queueing.lifecycle import workloadreconcile
 from drachma.queueing.workloads import workloadstate
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class WorkloadController:
-    """Wakes up for workloads and all around them; what a workload becomes is decided by :mod:`workloadreconcile`."""
+    """Reconciles a workload when it or an object around it changes. :mod:`workloadreconcile` decides."""
 
     name: Final = "workload"
 
@@ -50,102 +50,109 @@ class WorkloadController:
         *,
         admission: Admission,
         recorder: events.Recorder,
+        queue: workqueue.Queue[str],
     ) -> None:
         self._client: Final = surroundings.client
-        self._informers: Final = surroundings.informers
+        self._observe: Final = surroundings.informers.of(resources.WORKLOADS, with_documents=True).observe
         self._clock: Final = surroundings.clock
         self._caches: Final = caches
         self._configured: Final = configured
         self._admission: Final = admission
         self._recorder: Final = recorder
-        self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
-            "kueue_workload", time=surroundings.clock, measured=surroundings.queues
-        )
-        admission.look_again = self._queue.hasten
-        admission.look_again_after = self._queue.add_after
+        self._queue: Final = queue
         caches.workloads.add_handler(
-            Handler(added=self._on_workload, updated=lambda _, new: self._on_workload(new), deleted=self._on_gone)
-        )
-        caches.templates.add_handler(
-            Handler(added=self._on_template, updated=lambda _, new: self._on_template(new), deleted=self._on_template)
-        )
-        caches.classes.add_handler(
-            Handler(added=self._on_class, updated=lambda _, new: self._on_class(new), deleted=self._on_class)
-        )
-        caches.pods.add_handler(
-            Handler(added=self._on_pod, updated=lambda _, new: self._on_pod(new), deleted=self._on_pod)
-        )
-        caches.claims.add_handler(Handler(added=self._on_claim, updated=lambda _, new: self._on_claim(new)))
-        caches.local_queues.add_handler(
             Handler(
-                added=self._on_local_queue,
-                updated=lambda old, new: self._on_local_queue(new) if is_news(old, new) else None,
-                deleted=self._on_local_queue,
+                added=self._handle_workload,
+                updated=lambda _, new: self._handle_workload(new),
+                deleted=self._handle_gone,
             )
         )
-        on_change(caches.slices, self._on_devices)
-        on_change(caches.namespaces, self._on_places)
+        caches.templates.add_handler(
+            Handler(
+                added=self._handle_template,
+                updated=lambda _, new: self._handle_template(new),
+                deleted=self._handle_template,
+            )
+        )
+        caches.classes.add_handler(
+            Handler(
+                added=self._handle_class, updated=lambda _, new: self._handle_class(new), deleted=self._handle_class
+            )
+        )
+        caches.pods.add_handler(
+            Handler(added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod)
+        )
+        caches.claims.add_handler(Handler(added=self._handle_claim, updated=lambda _, new: self._handle_claim(new)))
+        caches.local_queues.add_handler(
+            Handler(
+                added=self._handle_local_queue,
+                updated=lambda old, new: self._handle_local_queue(new) if is_spec_changed(old, new) else None,
+                deleted=self._handle_local_queue,
+            )
+        )
+        call_on_change(caches.slices, self._handle_devices)
+        call_on_change(caches.namespaces, self._handle_places)
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=_WORKERS)
 
-    # News
+    # Event handlers
 
-    def _on_workload(self, of: workload.Workload) -> None:
-        self._queue.hasten(key_of(of))
+    def _handle_workload(self, wl: workload.Workload) -> None:
+        self._queue.hasten(key_of(wl))
 
-    def _on_gone(self, of: workload.Workload) -> None:
-        self._admission.gone(of)
+    def _handle_gone(self, wl: workload.Workload) -> None:
+        self._admission.remove(wl)
 
-    def _on_template(self, of: resourceclaimtemplate.ResourceClaimTemplate) -> None:
-        for each in self._caches.workloads.cache.by(BY_TEMPLATE, key_of(of)):
-            self._look_at_waiting(each)
-            self._look_at_account(key_of(each))
+    def _handle_template(self, template: resourceclaimtemplate.ResourceClaimTemplate) -> None:
+        for each in self._caches.workloads.cache.by(BY_TEMPLATE, key_of(template)):
+            self._reconcile_pending(each)
+            self._reconcile_with_account(key_of(each))
 
-    def _on_class(self, of: deviceclass.DeviceClass) -> None:
-        if of.spec.extended_resource_name is None:
-            self._on_devices()
+    def _handle_class(self, device_class: deviceclass.DeviceClass) -> None:
+        if device_class.spec.extended_resource_name is None:
+            self._handle_devices()
         else:
-            self._on_places()
+            self._handle_places()
 
-    def _on_local_queue(self, of: localqueue.LocalQueue) -> None:
-        """Who waits in it may wait no more, and who has quota may lose it: the queue may be stopped, or be gone."""
-        for each in self._caches.workloads.cache.by(BY_LOCAL_QUEUE, key_of(of)):
+    def _handle_local_queue(self, local_queue: localqueue.LocalQueue) -> None:
+        """Reconcile the workloads of a local queue, which may be stopped or gone."""
+        for each in self._caches.workloads.cache.by(BY_LOCAL_QUEUE, key_of(local_queue)):
             self._queue.hasten(key_of(each))
 
-    def _on_devices(self) -> None:
+    def _handle_devices(self) -> None:
         for each in self._caches.workloads.cache.by(WITH_CLAIMS, "yes"):
-            self._look_at_waiting(each)
+            self._reconcile_pending(each)
 
-    def _on_places(self) -> None:
+    def _handle_places(self) -> None:
         for each in self._caches.workloads.cache:
-            self._look_at_waiting(each)
+            self._reconcile_pending(each)
 
-    def _on_pod(self, of: pod.Pod) -> None:
-        if key := workload_of(of):
-            self._look_at_account(key)
+    def _handle_pod(self, subject: pod.Pod) -> None:
+        if key := workload_of(subject):
+            self._reconcile_with_account(key)
 
-    def _on_claim(self, of: resourceclaim.ResourceClaim) -> None:
-        for each in self._caches.workloads.cache.by(BY_CLAIM, key_of(of)):
-            self._look_at_waiting(each)
-        owner = ownership.owning_pod(of)
-        if owner is not None and of.status.allocation is not None:
-            user = self._caches.pods.cache.get(owner.name, namespace=of.metadata.namespace)
+    def _handle_claim(self, claim: resourceclaim.ResourceClaim) -> None:
+        for each in self._caches.workloads.cache.by(BY_CLAIM, key_of(claim)):
+            self._reconcile_pending(each)
+        owner = ownership.owning_pod(claim)
+        if owner is not None and claim.status.allocation is not None:
+            user = self._caches.pods.cache.get(owner.name, namespace=claim.metadata.namespace)
             if user is not None:
-                self._on_pod(user)
+                self._handle_pod(user)
 
-    def _look_at_account(self, key: str) -> None:
-        """Something happened that may matter for a workload that has quota for devices."""
+    def _reconcile_with_account(self, key: str) -> None:
+        """Reconcile a workload that holds quota for devices."""
         namespace, _, name = key.partition("/")
-        of = self._caches.workloads.cache.get(name, namespace=namespace)
-        if of is not None and deviceaccount.ANNOTATION in of.metadata.annotations:
+        wl = self._caches.workloads.cache.get(name, namespace=namespace)
+        if wl is not None and deviceaccount.ANNOTATION in wl.metadata.annotations:
             self._queue.hasten(key)
 
-    def _look_at_waiting(self, of: workload.Workload) -> None:
-        if not workloadstate.has_reservation(of) and not workloadstate.is_finished(of):
-            self._queue.hasten(key_of(of))
+    def _reconcile_pending(self, wl: workload.Workload) -> None:
+        if not workloadstate.has_reservation(wl) and not workloadstate.is_finished(wl):
+            self._queue.hasten(key_of(wl))
 
-    # Steps
+    # Reconcile
 
     async def _reconcile(self, key: str) -> controller.After | controller.Again | None:
         namespace, _, name = key.partition("/")
@@ -153,31 +160,31 @@ class WorkloadController:
         if before is None or self._admission.is_decided(key):
             return None
         around = self._caches.neighbourhood(before, parked_reason=self._admission.parked_reason(before))
-        now = wholeseconds.now(self._clock)
+        now = workloadwrites.current_time(self._clock)
         outcome = workloadreconcile.reconcile(before, around, now, settings=self._configured.settings)
         is_written = await self._write(before, outcome.workload)
-        for told in outcome.events:
-            self._tell(before, told)
+        for event in outcome.events:
+            self._record(before, event)
         if outcome.is_refused:
-            self._admission.gone(before)
+            self._admission.remove(before)
         elif not is_written:
-            self._admission.note(before, outcome.devices)
+            self._admission.update(before, outcome.devices)
         if outcome.error:
             _log.debug("workload %s: %s", key, outcome.error)
             return controller.AGAIN
-        rest = outcome.look_again_after.total_seconds()
-        return controller.After(rest) if rest > 0 else None
+        seconds = outcome.requeue_after.total_seconds()
+        return controller.After(seconds) if seconds > 0 else None
 
-    def _tell(self, about: workload.Workload, told: Event) -> None:
+    def _record(self, wl: workload.Workload, event: Event) -> None:
         self._recorder.record(
-            workload_reference(about),
-            type=events.WARNING if told.type == events.WARNING else events.NORMAL,
-            reason=told.reason,
-            message=told.message,
+            workload_reference(wl),
+            type=events.WARNING if event.type == events.WARNING else events.NORMAL,
+            reason=event.reason,
+            message=event.message,
         )
 
     async def _write(self, before: workload.Workload, after: workload.Workload | None) -> bool:
-        """Writes what a workload became; whether there was anything to write."""
+        """Write the new state of a workload, and return True if anything had to be written."""
         if after is before:
             return False
         if after is None:
@@ -188,36 +195,32 @@ class WorkloadController:
             main["spec"] = {"active": after.spec.active}
         if after.metadata.finalizers != before.metadata.finalizers:
             main["metadata"] = {"finalizers": list(after.metadata.finalizers)}
-        stored = before
+        current = before
         if main:
-            stored = await self._client.patch(
-                resources.WORKLOADS,
-                before.metadata.name,
-                namespace=before.metadata.namespace,
-                patch=patches.merge(main, patches.unchanged(before)),
-            )
-            self._informers.observe(resources.WORKLOADS, stored)
-        after = workloadwrites.with_times(after, wholeseconds.now(self._clock))
+            current = self._observe(await workloadwrites.patch(self._client, before, main))
+        after = workloadwrites.with_times(after, workloadwrites.current_time(self._clock))
         if not workloadwrites.status_change(before, after):
             return bool(main)
-        self._informers.observe(resources.WORKLOADS, await workloadwrites.write_status(self._client, stored, after))
+        stored = await workloadwrites.write_status(self._client, current, after)
+        if stored is not None:
+            self._observe(stored)
         return True
 
-    async def _delete(self, of: workload.Workload) -> None:
-        """A workload goes, its finalizer first."""
-        if of.metadata.finalizers:
-            rest = [each for each in of.metadata.finalizers if each != workloadreconcile.IN_USE]
-            of = await self._client.patch(
+    async def _delete(self, wl: workload.Workload) -> None:
+        """Remove the finalizer of a workload and delete it."""
+        if wl.metadata.finalizers:
+            finalizers = [each for each in wl.metadata.finalizers if each != workloadreconcile.IN_USE]
+            wl = await self._client.patch(
                 resources.WORKLOADS,
-                of.metadata.name,
-                namespace=of.metadata.namespace,
-                patch=patches.merge({"metadata": {"finalizers": rest}}, patches.unchanged(of)),
+                wl.metadata.name,
+                namespace=wl.metadata.namespace,
+                patch=patches.merge({"metadata": {"finalizers": finalizers}}, patches.unchanged(wl)),
             )
-        if of.metadata.deletion_timestamp is None:
+        if wl.metadata.deletion_timestamp is None:
             with contextlib.suppress(errors.ObjectNotFoundError):
                 await self._client.delete(
                     resources.WORKLOADS,
-                    of.metadata.name,
-                    namespace=of.metadata.namespace,
-                    preconditions=patches.same(of),
+                    wl.metadata.name,
+                    namespace=wl.metadata.namespace,
+                    preconditions=patches.same(wl),
                 )

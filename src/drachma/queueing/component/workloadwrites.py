@@ -1,92 +1,179 @@
-"""What decisions make of a workload, written down: its spec and metadata, and its status apart.
+"""Merge patches that make the stored workload equal to the decided one: metadata and spec, and the status apart.
 
-A write is only good for the version of the object that the decision was about; where somebody else was faster it is
-refused, and the decision is taken anew.
+A patch applies only to the version of the workload that the decision was based on. If another client has changed the
+workload meanwhile, the API server refuses the patch and the decision is taken again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from msgspec import structs
 
-from drachma.api import meta
+from drachma.api.struct import Struct
 from drachma.client import patches, protocol
 from drachma.queueing import conditions
-from drachma.queueing.component import documentchange, resources
-from drachma.queueing.devices import deviceaccount
+from drachma.queueing.component import resources
+from drachma.queueing.devices import account as deviceaccount
 from drachma.queueing.kinds import decoding, workload
+from drachma.runtime import clock
+
+Document = Mapping[str, Any]
+StoredWorkload = protocol.StoredObject[workload.Workload]
+
+_SERVER_FIELDS: Final = frozenset({"managed_fields", "resource_version", "generation", "uid", "creation_timestamp"})
 
 
-def with_times(of: workload.Workload, now: datetime) -> workload.Workload:
-    """With the time of conditions that have none."""
-    if all(each.last_transition_time is not None for each in of.status.conditions):
-        return of
+def current_time(source: clock.Clock) -> datetime:
+    """Return the time in whole seconds, as objects have it."""
+    return source.utc().replace(microsecond=0)
+
+
+def difference(before: Document, after: Document) -> dict[str, Any]:
+    """Return the merge patch from one document to another: fields to set, and None for fields to remove."""
+    change: dict[str, Any] = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        old = before.get(name)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            inner = difference(old, value)
+            if inner:
+                change[name] = inner
+        elif name not in before or old != value:
+            change[name] = value
+    return change
+
+
+def with_times(decided: workload.Workload, now: datetime) -> workload.Workload:
+    """Return a workload whose conditions all have a transition time."""
+    if all(each.last_transition_time is not None for each in decided.status.conditions):
+        return decided
     dated = tuple(
         each if each.last_transition_time is not None else structs.replace(each, last_transition_time=now)
-        for each in of.status.conditions
+        for each in decided.status.conditions
     )
-    return structs.replace(of, status=structs.replace(of.status, conditions=dated))
+    return structs.replace(decided, status=structs.replace(decided.status, conditions=dated))
+
+
+class WorkloadLocks:
+    """One lock for each workload, so that writes of this process to it do not conflict with each other."""
+
+    def __init__(self) -> None:
+        self._locks: Final[dict[str, asyncio.Lock]] = {}
+        self._users: Final[dict[str, int]] = {}
+
+    @contextlib.asynccontextmanager
+    async def hold(self, key: str) -> AsyncIterator[None]:
+        """Hold the lock of a workload. The cache has every earlier write when the lock is acquired."""
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        self._users[key] = self._users.get(key, 0) + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            self._users[key] -= 1
+            if not self._users[key]:
+                del self._locks[key], self._users[key]
+
+
+# Changes
+
+
+def status_change(before: workload.Workload, after: workload.Workload) -> dict[str, Any]:
+    """Return the merge patch of the status."""
+    return _struct_change(before.status, after.status)
+
+
+def object_change(
+    before: workload.Workload, after: workload.Workload, pod_sets: Sequence[Document] | None = None
+) -> dict[str, Any]:
+    """Return the merge patch of metadata and spec. ``pod_sets`` are the new pod sets, if they change."""
+    spec = _struct_change(before.spec, after.spec, ignored=frozenset({"pod_sets"}))
+    if pod_sets is not None:
+        spec["podSets"] = list(pod_sets)
+    parts = {"metadata": _struct_change(before.metadata, after.metadata, ignored=_SERVER_FIELDS), "spec": spec}
+    return {name: change for name, change in parts.items() if change}
+
+
+def _struct_change(before: Struct, after: Struct, *, ignored: frozenset[str] = frozenset()) -> dict[str, Any]:
+    if before is after:
+        return {}
+    changed = [
+        name
+        for name in after.__struct_fields__
+        if name not in ignored and getattr(before, name) != getattr(after, name)
+    ]
+    return difference(_only(before, changed), _only(after, changed)) if changed else {}
+
+
+def _only(part: Struct, names: Iterable[str]) -> dict[str, Any]:
+    """Return some fields of a struct as a document."""
+    return decoding.document(type(part)(**{name: getattr(part, name) for name in names}))
+
+
+# Writes
+
+
+async def patch(
+    client: protocol.Client, before: workload.Workload, content: Document, *, subresource: str = ""
+) -> StoredWorkload:
+    """Patch a workload that is stored as ``before``, and return the stored workload.
+
+    Raises:
+        errors.ObjectConflictError, errors.ObjectNotFoundError: the workload has changed.
+    """
+    return await client.patch_stored(
+        resources.WORKLOADS,
+        before.metadata.name,
+        namespace=before.metadata.namespace,
+        subresource=subresource,
+        patch=patches.merge(content, patches.unchanged(before)),
+    )
 
 
 async def write_status(
     client: protocol.Client, before: workload.Workload, after: workload.Workload
-) -> workload.Workload:
-    """Makes the status of the stored workload, which is as ``before``, that of ``after``; what is stored then.
-
-    Raises:
-        errors.ObjectConflictError, errors.ObjectNotFoundError: it is not as ``before`` any more.
-    """
+) -> StoredWorkload | None:
+    """Write the status of ``after``. Return the stored workload, or None if there is no change. Raises like patch()."""
     change = status_change(before, after)
-    if not change:
-        return before
-    return await client.patch(
-        resources.WORKLOADS,
-        before.metadata.name,
-        namespace=before.metadata.namespace,
-        subresource="status",
-        patch=patches.merge({"status": change}, patches.unchanged(before)),
-    )
+    return await patch(client, before, {"status": change}, subresource="status") if change else None
 
 
 async def write_account(
     client: protocol.Client, before: workload.Workload, after: workload.Workload
-) -> workload.Workload:
-    """Makes the device account of the stored workload, which is as ``before``, that of ``after``; raises as above."""
+) -> StoredWorkload | None:
+    """Write the device account of ``after``; returns and raises like write_status()."""
     text = _account(after)
     if text == _account(before):
-        return before
-    return await client.patch(
-        resources.WORKLOADS,
-        before.metadata.name,
-        namespace=before.metadata.namespace,
-        patch=patches.merge({"metadata": {"annotations": {deviceaccount.ANNOTATION: text}}}, patches.unchanged(before)),
-    )
+        return None
+    return await patch(client, before, {"metadata": {"annotations": {deviceaccount.ANNOTATION: text}}})
 
 
-def _account(of: workload.Workload) -> str | None:
-    return of.metadata.annotations.get(deviceaccount.ANNOTATION)
+def _account(wl: workload.Workload) -> str | None:
+    return wl.metadata.annotations.get(deviceaccount.ANNOTATION)
 
 
-def rebased(
-    before: workload.Workload, after: workload.Workload, *, onto: workload.Workload
-) -> workload.Workload | None:
-    """What was decided about a workload, on a newer version of it; None where that is another case.
+# Decisions on newer versions
 
-    Others note things in the status all the time, such as whether pods are ready, which change nothing about the
-    decision. It is another case if the spec changed, or what the decision rests on: quota, eviction, the end.
+
+def rebase(before: workload.Workload, after: workload.Workload, *, onto: workload.Workload) -> workload.Workload | None:
+    """Return a decision applied to a newer version of its workload, or None if the decision no longer holds.
+
+    Other controllers often change parts of the status that do not matter for the decision, such as PodsReady. The
+    decision no longer holds if the spec has changed, or the state that it is based on: quota, eviction, the end.
     """
-    if _case(before) != _case(onto):
+    if _decision_basis(before) != _decision_basis(onto):
         return None
     old = {each.type: each for each in before.status.conditions}
     new = {each.type: each for each in after.status.conditions}
-    gone = {kind for kind in old if kind not in new}
-    kept = tuple(each for each in onto.status.conditions if each.type not in gone)
+    removed = {kind for kind in old if kind not in new}
+    merged = tuple(each for each in onto.status.conditions if each.type not in removed)
     for kind, condition in new.items():
         if old.get(kind) != condition:
-            kept = conditions.put(kept, condition).conditions
+            merged = conditions.put(merged, condition).conditions
     fields = {
         field: getattr(after.status, field)
         for field in after.status.__struct_fields__
@@ -95,16 +182,16 @@ def rebased(
     metadata = onto.metadata
     if (text := _account(after)) is not None:
         metadata = structs.replace(metadata, annotations={**metadata.annotations, deviceaccount.ANNOTATION: text})
-    return structs.replace(onto, metadata=metadata, status=structs.replace(onto.status, conditions=kept, **fields))
+    return structs.replace(onto, metadata=metadata, status=structs.replace(onto.status, conditions=merged, **fields))
 
 
-def _case(of: workload.Workload) -> tuple[object, ...]:
-    status = of.status
+def _decision_basis(wl: workload.Workload) -> tuple[object, ...]:
+    status = wl.status
     return (
-        of.metadata.uid,
-        of.metadata.generation,
-        of.metadata.deletion_timestamp,
-        _account(of),
+        wl.metadata.uid,
+        wl.metadata.generation,
+        wl.metadata.deletion_timestamp,
+        _account(wl),
         status.admission,
         status.reclaimable_pods,
         status.admission_checks,
@@ -112,76 +199,3 @@ def _case(of: workload.Workload) -> tuple[object, ...]:
         conditions.is_true(status.conditions, conditions.FINISHED),
         conditions.is_true(status.conditions, conditions.QUOTA_RESERVED),
     )
-
-
-def status_change(before: workload.Workload, after: workload.Workload) -> dict[str, Any]:
-    """What is different in the status."""
-    old, new = before.status, after.status
-    if old is new:
-        return {}
-    changed = [name for name in new.__struct_fields__ if getattr(old, name) != getattr(new, name)]
-    if not changed:
-        return {}
-    return documentchange.difference(_only(old, changed), _only(new, changed))
-
-
-def _only(status: workload.WorkloadStatus, names: Iterable[str]) -> dict[str, Any]:
-    """Some fields of a status as a document."""
-    return decoding.document(workload.WorkloadStatus(**{name: getattr(status, name) for name in names}))
-
-
-async def write_object(
-    client: protocol.Client,
-    kind: Any,
-    before: Mapping[str, Any],
-    *,
-    after: Mapping[str, Any],
-    observe: Callable[[Any], None],
-) -> Mapping[str, Any]:
-    """Patch a document of any kind with a status: metadata and spec first, then the status.
-
-    ``observe`` gets each stored version.
-    """
-    main = documentchange.difference(_without_status(before), _without_status(after))
-    version = before["metadata"].get("resourceVersion", "")
-    if main:
-        patched = await _patch(client, kind, before, content=main, version=version)
-        observe(patched)
-        version = patched.metadata.resource_version
-    status = documentchange.difference(before.get("status") or {}, after.get("status") or {})
-    if status:
-        patched = await _patch(client, kind, before, content={"status": status}, version=version, part="status")
-        observe(patched)
-        version = patched.metadata.resource_version
-    return {**after, "metadata": {**after["metadata"], "resourceVersion": version}}
-
-
-async def _patch(
-    client: protocol.Client,
-    kind: Any,
-    of: Mapping[str, Any],
-    *,
-    content: Mapping[str, Any],
-    version: str,
-    part: str = "",
-) -> meta.Object:
-    """Patch an object or its subresource ``part``, and return the stored object."""
-    metadata = of["metadata"]
-    meant = patches.Preconditions(uid=metadata["uid"], resource_version=version)
-    patched: meta.Object = await client.patch(
-        kind,
-        metadata["name"],
-        namespace=metadata.get("namespace", ""),
-        subresource=part,
-        patch=patches.merge(content, meant),
-    )
-    return patched
-
-
-def _without_status(document: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in document.items() if name != "status"}
-    kept["metadata"] = {name: value for name, value in document["metadata"].items() if name not in _OF_SERVER}
-    return kept
-
-
-_OF_SERVER = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"})

@@ -1,1 +1,1 @@
-"""Kueue's configuration and what stands beside it: forms, rules, gates."""
+"""Kueue's configuration and the queueing policy: forms, rules, gates."""

@@ -1,6 +1,6 @@
 """Rules for a whole configuration, in Kueue's order and words.
 
-Called before a configuration takes effect, at the start and when it changes; what is refused changes nothing.
+Called before a configuration becomes active, at the start and when it changes. A refused configuration changes nothing.
 """
 
 import ipaddress
@@ -24,10 +24,9 @@ from drachma.queueing.configuration.configuration import (
     RequeuingStrategy,
 )
 from drachma.queueing.configuration.gates import Gate, Gates
-from drachma.validation import fielderror, rendering
+from drachma.validation import fielderror, rendering, selectors
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
-from drachma.validation.podspec import selectors
 from drachma.values import labels, names, quotation
 
 _NOT_NEGATIVE: Final = "must be greater than or equal to 0"
@@ -41,7 +40,7 @@ _INTERACTIVE_MODES: Final = ("Never", "IfAvailable", "Always")
 _MANAGED_JOBS: Final = Path("managedJobsNamespaceSelector")
 _CUSTOM_LABELS: Final = 20
 _NAMED: Final[rendering.Fields] = {CustomLabel: frozenset({"name"})}
-"""What messages show of labels even where it is empty."""
+"""Fields of labels that messages show even if they are empty."""
 _TRACKED_VALUES: Final = 16
 _TRACKED_WORKLOAD_VALUES: Final = 12
 _LABELS_OF_KIND: Final = {"Cohort": 6, "ClusterQueue": 6, "LocalQueue": 6, "Workload": 2}
@@ -49,7 +48,7 @@ _LABEL_NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*").fullmatch
 
 
 def check(configuration: Configuration, *, gates: Gates) -> tuple[FieldError, ...]:
-    """All that is wrong with a configuration."""
+    """Return the problems of a configuration."""
     return tuple(_check(configuration, gates))
 
 
@@ -212,7 +211,7 @@ def _external_frameworks(settings: MultiKueue, integrations: Integrations | None
 
 
 def _providers(providers: tuple[AccessProvider, ...], at: Path) -> Errors:
-    # As upstream, paths do not say which of the providers is meant.
+    # Like upstream, paths do not tell which provider is meant.
     here = at.child("execConfig")
     for provider in providers:
         program = provider.exec_config
@@ -248,7 +247,7 @@ def _admission_fair_sharing(configuration: Configuration) -> Errors:
     half_life = durations.show(durations.nanoseconds(sharing.usage_half_life_time))
     yield from _not_negative_duration(sharing.usage_half_life_time, at.child("usageHalfLifeTime"))
     if durations.nanoseconds(sharing.usage_sampling_interval) <= 0:
-        # The value shown is that of the other field, as upstream has it.
+        # Like upstream, the message shows the value of the other field.
         yield fielderror.invalid(at.child("usageSamplingInterval"), half_life, "must be greater than 0")
     for name in sorted(sharing.resource_weights):
         if sharing.resource_weights[name] < 0:
@@ -314,14 +313,14 @@ def _is_address(text: str) -> bool:
 def _custom_labels(entries: tuple[CustomLabel, ...], at: Path) -> Errors:
     if len(entries) > _CUSTOM_LABELS:
         yield fielderror.too_many(at, len(entries), _CUSTOM_LABELS)
-    seen: set[str] = set()
+    visited: set[str] = set()
     for position, entry in enumerate(entries):
         here = at.item(position)
         if not _LABEL_NAME(entry.name):
             yield fielderror.invalid(here.child("name"), entry.name, "must match ^[a-zA-Z][a-zA-Z0-9_]*$")
-        if entry.name in seen:
+        if entry.name in visited:
             yield fielderror.duplicate(here.child("name"), entry.name)
-        seen.add(entry.name)
+        visited.add(entry.name)
         if entry.source_label_key and entry.source_annotation_key:
             detail = "sourceLabelKey and sourceAnnotationKey are mutually exclusive"
             yield fielderror.invalid(here, rendering.wire(entry, always=_NAMED), detail)
@@ -346,8 +345,8 @@ def _tracked_values(entry: CustomLabel, at: Path) -> Iterator[FieldError]:
     values = entry.tracked_values
     if entry.source_kind == "Workload":
         if not values:
-            shown = None if struct.is_absent(values) else values
-            yield fielderror.invalid(at, shown, "must not be empty when sourceKind is 'Workload'")
+            value_in_message = None if struct.is_absent(values) else values
+            yield fielderror.invalid(at, value_in_message, "must not be empty when sourceKind is 'Workload'")
         if len(values) > _TRACKED_WORKLOAD_VALUES:
             detail = f"must not be greater than {_TRACKED_WORKLOAD_VALUES} when sourceKind is 'Workload'"
             yield fielderror.invalid(at, values, detail)

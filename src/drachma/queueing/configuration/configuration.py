@@ -1,7 +1,7 @@
-"""Configuration of queueing: the document ``config.kueue.x-k8s.io/v1beta2``, and what is set where it says nothing.
+"""Configuration of queueing: the document ``config.kueue.x-k8s.io/v1beta2``, and its defaults.
 
-All fields are there, so that one that is misspelt is noticed; what only concerns Kueue's own process is not used.
-Durations are kept as written; :mod:`durations` reads them.
+All fields are declared, so that a misspelt field is noticed; fields that only concern Kueue's own process are not used.
+Durations are kept as written; :mod:`durations` parses them.
 """
 
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import codec, devices, meta, pod
-from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
-from drachma.queueing.configuration import durations, processconfiguration
+from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Int64, Struct
+from drachma.queueing.configuration import durations
 from drachma.queueing.configuration import gates as featuregates
 
 API_VERSIONS: Final = ("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
@@ -24,8 +24,63 @@ _DEFAULT_READY_TIMEOUT: Final = "30m0s"
 _DEFAULT_SAMPLING_INTERVAL: Final = "5m0s"
 
 
+# Settings of the process of Kueue's manager: decoded, so that a configuration is known to be well formed, and not used.
+
+
+class ControllerWebhook(Struct, frozen=True, kw_only=True):
+    """Address of the webhook server."""
+
+    port: Int32 | None = None
+    host: str = ABSENT_TEXT
+    cert_dir: str = ABSENT_TEXT
+
+
+class LeaderElection(Struct, frozen=True, kw_only=True):
+    """Lease of the active manager."""
+
+    leader_elect: bool | None = None
+    lease_duration: str = ABSENT_TEXT
+    renew_deadline: str = ABSENT_TEXT
+    retry_period: str = ABSENT_TEXT
+    resource_lock: str = ABSENT_TEXT
+    resource_name: str = ABSENT_TEXT
+    resource_namespace: str = ABSENT_TEXT
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """Addresses of the health endpoints."""
+
+    health_probe_bind_address: str = ABSENT_TEXT
+    readiness_endpoint_name: str = ABSENT_TEXT
+    liveness_endpoint_name: str = ABSENT_TEXT
+
+
+class Controller(Struct, frozen=True, kw_only=True):
+    """Concurrency of controllers."""
+
+    group_kind_concurrency: Mapping[str, Int64] = ABSENT_MAP
+    cache_sync_timeout: Int64 | None = None
+
+
+class ClientConnection(Struct, frozen=True, kw_only=True):
+    """Rate limits of the client."""
+
+    qps: float | None = None
+    burst: Int32 | None = None
+
+
+class LocalQueueMetrics(Struct, frozen=True, kw_only=True):
+    """Local queues that have metrics of their own."""
+
+    enable: bool = False
+    local_queue_selector: meta.LabelSelector | None = None
+
+
+# Settings that queueing uses
+
+
 class RequeuingStrategy(Struct, frozen=True, kw_only=True):
-    """When a workload whose pods did not get ready comes back."""
+    """Backoff of a workload whose pods did not become ready."""
 
     timestamp: str | None = None
     backoff_limit_count: Int32 | None = None
@@ -34,7 +89,7 @@ class RequeuingStrategy(Struct, frozen=True, kw_only=True):
 
 
 class WaitForPodsReady(Struct, frozen=True, kw_only=True):
-    """How long an admitted workload may take until its pods are ready."""
+    """Time that the pods of an admitted workload may take to become ready."""
 
     timeout: str = ABSENT_TEXT
     block_admission: bool | None = None
@@ -43,7 +98,7 @@ class WaitForPodsReady(Struct, frozen=True, kw_only=True):
 
 
 class CounterSource(Struct, frozen=True, kw_only=True):
-    """Charge what devices consume of a counter."""
+    """Charge by a counter that devices consume."""
 
     name: str = ABSENT_TEXT
     driver: str = ABSENT_TEXT
@@ -51,7 +106,7 @@ class CounterSource(Struct, frozen=True, kw_only=True):
 
 
 class CapacitySource(Struct, frozen=True, kw_only=True):
-    """Charge what is consumed of a capacity of shared devices."""
+    """Charge by a capacity of shared devices."""
 
     name: str = ABSENT_TEXT
     driver: str = ABSENT_TEXT
@@ -59,14 +114,14 @@ class CapacitySource(Struct, frozen=True, kw_only=True):
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """What a mapping charges instead of the number of devices; exactly one member is set."""
+    """Measure that a mapping charges instead of the number of devices; exactly one field is set."""
 
     counter: CounterSource | None = None
     capacity: CapacitySource | None = None
 
 
 class DeviceClassMapping(Struct, frozen=True, kw_only=True):
-    """A resource that quotas name, and the device classes that are charged to it."""
+    """A resource of quotas, and the device classes that are charged to it."""
 
     name: str = ABSENT_TEXT
     device_class_names: tuple[str, ...] = ABSENT_TUPLE
@@ -74,7 +129,7 @@ class DeviceClassMapping(Struct, frozen=True, kw_only=True):
 
 
 class ResourceTransformation(Struct, frozen=True, kw_only=True):
-    """Resources that are charged for a requested one, beside it or in its place."""
+    """Resources that are charged for a requested one, in addition to it or in its place."""
 
     input: str = ABSENT_TEXT
     strategy: str | None = None
@@ -83,7 +138,7 @@ class ResourceTransformation(Struct, frozen=True, kw_only=True):
 
 
 class Resources(Struct, frozen=True, kw_only=True):
-    """Which requests are charged, and as what."""
+    """Requests that are charged, and their transformations."""
 
     quota_check_strategy: str | None = None
     exclude_resource_prefixes: tuple[str, ...] = ABSENT_TUPLE
@@ -92,13 +147,13 @@ class Resources(Struct, frozen=True, kw_only=True):
 
 
 class FairSharing(Struct, frozen=True, kw_only=True):
-    """Sharing of a cohort's unused quota by weight, and when that justifies preemption."""
+    """Sharing of a cohort's unused quota by weight, and the strategies that justify preemption."""
 
     preemption_strategies: tuple[str, ...] = ABSENT_TUPLE
 
 
 class AdmissionFairSharing(Struct, frozen=True, kw_only=True):
-    """Ordering of workloads by what their local queue used before."""
+    """Ordering of workloads by the past usage of their local queue."""
 
     usage_half_life_time: str = ABSENT_TEXT
     usage_sampling_interval: str = ABSENT_TEXT
@@ -106,7 +161,7 @@ class AdmissionFairSharing(Struct, frozen=True, kw_only=True):
 
 
 class Integrations(Struct, frozen=True, kw_only=True):
-    """Which kinds of jobs are looked after."""
+    """Kinds of jobs that are managed."""
 
     frameworks: tuple[str, ...] | None = None
     external_frameworks: tuple[str, ...] = ABSENT_TUPLE
@@ -122,7 +177,7 @@ class InternalCertManagement(Struct, frozen=True, kw_only=True):
 
 
 class TLSOptions(Struct, frozen=True, kw_only=True):
-    """What Kueue's servers accept of TLS."""
+    """TLS options of Kueue's servers."""
 
     min_version: str = ABSENT_TEXT
     cipher_suites: tuple[str, ...] = ABSENT_TUPLE
@@ -130,20 +185,20 @@ class TLSOptions(Struct, frozen=True, kw_only=True):
 
 
 class WorkloadRetention(Struct, frozen=True, kw_only=True):
-    """How long workloads are kept."""
+    """Retention of workloads."""
 
     after_finished: str | None = None
     after_deactivated_by_kueue: str | None = None
 
 
 class ObjectRetentionPolicies(Struct, frozen=True, kw_only=True):
-    """How long objects are kept."""
+    """Retention of objects."""
 
     workloads: WorkloadRetention | None = None
 
 
 class VisibilityServer(Struct, frozen=True, kw_only=True):
-    """Where pending workloads can be asked for."""
+    """Address of the server of pending workloads."""
 
     bind_address: str | None = None
     bind_port: Int32 | None = None
@@ -160,12 +215,12 @@ class CustomLabel(Struct, frozen=True, kw_only=True):
 
 
 class Metrics(Struct, frozen=True, kw_only=True):
-    """What is measured."""
+    """Metrics options."""
 
     bind_address: str = ABSENT_TEXT
     enable_cluster_queue_resources: bool | None = None
     custom_labels: tuple[CustomLabel, ...] = ABSENT_TUPLE
-    local_queue_metrics: processconfiguration.LocalQueueMetrics | None = None
+    local_queue_metrics: LocalQueueMetrics | None = None
 
 
 class ExternalFramework(Struct, frozen=True, kw_only=True):
@@ -194,27 +249,27 @@ class ExecConfig(Struct, frozen=True, kw_only=True):
 
 
 class AccessProvider(Struct, frozen=True, kw_only=True):
-    """How another cluster is reached."""
+    """Access to another cluster."""
 
     name: str = ABSENT_TEXT
     exec_config: ExecConfig = ExecConfig()
 
 
 class ClusterProfile(Struct, frozen=True, kw_only=True):
-    """How other clusters are reached."""
+    """Access to other clusters."""
 
     access_providers: tuple[AccessProvider, ...] = ABSENT_TUPLE
     credentials_providers: tuple[AccessProvider, ...] = ABSENT_TUPLE
 
 
 class IncrementalDispatcher(Struct, frozen=True, kw_only=True):
-    """How many clusters are tried at a time."""
+    """Number of clusters that are tried at a time."""
 
     step_size: Int32 | None = None
 
 
 class MultiKueue(Struct, frozen=True, kw_only=True):
-    """Dispatching to other clusters; checked, and not carried out."""
+    """Dispatching to other clusters; validated, and not implemented."""
 
     gc_interval: str | None = None
     origin: str | None = None
@@ -243,41 +298,41 @@ class Configuration(Struct, frozen=True, kw_only=True):
     visibility_server: VisibilityServer | None = None
     metrics: Metrics = Metrics()
     tls: TLSOptions | None = None
-    webhook: processconfiguration.ControllerWebhook | None = None
-    leader_election: processconfiguration.LeaderElection | None = None
-    health: processconfiguration.Health | None = None
+    webhook: ControllerWebhook | None = None
+    leader_election: LeaderElection | None = None
+    health: Health | None = None
     pprof_bind_address: str = ABSENT_TEXT
-    controller: processconfiguration.Controller | None = None
-    client_connection: processconfiguration.ClientConnection | None = None
+    controller: Controller | None = None
+    client_connection: ClientConnection | None = None
 
     @property
     def gates(self) -> featuregates.Gates:
-        """The feature gates it leaves on; InvalidValueError for one that does not exist."""
+        """Feature gates of the configuration. Raises errors.InvalidValueError for an unknown gate."""
         return featuregates.DEFAULT.switched(self.feature_gates)
 
 
 def decode(document: Any) -> Configuration:
-    """The configuration that a document holds, null meaning nothing; DecodeError names what is wrong with its form."""
+    """Return the configuration of a document; null fields are absent. Raises errors.DecodeError for a wrong form."""
     try:
         return codec.view(document, Configuration)
     except errors.DecodeError as error:
         raise errors.DecodeError(f"Configuration: {error}") from None
 
 
-def default(of: Configuration) -> Configuration:
-    """The configuration with Kueue's defaults where it says nothing."""
-    namespace = of.namespace or DEFAULT_NAMESPACE
-    ready = of.wait_for_pods_ready or WaitForPodsReady()
+def default(configuration: Configuration) -> Configuration:
+    """Return the configuration with Kueue's defaults."""
+    namespace = configuration.namespace or DEFAULT_NAMESPACE
+    ready = configuration.wait_for_pods_ready or WaitForPodsReady()
     timeout = ready.timeout or _DEFAULT_READY_TIMEOUT
     strategy = ready.requeuing_strategy or RequeuingStrategy()
     outside = meta.LabelSelectorRequirement(
         key="kubernetes.io/metadata.name", operator="NotIn", values=("kube-system", namespace)
     )
-    integrations = of.integrations or Integrations()
-    past_usage = of.admission_fair_sharing
+    integrations = configuration.integrations or Integrations()
+    past_usage = configuration.admission_fair_sharing
     if past_usage is not None and not durations.nanoseconds(past_usage.usage_sampling_interval):
         past_usage = structs.replace(past_usage, usage_sampling_interval=_DEFAULT_SAMPLING_INTERVAL)
-    resources = of.resources
+    resources = configuration.resources
     if resources is not None and resources.transformations:
         resources = structs.replace(
             resources,
@@ -286,7 +341,7 @@ def default(of: Configuration) -> Configuration:
             ),
         )
     return structs.replace(
-        of,
+        configuration,
         namespace=namespace,
         wait_for_pods_ready=structs.replace(
             ready,
@@ -301,7 +356,7 @@ def default(of: Configuration) -> Configuration:
             ),
         ),
         integrations=structs.replace(integrations, frameworks=integrations.frameworks or _DEFAULT_FRAMEWORKS),
-        managed_jobs_namespace_selector=of.managed_jobs_namespace_selector
+        managed_jobs_namespace_selector=configuration.managed_jobs_namespace_selector
         or meta.LabelSelector(match_expressions=(outside,)),
         admission_fair_sharing=past_usage,
         resources=resources,

@@ -1,4 +1,4 @@
-"""A configuration from its document, in either version: read, completed and checked, or refused with all reasons."""
+"""Conversion of a document, in either version, to a configuration: decoded, defaulted and validated, or refused."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from drachma.values import quotation
 KIND: Final = "Configuration"
 _NEWER, _OLDER = configuration.API_VERSIONS
 DEFAULT: Final[Mapping[str, Any]] = {"apiVersion": _NEWER, "kind": KIND}
-"""A document that says nothing."""
+"""A document without settings."""
 _SWITCHED: Final = ("fairSharing", "waitForPodsReady")
-"""Parts that the older version has a switch in, ``enable``, and the newer one leaves out."""
+"""Parts that have an ``enable`` switch in the older version; the newer version leaves them out instead."""
 _OLDER_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "fairSharing": {"preemptionStrategies": ("LessThanOrEqualToFinalShare", "LessThanInitialShare")},
     "waitForPodsReady": {"timeout": "5m0s", "blockAdmission": True},
 }
-"""What these parts mean in the older version where they say nothing."""
+"""Defaults of these parts in the older version."""
 _ENVELOPE: Final = frozenset({"apiVersion", "kind"})
 _ONLY_OLDER: Final = frozenset(
     {"queueVisibility", "integrations.podOptions", *(f"{part}.enable" for part in _SWITCHED)}
 )
-"""Fields that the newer version does not have any more."""
+"""Fields that the newer version no longer has."""
 _ONLY_NEWER: Final = (
     "visibilityServer",
     "metrics.customLabels[].sourceKind",
@@ -38,7 +38,7 @@ _ONLY_NEWER: Final = (
     "resources.quotaCheckStrategy",
     "resources.deviceClassMappings[].sources",
 )
-"""Fields that the older version did not have yet."""
+"""Fields that the older version does not have."""
 _DURATIONS: Final = (
     "waitForPodsReady.timeout",
     "waitForPodsReady.recoveryTimeout",
@@ -55,24 +55,24 @@ _DURATIONS: Final = (
 
 
 class RefusedConfigurationError(errors.InvalidValueError):
-    """A configuration that cannot take effect."""
+    """A configuration that cannot become active."""
 
 
 def read(document: Mapping[str, Any]) -> Configuration:
-    """The configuration that a document holds, with its defaults.
+    """Return the configuration of a document with its defaults.
 
     Raises:
-        RefusedConfigurationError: with all that is wrong with it.
+        RefusedConfigurationError: with all problems of the document.
     """
     api_version, kind = document.get("apiVersion"), document.get("kind")
     if api_version not in configuration.API_VERSIONS or kind != KIND:
         choice = " or ".join(configuration.API_VERSIONS)
         raise RefusedConfigurationError(f"kind {kind!r} of {api_version!r}: expected {KIND} of {choice}")
     is_older = api_version == _OLDER
-    known = _well_formed(document, is_older=is_older)
+    examined_document = _well_formed(document, is_older=is_older)
     switches = {part: _is_enabled(document, part) for part in _SWITCHED} if is_older else {}
     try:
-        completed = configuration.default(configuration.decode(_switched(known, switches)))
+        completed = configuration.default(configuration.decode(_switched(examined_document, switches)))
         if not switches.get("waitForPodsReady", True):
             completed = structs.replace(completed, wait_for_pods_ready=None)
         problems = [*map(str, configrules.check(completed, gates=completed.gates)), *_local_queue_selector(completed)]
@@ -84,28 +84,31 @@ def read(document: Mapping[str, Any]) -> Configuration:
 
 
 def _well_formed(document: Mapping[str, Any], *, is_older: bool) -> dict[str, Any]:
-    """The document without nulls and what is unknown.
+    """Return the document without nulls and unknown fields.
 
     Raises:
-        RefusedConfigurationError: values are of other types, or there are fields that its version does not have.
+        RefusedConfigurationError: values have wrong types, or fields do not exist in its version.
     """
-    examined = shape.examine(document, Configuration, known=_ENVELOPE)
+    examined = shape.examine(document, Configuration, allowed_names=_ENVELOPE)
     problems = list(map(str, examined.mismatches))
-    known: dict[str, Any] = examined.document
+    v2_document: dict[str, Any] = examined.document
     if not problems:
         problems = [
-            f"{path}: {error}" for path in _DURATIONS for _, text in _values(known, path) if (error := _misspelt(text))
+            f"{path}: {error}"
+            for path in _DURATIONS
+            for _, text in _values(v2_document, path)
+            if (error := _misspelt(text))
         ]
     if problems:
         raise RefusedConfigurationError("; ".join(problems))
     unknown = list(examined.unknown)
     if is_older:
         unknown = [each for each in unknown if each not in _ONLY_OLDER]
-        unknown += [path for each in _ONLY_NEWER for path, _ in _values(known, each)]
+        unknown += [path for each in _ONLY_NEWER for path, _ in _values(v2_document, each)]
     if unknown:
         fields = ", ".join(f"unknown field {quotation.quote(each)}" for each in sorted(unknown))
         raise RefusedConfigurationError(f"strict decoding error: {fields}")
-    return known
+    return v2_document
 
 
 def _misspelt(duration: str) -> str:
@@ -117,24 +120,24 @@ def _misspelt(duration: str) -> str:
 
 
 def _values(document: Any, path: str, *, at: str = "") -> Iterator[tuple[str, Any]]:
-    """What a document has at a path, ``[]`` for all of a list; each with where that is."""
-    name, _, rest = path.partition(".")
+    """Yield the values of a document at a path with their positions; ``[]`` stands for all items of a list."""
+    name, _, tail = path.partition(".")
     field = name.removesuffix("[]")
     if field not in document:
         return
     here, value = f"{at}{field}", document[field]
     if field != name:
         for index, each in enumerate(value):
-            yield from _values(each, rest, at=f"{here}[{index}].")
-    elif rest:
-        yield from _values(value, rest, at=f"{here}.")
+            yield from _values(each, tail, at=f"{here}[{index}].")
+    elif tail:
+        yield from _values(value, tail, at=f"{here}.")
     else:
         yield here, value
 
 
-def _local_queue_selector(of: Configuration) -> Iterator[str]:
-    """What ends Kueue's manager at its start, after its rules."""
-    local = of.metrics.local_queue_metrics
+def _local_queue_selector(configuration: Configuration) -> Iterator[str]:
+    """Return the problem that ends Kueue's manager at its start, after its rules."""
+    local = configuration.metrics.local_queue_metrics
     if local is not None:
         try:
             labelselectors.of(local.local_queue_selector)
@@ -147,9 +150,12 @@ def _is_enabled(document: Mapping[str, Any], part: str) -> bool:
 
 
 def _switched(document: Mapping[str, Any], switches: Mapping[str, bool]) -> dict[str, Any]:
-    """The document without what the older version switches off, and with its defaults for what it switches on."""
-    kept = {name: part for name, part in document.items() if switches.get(name, True)}
+    """Return the document without parts that the older version switches off, and with its defaults for the others."""
+    enabled = {name: part for name, part in document.items() if switches.get(name, True)}
     for name, defaults in _OLDER_DEFAULTS.items():
         if switches.get(name):
-            kept[name] = {**defaults, **{field: value for field, value in kept[name].items() if value not in ("", [])}}
-    return kept
+            enabled[name] = {
+                **defaults,
+                **{field: value for field, value in enabled[name].items() if value not in ("", [])},
+            }
+    return enabled

@@ -1,4 +1,4 @@
-"""Durations as configurations and messages spell them: ``5m0s``, ``1.5s``."""
+"""Durations in the format of Go: ``5m0s``, ``1.5s``."""
 
 from drachma import errors
 from drachma.cel.runtime import instants
@@ -7,7 +7,7 @@ SECOND = instants.SECOND
 
 
 def nanoseconds(text: str) -> int:
-    """How long a text says, in nanoseconds; the empty text is no time. InvalidValueError where it says nothing."""
+    """Return a duration in nanoseconds; an empty text is zero. Raises errors.InvalidValueError for a wrong format."""
     if not text:
         return 0
     duration = instants.parse_duration(text)
@@ -17,5 +17,5 @@ def nanoseconds(text: str) -> int:
 
 
 def show(nanos: int) -> str:
-    """A duration as Go prints it."""
+    """Return a duration as Go prints it."""
     return instants.show_duration(instants.Duration(nanos))

@@ -1,4 +1,4 @@
-"""Kinds of jobs that configurations may name, and the API kind behind each."""
+"""Kinds of jobs that configurations may name, with their API kinds."""
 
 from typing import Final, NamedTuple
 
@@ -12,7 +12,7 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """As objects spell it."""
+        """The apiVersion of objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
@@ -40,17 +40,17 @@ KINDS: Final = {
     "trainer.kubeflow.org/trainjob": GroupVersionKind("trainer.kubeflow.org", "v1alpha1", "TrainJob"),
     "workload.codeflare.dev/appwrapper": GroupVersionKind("workload.codeflare.dev", "v1beta2", "AppWrapper"),
 }
-"""By the name that configurations use, in the order of messages."""
+"""API kinds by the name that configurations use, in the order of messages."""
 
 CARRIED_OUT: Final = (BATCH_JOB, JOB_SET, POD)
-"""Those whose jobs are held back and started here."""
+"""Frameworks that have an implementation here."""
 
 NOT_DISPATCHED: Final = frozenset({"deployment", "sparkoperator.k8s.io/sparkapplication"})
-"""Those that Kueue cannot hand to other clusters."""
+"""Frameworks whose jobs Kueue cannot dispatch to other clusters."""
 
 
 def parse_kind(text: str) -> GroupVersionKind | None:
-    """The kind that ``Kind.version.group.com`` spells, if it spells one."""
-    kind, _, rest = text.partition(".")
-    version, dot, group = rest.partition(".")
+    """Return the kind in the form ``Kind.version.group.com``, or None for another form."""
+    kind, _, version_and_group = text.partition(".")
+    version, dot, group = version_and_group.partition(".")
     return GroupVersionKind(group, version, kind) if dot else None

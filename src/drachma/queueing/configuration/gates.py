@@ -1,6 +1,7 @@
 """Feature gates of queueing, under Kueue's names and with its defaults.
 
-One immutable value, made from ``featureGates`` of a configuration and handed to every rule that depends on one.
+The gates are one immutable value, made from ``featureGates`` of a configuration and passed to every rule that depends
+on it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Gate(enum.StrEnum):
     DRA_PARTITIONABLE_DEVICES = "KueueDRAIntegrationPartitionableDevices"
     DRA_REJECT_WHEN_DISABLED = "KueueDRARejectWorkloadsWhenDRADisabled"
     ELASTIC_JOBS = "ElasticJobsViaWorkloadSlices"
+    ELASTIC_JOBS_WITH_TAS = "ElasticJobsViaWorkloadSlicesWithTAS"
     FAIR_SHARING_PREEMPT_WITHIN_NOMINAL = "FairSharingPreemptWithinNominal"
     FAIR_SHARING_PRIORITIZE_NON_BORROWING = "FairSharingPrioritizeNonBorrowing"
     FAST_QUOTA_RELEASE = "FastQuotaReleaseInPodIntegration"
@@ -52,7 +54,14 @@ class Gate(enum.StrEnum):
     SHORT_WORKLOAD_NAMES = "ShortWorkloadNames"
     SKIP_REASSIGNMENT_FOR_PODS = "SkipReassignmentForPodOwnedWorkloads"
     TAS = "TopologyAwareScheduling"
+    TAS_BALANCED = "TASBalancedPlacement"
+    TAS_ENCODE_BY_HOSTNAME = "TASAssignmentsEncodingByHostnamePrefix"
+    TAS_MULTI_LAYER = "TASMultiLayerTopology"
     TAS_PROFILE_MIXED = "TASProfileMixed"
+    TAS_REPLACE_ON_POD_TERMINATION = "TASReplaceNodeOnPodTermination"
+    TAS_REPLACE_ON_TAINTS = "TASReplaceNodeOnNodeTaints"
+    TAS_REPLACE_OVER_FIXED_TIME = "TASReplaceNodeDueToNotReadyOverFixedTime"
+    TAS_RESPECT_NODE_AFFINITY = "TASRespectNodeAffinityPreferred"
     TAS_VALIDATE_SLICE_SIZE = "TASValidateWorkloadSliceSize"
     UNADMITTED_EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
     UNADMITTED_OBSERVABILITY = "UnadmittedWorkloadsObservability"
@@ -63,49 +72,50 @@ class Gate(enum.StrEnum):
 
 OFF: Final = frozenset({
     Gate.CONCURRENT_ADMISSION, Gate.CUSTOM_METRIC_LABELS, Gate.DISABLE_WAIT_FOR_PODS_READY,
-    Gate.DRA_CONSUMABLE_CAPACITY, Gate.FAST_QUOTA_RELEASE, Gate.ORCHESTRATED_PREEMPTION,
-    Gate.PRIORITIZE_PREEMPTOR, Gate.PRIORITY_BOOST,
-    Gate.REJECT_INVALID_ON_FLAVORS, Gate.SHORT_WORKLOAD_NAMES, Gate.UNADMITTED_EXPLICIT_STATUS,
+    Gate.DRA_CONSUMABLE_CAPACITY, Gate.ELASTIC_JOBS_WITH_TAS, Gate.FAST_QUOTA_RELEASE,
+    Gate.ORCHESTRATED_PREEMPTION, Gate.PRIORITIZE_PREEMPTOR, Gate.PRIORITY_BOOST,
+    Gate.REJECT_INVALID_ON_FLAVORS, Gate.SHORT_WORKLOAD_NAMES, Gate.TAS_BALANCED,
+    Gate.TAS_REPLACE_OVER_FIXED_TIME, Gate.TAS_RESPECT_NODE_AFFINITY, Gate.UNADMITTED_EXPLICIT_STATUS,
 })  # fmt: skip
-"""Gates that are off unless they are switched on."""
+"""Gates that are off by default."""
 
 WITHOUT_EFFECT: Final = frozenset({
     "CleanupProvisioningRequestsOnEviction", "DeferRayServiceFinalizationForRedisCleanup",
-    "ElasticJobsViaWorkloadSlicesWithTAS", "FailureRecoveryPolicy", "LWSImmutableGroupSize",
+    "FailureRecoveryPolicy", "LWSImmutableGroupSize",
     "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency",
     "MultiKueue", "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile",
     "MultiKueueIncrementalDispatcherConfig", "MultiKueueIncrementalDispatcherRespectConfigOrder",
     "MultiKueueKubeConfigPathValidation", "MultiKueueManagerQuotaAutomation",
     "MultiKueueRemoteSpecSync", "RemoveFinalizersWithStrictPatch", "SchedulerLibraryIntegration",
     "SkipAncestorCheckForDeletedWorkloads", "SparkApplicationIntegration",
-    "TASAssignmentsEncodingByHostnamePrefix", "TASBalancedPlacement", "TASCacheNodeMatchResults",
+    "TASCacheNodeMatchResults",
     "TASCacheTopologyTree", "TASCachingRemainingResources", "TASFailedNodeReplacement",
-    "TASFailedNodeReplacementFailFast", "TASHandleOverlappingFlavors", "TASMultiLayerTopology",
-    "TASRecomputeAssignmentWithinSchedulingCycle", "TASReplaceNodeDueToNotReadyOverFixedTime",
-    "TASReplaceNodeOnNodeTaints", "TASReplaceNodeOnPodTermination", "TASRespectNodeAffinityPreferred", "TLSOptions",
+    "TASFailedNodeReplacementFailFast", "TASHandleOverlappingFlavors",
+    "TASRecomputeAssignmentWithinSchedulingCycle",
+      "TLSOptions",
     "ValidateRayAndSparkJobUpdates", "VectorizedResourceRequests", "VisibilityOnDemand",
     "WorkloadRequestUseMergePatch",
 })  # fmt: skip
-"""Gates of Kueue that are accepted and change nothing here: what they switch does not exist, or is always on."""
+"""Gates of Kueue that are accepted and have no effect here."""
 
 _ALIASES: Final = {"DynamicResourceAllocation": Gate.DRA}
-"""KEP-2941 calls the gate by the name of Kubernetes' own."""
+"""KEP-2941's name of a gate, which is that of Kubernetes."""
 
 
 class Gates(msgspec.Struct, frozen=True):
-    """The features that are on."""
+    """Features that are on."""
 
     enabled: frozenset[Gate] = frozenset(Gate) - OFF
 
     def on(self, gate: Gate) -> bool:
-        """Whether the feature is on."""
+        """Return True if the feature is on."""
         return gate in self.enabled
 
     def switched(self, settings: Mapping[str, bool]) -> Gates:
-        """These gates with some switched.
+        """Return the gates with some switched.
 
         Raises:
-            errors.InvalidValueError: Kueue has no gate of a name, or two names of one gate say different things.
+            errors.InvalidValueError: Kueue has no gate of a name, or two names of one gate contradict each other.
         """
         enabled = set(self.enabled)
         switched: dict[Gate, bool] = {}
@@ -114,8 +124,10 @@ class Gates(msgspec.Struct, frozen=True):
                 continue
             gate = _ALIASES.get(name) or _find(name)
             if switched.setdefault(gate, is_on) != is_on:
-                other = next(alias for alias, each in _ALIASES.items() if each is gate)
-                raise errors.InvalidValueError(f"feature gate {gate}: is both on and off, by this name and as {other}")
+                alias_name = next(alias for alias, each in _ALIASES.items() if each is gate)
+                raise errors.InvalidValueError(
+                    f"feature gate {gate}: is both on and off, by this name and as {alias_name}"
+                )
             (enabled.add if is_on else enabled.discard)(gate)
         return Gates(frozenset(enabled))
 
@@ -128,4 +140,4 @@ def _find(name: str) -> Gate:
 
 
 DEFAULT: Final = Gates()
-"""What Kueue has on by default."""
+"""Kueue's defaults."""

@@ -1,4 +1,4 @@
-"""Rules for ``resources.deviceClassMappings``: which resource stands for which device classes."""
+"""Rules for ``resources.deviceClassMappings``."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ _PROGRAMS: Final = cel.device_programs(
 
 
 def check(mappings: tuple[DeviceClassMapping, ...], at: Path, *, gates: Gates) -> Errors:
-    """All mappings: each by itself, and that no class is charged twice."""
+    """Check all mappings: each by itself, and that no class is charged twice."""
     if len(mappings) > MAPPINGS:
         yield fielderror.too_many(at, len(mappings), MAPPINGS)
     resources: set[str] = set()
@@ -47,20 +47,20 @@ def _classes(mapping: DeviceClassMapping, at: Path, *, owners: dict[str, tuple[s
         yield fielderror.too_many(at, len(mapping.device_class_names), CLASSES)
     first = mapping.sources[0].counter if mapping.sources else None
     counter = first.name if first is not None else ""
-    seen: set[str] = set()
+    visited: set[str] = set()
     for position, name in enumerate(mapping.device_class_names):
         here = at.item(position)
         yield from _name(name, here)
-        if name in seen:
+        if name in visited:
             yield fielderror.duplicate(here, name)
-        seen.add(name)
+        visited.add(name)
         if name not in owners:
             owners[name] = (mapping.name, {counter} if counter else set())
             continue
         owner, counters = owners[name]
         if owner == mapping.name:
             continue
-        # One class may be charged to several resources if each counts something else.
+        # One class may be charged to several resources if each has another measure.
         if not counter or not counters:
             yield fielderror.invalid(here, name, f"device class already mapped to resource {owner}")
         elif counter in counters:
@@ -133,7 +133,7 @@ def _devices(driver: str, selector: devices.DeviceSelector, at: Path) -> Errors:
 
 
 def _qualified_name(name: str, at: Path) -> Errors:
-    """The name of a capacity; as upstream, one with two or more slashes is let pass."""
+    """Check the name of a capacity; like upstream, a name with two or more slashes passes."""
     match name.split("/"):
         case [identifier]:
             yield from _identifier(identifier, at)

@@ -1,7 +1,7 @@
-"""What is decided otherwise than Kueue decides it: the document ``config.drachma.dev/v1``, kind QueueingPolicy.
+"""Decisions that differ from Kueue: the document ``config.drachma.dev/v1``, kind QueueingPolicy.
 
-It stands beside Kueue's configuration and not in it, so that Kueue still reads its own. Each field is a choice of its
-own; the first of each is what Kueue does, and holds where the document or the field is absent.
+It is separate from Kueue's configuration, so that Kueue can still read its own. Each field is an independent choice;
+the first value of each is Kueue's behaviour, and the default.
 """
 
 from __future__ import annotations
@@ -24,62 +24,62 @@ class FirstAvailable(enum.StrEnum):
 
     REFUSED = "Refused"
     ENVELOPE = "Envelope"
-    """Charged with the most that any alternative takes of each resource, and settled."""
+    """Charge the largest amount of each resource over all alternatives, and settle later."""
 
 
 class AllDevices(enum.StrEnum):
-    """Requests for all devices that match."""
+    """Requests for all matching devices."""
 
     REFUSED = "Refused"
     WORST_CASE = "WorstCase"
-    """Charged with what one claim could get at most, and settled."""
+    """Charge the largest amount that one claim could get, and settle later."""
 
 
 class AdminAccess(enum.StrEnum):
-    """Requests that only watch devices which others use: never charged."""
+    """Requests with admin access, which are never charged."""
 
     CHECKED = "Checked"
-    """Where they have selectors, devices that match must exist."""
+    """If they have selectors, matching devices must exist."""
     FREE = "Free"
-    """They are not looked at."""
+    """They are not checked."""
 
 
 class NamedClaims(enum.StrEnum):
-    """Claims that pods use by their name."""
+    """Claims that pods use by name."""
 
     REFUSED = "Refused"
     SHARED = "Shared"
-    """Charged once in a cluster queue, however many use them."""
+    """Charge once in a cluster queue, for any number of users."""
 
 
 class NodeAllocatable(enum.StrEnum):
-    """The cpu, memory and huge pages that devices stand for or need (KEP-5517)."""
+    """The cpu, memory and huge pages that devices provide or need (KEP-5517)."""
 
     IGNORED = "Ignored"
     CHARGED = "Charged"
 
 
 class Feasibility(enum.StrEnum):
-    """Whether pods that get quota must find nodes with devices for them."""
+    """Check that pods of admitted workloads find nodes with devices."""
 
     IGNORED = "Ignored"
     REQUIRED = "Required"
 
 
 class Templates(enum.StrEnum):
-    """Whether claims must be made from the very template that was counted."""
+    """Check that claims are created from the template that was counted."""
 
     FLOATING = "Floating"
     PINNED = "Pinned"
 
 
 class Sidecars(enum.StrEnum):
-    """Extended resources of init containers that go on running."""
+    """Extended resources of sidecars."""
 
     ORDINARY = "Ordinary"
-    """As of any init container: the largest counts."""
+    """Like those of any init container: the largest counts."""
     CHARGED = "Charged"
-    """As they run: beside each other and beside the containers."""
+    """As they run: in parallel with each other and with the containers."""
 
 
 class QueueingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -96,7 +96,7 @@ class QueueingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def bounds_requests(self) -> bool:
-        """Whether something is charged before it is known, and settled afterwards."""
+        """True if requests are charged before their devices are known, and settled afterwards."""
         return (
             self.first_available is FirstAvailable.ENVELOPE
             or self.all_devices is AllDevices.WORST_CASE
@@ -112,12 +112,12 @@ _CHOICES: Final[Mapping[str, type[enum.StrEnum]]] = {
 
 
 def is_policy(document: Mapping[str, Any]) -> bool:
-    """Whether a document is a policy, in a version that may or may not be known here."""
+    """Return True if a document is a policy, in any version."""
     return document.get("kind") == KIND
 
 
 def read(document: Mapping[str, Any]) -> QueueingPolicy | tuple[fielderror.FieldError, ...]:
-    """The policy of a document, or all that is wrong with it."""
+    """Return the policy of a document, or its problems."""
     problems = []
     version = document.get("apiVersion")
     if version != API_VERSION:
@@ -126,9 +126,7 @@ def read(document: Mapping[str, Any]) -> QueueingPolicy | tuple[fielderror.Field
     for name, value in choices.items():
         kind = _CHOICES.get(name)
         if kind is None:
-            problems.append(
-                fielderror.forbidden(Path(name), f"there is no such field, there are {', '.join(_CHOICES)}")
-            )
+            problems.append(fielderror.forbidden(Path(name), f"unknown field, expected one of {', '.join(_CHOICES)}"))
         elif value not in tuple(kind):
             problems.append(fielderror.not_supported(Path(name), value, sorted(kind)))
     return tuple(problems) if problems else msgspec.convert(choices, QueueingPolicy)

@@ -35,14 +35,14 @@ _INSECURE: Final = frozenset({
     "TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_RSA_WITH_AES_128_CBC_SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256",
     "TLS_RSA_WITH_AES_256_CBC_SHA", "TLS_RSA_WITH_AES_256_GCM_SHA384", "TLS_RSA_WITH_RC4_128_SHA",
 })  # fmt: skip
-"""Accepted, and not recommended in messages."""
+"""Cipher suites that are accepted and not recommended in messages."""
 
 _CURVES: Final = frozenset({23, 24, 25, 29, 4587, 4588, 4589})
-"""What Go 1.26 has names for: P-256, P-384, P-521, X25519, and these with ML-KEM."""
+"""Curves that Go 1.26 has names for: P-256, P-384, P-521, X25519, and these with ML-KEM."""
 
 
 def check(options: TLSOptions | None, at: Path) -> Errors:
-    """TLS options, or none."""
+    """Check TLS options, if there are any."""
     if options is None:
         return
     problems = tuple(_problems(options))
@@ -73,10 +73,10 @@ def _problems(options: TLSOptions) -> Iterator[str]:
             break
 
 
-def _problem_of_curve(curve: int, others: Sequence[int]) -> str:
+def _problem_of_curve(curve: int, earlier_curves: Sequence[int]) -> str:
     if not 1 <= curve <= 65535:
         return f"curve preference {curve} is out of range (must be 1-65535)"
-    if curve in others:
+    if curve in earlier_curves:
         return f"duplicate curve preference {curve}"
     if curve not in _CURVES:
         return f"curve preference {curve} is not supported by the current Go version"

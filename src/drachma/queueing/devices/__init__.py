@@ -1,1 +1,1 @@
-"""What workloads are charged with for devices (KEP-2941), and what was agreed about them."""
+"""Charges of workloads for devices (KEP-2941), and the account of what was agreed at admission."""

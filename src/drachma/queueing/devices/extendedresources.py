@@ -1,4 +1,4 @@
-"""Extended resources that device classes stand for: charged as devices, in place of the request."""
+"""Extended resources that device classes provide: charged as devices, in place of the request."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from drachma.api import pod
 from drachma.queueing import resourcelists
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.configuration.queueingpolicy import AS_KUEUE, QueueingPolicy, Sidecars
-from drachma.queueing.devices.devicemappings import DeviceMappings
-from drachma.queueing.devices.deviceobjects import DeviceObjects
-from drachma.queueing.devices.deviceselectors import Problem
+from drachma.queueing.devices.mappings import DeviceMappings
+from drachma.queueing.devices.objects import DeviceObjects
+from drachma.queueing.devices.selectors import Problem
 from drachma.queueing.kinds import workload
 from drachma.validation import fielderror
 from drachma.validation.fielderror import FieldError
@@ -24,75 +24,77 @@ _NATIVE = "kubernetes.io/"
 
 
 def is_extended(resource: str) -> bool:
-    """Whether a resource is somebody else's: with a domain that is not Kubernetes' own."""
+    """Return True if a resource has a domain that is not Kubernetes' own."""
     return "/" in resource and not resource.startswith(_NATIVE) and not names.is_huge_page_resource(resource)
 
 
 class Replacement(msgspec.Struct, frozen=True):
-    """What one pod of each pod set is charged with instead of extended resources, and which those are."""
+    """Charges of one pod of each pod set in place of extended resources, and the replaced resources."""
 
     charges: resourcelists.PerPodSet
     replaced: Mapping[str, frozenset[str]]
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _ContainerRequests(msgspec.Struct, frozen=True):
     at: Path
     resources: dict[str, quantity.Quantity]
 
 
 def replace(
-    of: workload.Workload,
+    wl: workload.Workload,
     objects: DeviceObjects,
     mappings: DeviceMappings,
     *,
     gates: Gates,
     policy: QueueingPolicy = AS_KUEUE,
 ) -> Replacement:
-    """Charges in place of extended resources; a Problem with all that is wrong.
+    """Return the charges in place of extended resources. Raises Problem with all problems.
 
     Init containers count by their largest request and containers by the sum. Kueue counts sidecars as ordinary init
-    containers; where the policy charges them, they count as they run.
+    containers; if the policy charges them, they count as they run.
     """
     charges: dict[str, pod.ResourceList] = {}
     replaced: dict[str, frozenset[str]] = {}
     problems: list[FieldError] = []
-    for index, pod_set in enumerate(of.spec.pod_sets):
+    for index, pod_set in enumerate(wl.spec.pod_sets):
         at = SPEC.child("podSets").item(index).child("template", "spec")
         spec = pod_set.template.spec
-        before = _asked(spec.init_containers, at.child("initContainers"))
-        beside = _asked(spec.containers, at.child("containers"))
+        init_requests = _container_requests(spec.init_containers, at.child("initContainers"))
+        app_requests = _container_requests(spec.containers, at.child("containers"))
         is_as_run = policy.sidecars is Sidecars.CHARGED
-        needs = aggregate.together(spec, _extended) if is_as_run else _in_turn(before, beside)
+        needs = aggregate.together(spec, _extended) if is_as_run else _sequential_needs(init_requests, app_requests)
         charge: dict[str, quantity.Quantity] = {}
-        taken: set[str] = set()
+        used_names: set[str] = set()
         for resource, amount in needs.items():
-            asking = [asked for asked in (*before, *beside) if resource in asked.resources]
+            requesters = [container for container in (*init_requests, *app_requests) if resource in container.resources]
             try:
-                key = _quota_key(resource, objects, mappings, gates=gates, at=asking[0].at)
+                key = _quota_key(resource, objects, mappings, gates=gates, at=requesters[0].at)
                 if key is None:
                     continue
-                number = _whole(resource, amount, asking)
+                number = _device_count(resource, amount, requesters)
             except Problem as problem:
                 problems += problem.problems
                 continue
-            taken.add(resource)
+            used_names.add(resource)
             charge = resourcelists.merge(charge, {key: number}, resourcelists.total)
-        if taken:
+        if used_names:
             charges[pod_set.name] = charge
-            replaced[pod_set.name] = frozenset(taken)
+            replaced[pod_set.name] = frozenset(used_names)
     if problems:
         raise Problem(problems)
     return Replacement(charges, replaced)
 
 
-def _in_turn(before: list[_Asked], beside: list[_Asked]) -> dict[str, quantity.Quantity]:
-    """What containers need with all init containers one after the other before them."""
+def _sequential_needs(
+    init_requests: list[_ContainerRequests], app_requests: list[_ContainerRequests]
+) -> dict[str, quantity.Quantity]:
+    """Return the requests of containers with all init containers running one after the other before them."""
     needs: dict[str, quantity.Quantity] = {}
-    for asked in before:
-        needs = resourcelists.merge(needs, asked.resources, resourcelists.largest)
+    for container in init_requests:
+        needs = resourcelists.merge(needs, container.resources, resourcelists.largest)
     sums: dict[str, quantity.Quantity] = {}
-    for asked in beside:
-        sums = resourcelists.merge(sums, asked.resources, resourcelists.total)
+    for container in app_requests:
+        sums = resourcelists.merge(sums, container.resources, resourcelists.total)
     return resourcelists.merge(needs, sums, resourcelists.largest)
 
 
@@ -101,19 +103,19 @@ def _extended(container: pod.Container) -> dict[str, quantity.Quantity]:
     return {name: amount for name, amount in requests.items() if amount.sign > 0 and is_extended(name)}
 
 
-def _asked(containers: tuple[pod.Container, ...], at: Path) -> list[_Asked]:
-    asked = []
+def _container_requests(containers: tuple[pod.Container, ...], at: Path) -> list[_ContainerRequests]:
+    requests = []
     for position, container in enumerate(containers):
         resources = _extended(container)
         if resources:
-            asked.append(_Asked(at.item(position), resources))
-    return asked
+            requests.append(_ContainerRequests(at.item(position), resources))
+    return requests
 
 
 def _quota_key(
     resource: str, objects: DeviceObjects, mappings: DeviceMappings, *, gates: Gates, at: Path
 ) -> str | None:
-    """What is charged for a resource: the mapped name of its class, or its own; None if no class stands for it."""
+    """Return the name under which a resource is charged: its class's mapping, or its own; None without a class."""
     device_class = objects.class_for(resource)
     if device_class is None:
         return None
@@ -134,21 +136,21 @@ def _quota_key(
     raise Problem([fielderror.invalid(at, resource, detail)])
 
 
-def _whole(resource: str, amount: quantity.Quantity, asking: list[_Asked]) -> quantity.Quantity:
-    """The amount as a number of devices: every container must ask for whole ones."""
+def _device_count(resource: str, amount: quantity.Quantity, requesters: list[_ContainerRequests]) -> quantity.Quantity:
+    """Return the amount as a number of devices. Every container must request a whole number."""
     problems = [
         fielderror.invalid(
-            asked.at.child("resources", "requests", resource),
-            str(asked.resources[resource]),
+            container.at.child("resources", "requests", resource),
+            str(container.resources[resource]),
             "extended resource quantity must be an integer",
         )
-        for asked in asking
-        if asked.resources[resource].exact_int64() is None
+        for container in requesters
+        if container.resources[resource].exact_int64() is None
     ]
     if problems:
         raise Problem(problems)
     number = amount.exact_int64()
     if number is None:
-        at = asking[0].at.child("resources", "requests", resource)
+        at = requesters[0].at.child("resources", "requests", resource)
         raise Problem([fielderror.invalid(at, str(amount), "total extended resource quantity overflows int64")])
     return quantity.Quantity.from_int(number)

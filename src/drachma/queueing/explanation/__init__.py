@@ -1,7 +1,7 @@
-"""Why a workload waits, who has what it lacks, whom it may displace, and what would make it fit.
+"""Explanations of pending workloads: the shortage, the holders, the effect of preemption, and changes that would help.
 
-Beside admission, not inside it: who does not ask pays nothing. Every answer is taken from the code that decides: a
-question is a cycle on the snapshot as it is, or as it would be with another quota or without some workload.
+Explanations are next to admission, not inside it, so admission pays nothing for them. Every answer comes from the code
+that decides: a question is a cycle on the snapshot, or on a simulated change of a quota or of workloads.
 """
 
 from drachma.queueing.explanation.rendering import render, to_document

@@ -1,7 +1,7 @@
-"""Verdicts of preemption: whom a workload would take the place of, and what protects the others.
+"""Effect of preemption on each holder: the workloads that would be preempted, and the rules that protect the others.
 
-Who goes is decided by :mod:`admission.preemptionoracle`; here each rule that it goes by is asked about one
-holder at a time, so that the answer names the policy, the priority or the quota that is in the way.
+:mod:`admission.preemptionoracle` decides about preemption. Here each of its rules is applied to one holder at a time,
+so that the answer names the policy, the priority or the quota that protects the holder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOT_NEEDED: Final = "may be preempted, and need not be"
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What preemption means for somebody who has what is short: why it would go, or why it stays."""
+    """Effect of preemption on a holder: the reason for which it would be preempted, or is protected."""
 
     workload: str
     queue: str
@@ -37,7 +37,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def judge(question: Question, entry: Entry, shortages: Iterable[Shortage]) -> tuple[Verdict, ...]:
-    """All who hold what is short: those that would go first, the others after them."""
+    """Return verdicts about all holders of the missing quota, those that would be preempted first."""
     needed: dict[FlavorResource, int] = {}
     for each in shortages:
         needed[each.key] = max(needed.get(each.key, 0), each.request)
@@ -58,7 +58,7 @@ def judge(question: Question, entry: Entry, shortages: Iterable[Shortage]) -> tu
 
 
 def _protection(question: Question, need: Need, holder: WorkloadInfo) -> str:
-    """The rule that keeps a holder from being preempted; empty: none does."""
+    """Return the rule that protects a holder from preemption, or an empty text."""
     if holder.is_evicted:
         return "is evicted already, and still holds what it had"
     is_own = holder.cluster_queue == question.queue.name
@@ -80,7 +80,7 @@ def _others(question: Question, need: Need, holder: WorkloadInfo) -> str:
     state = question.snapshot.queues.get(holder.cluster_queue)
     if state is None:
         return f"cluster queue {holder.cluster_queue} is inactive"
-    owner = _within_quota(state.node, need)
+    owner = _protecting_node(state.node, need)
     if owner is not None:
         kind = "cluster queue" if owner.is_queue else "cohort"
         return f"{kind} {owner.name} uses no more than it has"
@@ -101,8 +101,8 @@ def _others(question: Question, need: Need, holder: WorkloadInfo) -> str:
     return ""
 
 
-def _within_quota(node: Node, need: Need) -> Node | None:
-    """The holder's queue or a cohort of it, below what it has in common with the workload's, that borrows nothing."""
+def _protecting_node(node: Node, need: Need) -> Node | None:
+    """Return the holder's queue or its cohort, below the lowest common cohort, that borrows nothing."""
     common = set(map(id, need.queue.node.ancestors))
     each: Node | None = node
     while each is not None and id(each) not in common:

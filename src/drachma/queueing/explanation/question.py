@@ -1,4 +1,4 @@
-"""A question about one workload: what would become of it now, were the snapshot as somebody imagines it."""
+"""A question about one workload: the decision that it would get now on a snapshot, or on a simulated change of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 
 class Question:
-    """A workload that waits in an active queue, and all that may be asked about it."""
+    """A pending workload in an active queue."""
 
     def __init__(self, admitter: Admitter, info: WorkloadInfo, now: datetime) -> None:
         self._admitter = admitter
@@ -27,7 +27,7 @@ class Question:
 
     @property
     def info(self) -> WorkloadInfo:
-        """The workload, as if flavors had never been looked for: an earlier search would go on where it stopped."""
+        """Workload without the progress of earlier flavor searches, so that a search starts from the beginning."""
         return WorkloadInfo(
             self._of.workload, self._of.pod_sets, self._of.cluster_queue, settings=self._admitter.settings
         )
@@ -45,11 +45,11 @@ class Question:
         return self.snapshot.queues[self._of.cluster_queue]
 
     def entry(self) -> Entry:
-        """What would become of it."""
+        """Return the decision about the workload."""
         return self._admitter.consider(self.info, self.now)
 
     def entries(self) -> list[Entry]:
-        """What would become of it, with as few pods as would do and with all of them."""
+        """Return the decisions about the workload with its minimum counts and with all pods."""
         if not (self.settings.gates.on(Gate.PARTIAL_ADMISSION) and workloadstate.can_be_partial(self._of.workload)):
             return [self.entry()]
         fewest = {
@@ -61,29 +61,29 @@ class Question:
         return [self._admitter.consider(least, self.now), self.entry()]
 
     def is_admitted(self) -> bool:
-        """Whether it would be admitted at once."""
+        """Return True if the workload would be admitted at once."""
         return self.entry().status is Status.ADMITTED
 
     def requests(self) -> list[tuple[str, dict[str, int]]]:
-        """What each pod set asks for, pods included where the queue counts them."""
+        """Return the requests of each pod set, with pods if the queue counts them."""
         counts_pods = self.queue.group_of(PODS) is not None
         return [
             (each.name, {**each.requests, **({PODS: each.count} if counts_pods else {})}) for each in self._of.pod_sets
         ]
 
     def mismatch(self, pod_set: str, flavor: str) -> str | None:
-        """Why pods of a set cannot use a flavor, whatever quota there is; None if they can."""
-        of = self.snapshot.flavors.get(flavor)
-        if of is None:
+        """Return the reason why pods of a set cannot use a flavor apart from quota, or None if they can."""
+        flavor_object = self.snapshot.flavors.get(flavor)
+        if flavor_object is None:
             return f"flavor {flavor} not found"
         sets = [each for each in self._of.workload.spec.pod_sets if each.name == pod_set]
         try:
-            return flavormatching.mismatch(of, sets, gates=self.settings.gates)
+            return flavormatching.mismatch(flavor_object, sets, gates=self.settings.gates)
         except errors.InvalidValueError as error:
             return str(error)
 
     def holders(self, keys: frozenset[FlavorResource]) -> list[WorkloadInfo]:
-        """Who uses any of these in the tree of the workload's queue; those who use most first."""
+        """Return the workloads of the queue's tree that use any of these, largest usage first."""
         names = {node.name for node in self.queue.node.root.walk() if node.is_queue}
         using = [
             info

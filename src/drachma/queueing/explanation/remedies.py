@@ -1,9 +1,8 @@
 """Remedies: the smallest changes after which a workload would be admitted at once.
 
-What a queue is given more of, it can use, and nobody else can before it: so that the increase of its nominal quota by
-what is missing helps, and so does that of a limit which is in the way. Whether a change really helps is not worked out
-but tried: it is made in thought, and a cycle run on it. Pod sets may find other flavors with less: what helps is made
-smaller as long as it still does.
+A queue can use additional quota before other queues can, so an increase of its nominal quota by the missing amount
+helps, and so does an increase of a limit. Whether a change helps is simulated: the change is made on the snapshot, and
+a cycle runs on it. Pod sets may find other flavors with less, so a change that helps is reduced while it still helps.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ LENDING: Final = "lendingLimit"
 _FIELDS: Final = {NOMINAL: "nominal", BORROWING: "borrowing_limit", LENDING: "lending_limit"}
 _MOST_COMBINATIONS: Final = 32
 _MOST_ENDINGS: Final = 5
-"""Remedies of one sort that are looked for; further ones are no news."""
+"""Maximum number of remedies of one kind."""
 _MOST_ROUNDS: Final = 8
 
 
 class Increase(msgspec.Struct, frozen=True):
-    """More of one quota of a queue or cohort."""
+    """Increase of one quota of a queue or cohort."""
 
     kind: str
     name: str
@@ -46,19 +45,19 @@ class Increase(msgspec.Struct, frozen=True):
     field: str
     amount: int
     value: int
-    """What it is then."""
+    """New value of the quota."""
 
     @property
     def place(self) -> tuple[str, str]:
         return self.kind, self.name
 
     def by(self, amount: int) -> Increase:
-        """The same by another amount."""
+        """Return the increase by another amount."""
         return structs.replace(self, amount=amount, value=amounts.minus(self.value, self.amount - amount))
 
 
 class Remedy(msgspec.Struct, frozen=True):
-    """One change: quotas are increased, or workloads end; of those that are evicted already it is enough to wait."""
+    """One change: quotas are increased, or workloads end. For evicted workloads, it is enough to wait."""
 
     increases: tuple[Increase, ...] = ()
     endings: tuple[str, ...] = ()
@@ -66,18 +65,18 @@ class Remedy(msgspec.Struct, frozen=True):
 
 
 def find(question: Question) -> tuple[Remedy, ...]:
-    """Remedies for a workload that would not be admitted: increases, then endings, fewer workloads first."""
+    """Return remedies for a workload that would not be admitted: increases, then endings, fewer workloads first."""
     combinations = list(dict.fromkeys(_combinations(question)))
     increases = [remedy for usage in combinations for remedy in _increases(question, dict(usage))]
     keys = frozenset(key for usage in combinations for key, _ in usage)
     return tuple(dict.fromkeys((*_waiting(question, keys), *increases, *_endings(question, combinations))))
 
 
-# What it would use
+# Usage
 
 
 def _combinations(question: Question) -> Iterator[tuple[tuple[FlavorResource, int], ...]]:
-    """What it would use of its flavors, at the least and in all, for each choice of flavors, if these had no limits."""
+    """Return the usage of flavors, minimal and total, for each choice of flavors, if these had no limits."""
     node = question.queue.node
     for choice in itertools.islice(itertools.product(*_choices(question)), _MOST_COMBINATIONS):
         with contextlib.ExitStack() as stack:
@@ -91,11 +90,15 @@ def _combinations(question: Question) -> Iterator[tuple[tuple[FlavorResource, in
 
 
 def _choices(question: Question) -> list[list[tuple[Group, str]]]:
-    """Of each resource group that is asked for, the flavors that some pod set can use."""
+    """Return for each requested resource group the flavors that a pod set can use."""
     requests = question.requests()
     choices = []
     for group in question.queue.groups:
-        users = [name for name, asked in requests if any(asked.get(resource) for resource in group.resources)]
+        users = [
+            name
+            for name, amounts_by_resource in requests
+            if any(amounts_by_resource.get(resource) for resource in group.resources)
+        ]
         if users:
             choices.append(
                 [
@@ -112,29 +115,29 @@ def _choices(question: Question) -> list[list[tuple[Group, str]]]:
 
 def _increases(question: Question, usage: Usage) -> Iterator[Remedy]:
     node = question.queue.node
-    missing = {
+    missing_labels = {
         key: amounts.minus(amount, node.available(key))
         for key, amount in usage.items()
         if amount > max(0, node.available(key))
     }
-    if not missing:
+    if not missing_labels:
         return
     plans = [
-        [_increase(node, key, NOMINAL, amount=amount) for key, amount in missing.items()],
-        [_increase(node, key, BORROWING, amount=amount) for key, amount in missing.items()],
+        [_increase(node, key, NOMINAL, amount=amount) for key, amount in missing_labels.items()],
+        [_increase(node, key, BORROWING, amount=amount) for key, amount in missing_labels.items()],
         *(
-            [_increase(lender, key, LENDING, amount=amount) for key, amount in missing.items()]
-            for lender in _lenders(node.root, missing)
+            [_increase(lender, key, LENDING, amount=amount) for key, amount in missing_labels.items()]
+            for lender in _lenders(node.root, missing_labels)
         ),
     ]
     for plan in plans:
         increases = [each for each in plan if each is not None]
-        if len(increases) == len(missing) and _helps(question, increases):
+        if len(increases) == len(missing_labels) and _helps(question, increases):
             yield Remedy(increases=_smallest(question, increases))
 
 
 def _increase(node: Node, key: FlavorResource, field: str, *, amount: int) -> Increase | None:
-    """More of a quota; None where there is no such limit that could be raised."""
+    """Return an increase of a quota, or None if there is no such limit to raise."""
     before = getattr(node.quota(key), _FIELDS[field])
     if before is None:
         return None
@@ -142,7 +145,7 @@ def _increase(node: Node, key: FlavorResource, field: str, *, amount: int) -> In
 
 
 def _lenders(root: Node, keys: Iterable[FlavorResource]) -> list[Node]:
-    """Queues and cohorts that keep some of all of these to themselves."""
+    """Return queues and cohorts that retain some of all of these resources."""
     return [
         node
         for node in root.walk()
@@ -158,22 +161,22 @@ def _helps(question: Question, increases: Sequence[Increase]) -> bool:
 
 
 def _smallest(question: Question, increases: Sequence[Increase]) -> tuple[Increase, ...]:
-    """The same increases, each by no more than it takes beside the others; mostly they are so already."""
+    """Return the increases, each reduced to the necessary amount; mostly they are minimal already."""
     plan = {each: each for each in increases}
 
     def helps(which: Increase, amount: int) -> bool:
-        return _helps(question, [each.by(amount) if of == which else each for of, each in plan.items()])
+        return _helps(question, [each.by(amount) if key == which else each for key, each in plan.items()])
 
     for _ in range(_MOST_ROUNDS):
         before = dict(plan)
-        for of, each in before.items():
-            if not each.amount or not helps(of, each.amount - 1):
+        for key, each in before.items():
+            if not each.amount or not helps(key, each.amount - 1):
                 continue
             enough, too_little = each.amount - 1, -1
             while enough - too_little > 1:
                 middle = (enough + too_little) // 2
-                enough, too_little = (middle, too_little) if helps(of, middle) else (enough, middle)
-            plan[of] = each.by(enough)
+                enough, too_little = (middle, too_little) if helps(key, middle) else (enough, middle)
+            plan[key] = each.by(enough)
         if plan == before:
             break
     return tuple(each for each in plan.values() if each.amount)
@@ -181,7 +184,7 @@ def _smallest(question: Question, increases: Sequence[Increase]) -> tuple[Increa
 
 @contextlib.contextmanager
 def with_increase(question: Question, increase: Increase) -> Iterator[None]:
-    """As if a quota were increased."""
+    """Simulate an increase of a quota."""
     node = next(each for each in question.queue.node.root.walk() if (each.kind, each.name) == increase.place)
     quota = node.quota(increase.key)._replace(**{_FIELDS[increase.field]: increase.value})
     with with_quota(node, increase.key, quota):
@@ -192,7 +195,7 @@ def with_increase(question: Question, increase: Increase) -> Iterator[None]:
 
 
 def _waiting(question: Question, keys: frozenset[FlavorResource]) -> list[Remedy]:
-    """Those who have to go already, where it is enough that they do."""
+    """Return the evicted workloads, if it is enough that they end."""
     leaving = [info for info in question.holders(keys) if info.is_evicted]
     if not leaving:
         return []
@@ -203,7 +206,7 @@ def _waiting(question: Question, keys: frozenset[FlavorResource]) -> list[Remedy
 
 
 def _endings(question: Question, combinations: Iterable[tuple[tuple[FlavorResource, int], ...]]) -> list[Remedy]:
-    """Single workloads whose end is enough; where there is none, few that are together."""
+    """Return single workloads whose end is enough, or otherwise a few together."""
     single: list[Remedy] = []
     several: list[Remedy] = []
     for items in combinations:
@@ -224,35 +227,35 @@ def _endings(question: Question, combinations: Iterable[tuple[tuple[FlavorResour
 
 
 def _few(question: Question, holders: Sequence[WorkloadInfo], usage: Usage) -> list[WorkloadInfo]:
-    """Workloads whose end is enough, none of which could stay; those with most go first. None where that is no help."""
+    """Return workloads whose end is enough, none of which could stay, largest first; None if that does not help."""
     snapshot = question.snapshot
-    taken: list[Target] = []
+    removed: list[Target] = []
 
     def fits() -> bool:
         return question.queue.node.fits(usage)
 
     for info in holders:
         state = snapshot.remove(info)
-        taken.append(Target(info, "", state))
+        removed.append(Target(info, "", state))
         if fits():
-            taken = preemption.give_back(taken, snapshot, fits)
-            preemption.restore(taken, snapshot)
-            few = [each.info for each in taken]
+            removed = preemption.give_back(removed, snapshot, fits)
+            preemption.restore(removed, snapshot)
+            few = [each.info for each in removed]
             return _fewest(question, few) if _frees(question, few, usage) else []
-    preemption.restore(taken, snapshot)
+    preemption.restore(removed, snapshot)
     return []
 
 
 def _fewest(question: Question, few: list[WorkloadInfo]) -> list[WorkloadInfo]:
-    """Those of some workloads that cannot stay, wherever pod sets may go then."""
+    """Return the workloads that cannot stay, wherever pod sets may go then."""
     for info in tuple(few):
-        rest = [each for each in few if each is not info]
-        with question.snapshot.without(rest):
+        remaining_victims = [each for each in few if each is not info]
+        with question.snapshot.without(remaining_victims):
             if question.is_admitted():
-                few = rest
+                few = remaining_victims
     return few
 
 
-def _frees(question: Question, gone: Sequence[WorkloadInfo], usage: Usage) -> bool:
-    with question.snapshot.without(gone):
+def _frees(question: Question, removed: Sequence[WorkloadInfo], usage: Usage) -> bool:
+    with question.snapshot.without(removed):
         return question.queue.node.fits(usage) and question.is_admitted()

@@ -1,4 +1,4 @@
-"""Explanations as text, and as documents."""
+"""Explanations as text and as documents."""
 
 from __future__ import annotations
 
@@ -27,53 +27,55 @@ _BEYOND: Final = {
     Outcome.ADMITTED: "whether its pods find nodes, drachma explain pod NAME says of each",
     Outcome.FITS: "that is what quota says; whether its pods would find nodes is not looked at",
 }
-"""What an answer does not say, where somebody might read it so: queues know nothing of nodes."""
+"""Limits of an answer that readers may overlook: queues know nothing about nodes."""
 _KINDS: Final = {"ClusterQueue": "cluster queue", "Cohort": "cohort"}
 _FIELDS: Final = {"nominalQuota": "nominal quota", "borrowingLimit": "borrowing limit", "lendingLimit": "lending limit"}
 
 
-def render(of: WorkloadExplanation) -> str:
-    """As lines for people; long lists are cut."""
-    return "\n".join(_lines(of))
+def render(explanation: WorkloadExplanation) -> str:
+    """Return the explanation as lines of text; long lists are truncated."""
+    return "\n".join(_lines(explanation))
 
 
-def _lines(of: WorkloadExplanation) -> Iterator[str]:
-    headline = f"workload {of.workload}: {_HEADLINES[of.outcome]}"
-    yield f"{headline}: {of.message}" if of.message else headline
-    if of.position:
-        place = f"number {of.position} of {of.waiting} in cluster queue {of.cluster_queue} ({of.path})"
-        yield f"  {place}, by local queue {of.local_queue}"
-        if of.before:
-            yield f"  before it: {_listed(f'{each.workload} (priority {each.priority})' for each in of.before)}"
-            if of.past_usage:
-                turns = _listed(f"{each.local_queue} {each.usage:.3g}" for each in of.past_usage)
+def _lines(explanation: WorkloadExplanation) -> Iterator[str]:
+    headline = f"workload {explanation.workload}: {_HEADLINES[explanation.outcome]}"
+    yield f"{headline}: {explanation.message}" if explanation.message else headline
+    if explanation.position:
+        position = f"number {explanation.position} of {explanation.waiting}"
+        queue = f"cluster queue {explanation.cluster_queue} ({explanation.path})"
+        yield f"  {position} in {queue}, by local queue {explanation.local_queue}"
+        if explanation.before:
+            ahead = _listed(f"{each.workload} (priority {each.priority})" for each in explanation.before)
+            yield f"  before it: {ahead}"
+            if explanation.past_usage:
+                turns = _listed(f"{each.local_queue} {each.usage:.3g}" for each in explanation.past_usage)
                 yield f"  local queues take turns by past usage: {turns}"
-            if of.strategy == "StrictFIFO":
-                yield "  order is strict: nobody is admitted before those"
-    elif of.cluster_queue:
-        yield f"  cluster queue {of.cluster_queue}, by local queue {of.local_queue}"
-    if of.outcome in _BEYOND:
-        yield f"  {_BEYOND[of.outcome]}"
-    for unsuitable in of.unsuitable:
+            if explanation.strategy == "StrictFIFO":
+                yield "  order is strict: these must be admitted first"
+    elif explanation.cluster_queue:
+        yield f"  cluster queue {explanation.cluster_queue}, by local queue {explanation.local_queue}"
+    if explanation.outcome in _BEYOND:
+        yield f"  {_BEYOND[explanation.outcome]}"
+    for unsuitable in explanation.unsuitable:
         yield f"  pod set {unsuitable.pod_set}: {unsuitable.reason}"
-    for shortage in of.shortages:
-        yield from _shortage(of, shortage)
-    targets = [each for each in of.verdicts if each.is_target]
-    spared = [each for each in of.verdicts if not each.is_target]
+    for shortage in explanation.shortages:
+        yield from _shortage(explanation, shortage)
+    targets = [each for each in explanation.verdicts if each.is_target]
+    spared = [each for each in explanation.verdicts if not each.is_target]
     if targets:
         yield f"  would be preempted: {_listed(f'{each.workload} ({each.reason})' for each in targets)}"
     if spared:
         yield "  would not be preempted:"
         yield from _spared(spared)
-    if of.remedies:
+    if explanation.remedies:
         yield "  would help, each by itself:"
-        for remedy in of.remedies:
-            yield f"    {_remedy(of, remedy)}"
+        for remedy in explanation.remedies:
+            yield f"    {_remedy(explanation, remedy)}"
 
 
-def _shortage(of: WorkloadExplanation, shortage: Shortage) -> Iterator[str]:
+def _shortage(explanation: WorkloadExplanation, shortage: Shortage) -> Iterator[str]:
     def show(amount: int) -> str:
-        return of.settings.show(shortage.key.resource, amount)
+        return explanation.settings.show(shortage.key.resource, amount)
 
     resource, flavor = shortage.key.resource, shortage.key.flavor
     free = f"{show(max(0, shortage.available))} can be had, {show(shortage.missing)} short"
@@ -81,7 +83,7 @@ def _shortage(of: WorkloadExplanation, shortage: Shortage) -> Iterator[str]:
     if shortage.request > shortage.potential:
         yield f"    there would be {show(shortage.potential)} if nothing else ran"
     for level in shortage.levels:
-        yield f"    {_level(of, level, shortage.key)}"
+        yield f"    {_level(explanation, level, shortage.key)}"
     last = shortage.levels[-1]
     limit = "borrowing limit" if shortage.limit == "borrowingLimit" else "quota"
     yield f"    the limit is the {limit} of {_KINDS[last.kind]} {last.name}"
@@ -99,9 +101,9 @@ def _shortage(of: WorkloadExplanation, shortage: Shortage) -> Iterator[str]:
         yield f"    {total} in use by cluster queue {queue}: {names}"
 
 
-def _level(of: WorkloadExplanation, level: Level, key: FlavorResource) -> str:
+def _level(explanation: WorkloadExplanation, level: Level, key: FlavorResource) -> str:
     def show(amount: int) -> str:
-        return of.settings.show(key.resource, amount)
+        return explanation.settings.show(key.resource, amount)
 
     text = f"{_KINDS[level.kind]} {level.name}: uses {show(level.used)} of {show(level.quota)}"
     if level.quota != level.nominal:
@@ -114,7 +116,7 @@ def _level(of: WorkloadExplanation, level: Level, key: FlavorResource) -> str:
 
 
 def _spared(spared: Iterable[Verdict]) -> Iterator[str]:
-    """Those with the same reason together."""
+    """Return holders grouped by the reason that protects them."""
     by_reason: dict[str, list[str]] = {}
     for each in spared:
         by_reason.setdefault(each.reason, []).append(f"{each.workload} in {each.queue}")
@@ -122,17 +124,20 @@ def _spared(spared: Iterable[Verdict]) -> Iterator[str]:
         yield f"    {_listed(names)}: {reason}"
 
 
-def _remedy(of: WorkloadExplanation, remedy: Remedy) -> str:
+def _remedy(explanation: WorkloadExplanation, remedy: Remedy) -> str:
     if remedy.is_waiting:
         return f"waiting until {_listed(remedy.endings)}, evicted already, gave back what they have"
     if remedy.endings:
         return f"the end of {_listed(remedy.endings)}"
-    return ", and ".join(_increase(of, each) for each in remedy.increases)
+    return ", and ".join(_increase(explanation, each) for each in remedy.increases)
 
 
-def _increase(of: WorkloadExplanation, increase: Increase) -> str:
+def _increase(explanation: WorkloadExplanation, increase: Increase) -> str:
     resource, flavor = increase.key.resource, increase.key.flavor
-    amount, value = of.settings.show(resource, increase.amount), of.settings.show(resource, increase.value)
+    amount, value = (
+        explanation.settings.show(resource, increase.amount),
+        explanation.settings.show(resource, increase.value),
+    )
     where = f"{_FIELDS[increase.field]} of {_KINDS[increase.kind]} {increase.name}"
     return f"{amount} more {resource} of flavor {flavor} as {where} ({value} then)"
 
@@ -143,32 +148,32 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(listed[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-# As documents
+# Documents
 
 
-def _past_usage(of: LocalQueueUsage) -> dict[str, Any]:
-    # JSON has no infinity, which a local queue without weight has used.
-    return {"localQueue": of.local_queue, "usage": of.usage if math.isfinite(of.usage) else None}
+def _past_usage(usage: LocalQueueUsage) -> dict[str, Any]:
+    # JSON has no infinity, which is the past usage of a local queue without weight.
+    return {"localQueue": usage.local_queue, "usage": usage.usage if math.isfinite(usage.usage) else None}
 
 
-def to_document(of: WorkloadExplanation) -> dict[str, Any]:
-    """As a document, whole."""
+def to_document(explanation: WorkloadExplanation) -> dict[str, Any]:
+    """Return the whole explanation as a document."""
 
     def show(key: FlavorResource, amount: int | None) -> str | None:
-        return None if amount is None else of.settings.show(key.resource, amount)
+        return None if amount is None else explanation.settings.show(key.resource, amount)
 
     return {
-        "workload": of.workload,
-        "outcome": str(of.outcome),
-        "message": of.message,
-        "localQueue": of.local_queue,
-        "clusterQueue": of.cluster_queue,
-        "path": of.path,
-        "position": of.position,
-        "waiting": of.waiting,
-        "before": [{"workload": each.workload, "priority": each.priority} for each in of.before],
-        **({"pastUsage": [_past_usage(each) for each in of.past_usage]} if of.past_usage else {}),
-        "unsuitable": [{"podSet": each.pod_set, "reason": each.reason} for each in of.unsuitable],
+        "workload": explanation.workload,
+        "outcome": str(explanation.outcome),
+        "message": explanation.message,
+        "localQueue": explanation.local_queue,
+        "clusterQueue": explanation.cluster_queue,
+        "path": explanation.path,
+        "position": explanation.position,
+        "waiting": explanation.waiting,
+        "before": [{"workload": each.workload, "priority": each.priority} for each in explanation.before],
+        **({"pastUsage": [_past_usage(each) for each in explanation.past_usage]} if explanation.past_usage else {}),
+        "unsuitable": [{"podSet": each.pod_set, "reason": each.reason} for each in explanation.unsuitable],
         "shortages": [
             {
                 "podSet": each.pod_set,
@@ -205,7 +210,7 @@ def to_document(of: WorkloadExplanation) -> dict[str, Any]:
                     for holding in each.holdings
                 ],
             }
-            for each in of.shortages
+            for each in explanation.shortages
         ],
         "preemption": [
             {
@@ -215,7 +220,7 @@ def to_document(of: WorkloadExplanation) -> dict[str, Any]:
                 "isPreempted": each.is_target,
                 "reason": each.reason,
             }
-            for each in of.verdicts
+            for each in explanation.verdicts
         ],
         "remedies": [
             {
@@ -234,6 +239,6 @@ def to_document(of: WorkloadExplanation) -> dict[str, Any]:
                 "endings": list(each.endings),
                 "isWaiting": each.is_waiting,
             }
-            for each in of.remedies
+            for each in explanation.remedies
         ],
     }

@@ -1,4 +1,4 @@
-"""Shortages: of which flavor and resource there is too little, how much, where the limit is, and who has it."""
+"""Shortages: the flavor and resource that is missing, the amount, the limit, and the holders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from drachma.queueing.workloads.requests import FlavorResource, Usage
 
 
 class Level(msgspec.Struct, frozen=True):
-    """A queue or cohort on the way up: what it has by itself, in all, and what is in use of that."""
+    """A queue or cohort on the path to the root: its own quota, its subtree quota, and its usage."""
 
     kind: str
     name: str
@@ -26,7 +26,7 @@ class Level(msgspec.Struct, frozen=True):
 
 
 class Holding(msgspec.Struct, frozen=True):
-    """What a workload has of something."""
+    """Usage of a workload."""
 
     workload: str
     queue: str
@@ -35,7 +35,7 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 class Reserve(msgspec.Struct, frozen=True):
-    """What somebody in the tree has free and does not lend."""
+    """Free quota that another queue or cohort does not lend."""
 
     kind: str
     name: str
@@ -44,20 +44,20 @@ class Reserve(msgspec.Struct, frozen=True):
 
 
 class Shortage(msgspec.Struct, frozen=True):
-    """Too little of one resource of a flavor for a pod set."""
+    """Shortage of one resource of a flavor for a pod set."""
 
     pod_set: str
     key: FlavorResource
     request: int
-    """What the pod set, and those before it, ask for."""
+    """Request of the pod set and of those before it."""
     available: int
-    """How much of that can be had now; negative where more is in use than there is."""
+    """Amount that is available now; negative if usage exceeds the quota."""
     potential: int
-    """How much could be had if nothing else were in use."""
+    """Amount that would be available if nothing were in use."""
     levels: tuple[Level, ...]
-    """The queue and the cohorts above it, up to where the limit is."""
+    """The queue and its cohorts, up to the level with the limit."""
     limit: str
-    """What sets the limit: ``quota`` or ``borrowingLimit`` of the last level."""
+    """Field that sets the limit: ``quota`` or ``borrowingLimit`` of the last level."""
     reserves: tuple[Reserve, ...]
     holdings: tuple[Holding, ...]
 
@@ -67,34 +67,34 @@ class Shortage(msgspec.Struct, frozen=True):
 
 
 class Unsuitable(msgspec.Struct, frozen=True):
-    """A flavor that a pod set cannot use, or a resource that the queue has none of."""
+    """A flavor that a pod set cannot use, or a resource that the queue does not have."""
 
     pod_set: str
     reason: str
 
 
 def find(question: Question, entry: Entry) -> tuple[tuple[Shortage, ...], tuple[Unsuitable, ...]]:
-    """What keeps a workload from being admitted, up to the first pod set for which there is nothing.
+    """Return the shortages of a workload, up to the first pod set without flavors.
 
-    Where pod sets before it were given flavors, what they take of them counts.
+    Usage of earlier pod sets that got flavors counts.
     """
     reasons: list[Shortage | Unsuitable] = []
-    taken: dict[FlavorResource, int] = {}
+    used_before: dict[FlavorResource, int] = {}
     assigned = {each.name: each for each in entry.assignment.pod_sets}
     for name, requests in question.requests():
         if name not in assigned:
             break
         for resource in sorted(requests):
-            reasons += _of_resource(question, name, resource, request=requests[resource], taken=taken)
+            reasons += _resource_shortage(question, name, resource, request=requests[resource], used_before=used_before)
         for resource, flavor in assigned[name].flavors.items():
             key = FlavorResource(flavor.name, resource)
-            taken[key] = amounts.plus(taken.get(key, 0), requests.get(resource, 0))
+            used_before[key] = amounts.plus(used_before.get(key, 0), requests.get(resource, 0))
     shortages = tuple(each for each in reasons if isinstance(each, Shortage))
     return shortages, tuple(dict.fromkeys(each for each in reasons if isinstance(each, Unsuitable)))
 
 
-def _of_resource(
-    question: Question, pod_set: str, resource: str, *, request: int, taken: Usage
+def _resource_shortage(
+    question: Question, pod_set: str, resource: str, *, request: int, used_before: Usage
 ) -> Iterator[Shortage | Unsuitable]:
     group = question.queue.group_of(resource)
     if group is None:
@@ -107,7 +107,7 @@ def _of_resource(
             yield Unsuitable(pod_set, reason)
             continue
         key = FlavorResource(flavor, resource)
-        needed = amounts.plus(taken.get(key, 0), request)
+        needed = amounts.plus(used_before.get(key, 0), request)
         if needed > max(0, question.queue.node.available(key)):
             yield _shortage(question, pod_set, key, request=needed)
 
@@ -133,7 +133,7 @@ def _shortage(question: Question, pod_set: str, key: FlavorResource, *, request:
 
 
 def _limit(queue: Node, key: FlavorResource) -> tuple[list[Node], str]:
-    """The way up to what sets the limit, as :meth:`Node.available` goes it, and which field that is."""
+    """Return the path to the level that sets the limit, as :meth:`Node.available` walks it, and the field."""
     way = []
     node: Node = queue
     while True:
@@ -162,7 +162,7 @@ def _level(node: Node, key: FlavorResource) -> Level:
 
 
 def _reserves(queue: Node, key: FlavorResource) -> Iterator[Reserve]:
-    """Who has some left beside the queue and what is above it, and keeps it."""
+    """Return queues and cohorts outside of the path that have free quota and do not lend it."""
     own = {id(queue), *map(id, queue.ancestors)}
     for node in queue.root.walk():
         limit = node.quota(key).lending_limit

@@ -1,4 +1,4 @@
-"""The explanation of a workload: where it stands, what it lacks, and what would help."""
+"""The explanation of a workload: its position, its shortage, and remedies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 
 class Outcome(enum.StrEnum):
-    """How a workload stands, or what would become of it if it were its turn."""
+    """State of a workload, or the decision that it would get as the head of its queue."""
 
     FINISHED = "Finished"
     ADMITTED = "Admitted"
@@ -35,7 +35,7 @@ class Outcome(enum.StrEnum):
     PREEMPTS = "Preempts"
     DOES_NOT_FIT = "DoesNotFit"
     NOT_QUEUED = "NotQueued"
-    """Nobody looks at it: it is in no queue, or in one that admits nothing."""
+    """The workload is in no queue, or in one that admits nothing."""
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -46,31 +46,31 @@ class Neighbour(msgspec.Struct, frozen=True):
 
 
 class LocalQueueUsage(msgspec.Struct, frozen=True):
-    """What a local queue has used in the past, in one number."""
+    """Past usage of a local queue as one number."""
 
     local_queue: str
     usage: float
 
 
 class WorkloadExplanation(msgspec.Struct, frozen=True):
-    """All that can be said about one workload. Amounts are as :mod:`drachma.queueing.amounts` has them."""
+    """Explanation of one workload. Amounts are those of :mod:`drachma.queueing.amounts`."""
 
     workload: str
     outcome: Outcome
     settings: Settings
-    """What amounts are shown by."""
+    """Settings for showing amounts."""
     message: str = ""
     local_queue: str = ""
     cluster_queue: str = ""
     path: str = ""
     strategy: str = ""
     position: int = 0
-    """Its place in the cluster queue, counted from one; zero: it is not in it."""
+    """Position in the cluster queue, counted from one; zero if it is not in it."""
     waiting: int = 0
-    """How many wait there."""
+    """Number of pending workloads in the queue."""
     before: tuple[Neighbour, ...] = ()
     past_usage: tuple[LocalQueueUsage, ...] = ()
-    """Of its local queue and theirs, the least first, where they take turns by that."""
+    """Past usage of its local queue and of others, the least first, if the queue is ordered by it."""
     shortages: tuple[Shortage, ...] = ()
     unsuitable: tuple[Unsuitable, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
@@ -78,47 +78,47 @@ class WorkloadExplanation(msgspec.Struct, frozen=True):
 
 
 def explain(
-    admitter: Admitter, of: workload.Workload, now: datetime, *, obstacle: str | None = None
+    admitter: Admitter, wl: workload.Workload, now: datetime, *, obstacle: str | None = None
 ) -> WorkloadExplanation:
-    """What can be said about a workload. ``obstacle``: why it is in no queue, where somebody knows.
+    """Explain a workload. ``obstacle`` is the reason why it is in no queue, if known.
 
-    Costs a cycle, and one for each change that is tried.
+    Costs a cycle, and one for each change that is simulated.
     """
-    key = workloadstate.key(of)
-    cluster_queue = admitter.queue_of(of) or ""
-    settled = _settled(of)
+    key = workloadstate.key(wl)
+    cluster_queue = admitter.queue_of(wl) or ""
+    settled = _settled(wl)
     if settled is not None:
         outcome, message = settled
-        place = of.status.admission.cluster_queue if of.status.admission is not None else cluster_queue
-        return WorkloadExplanation(key, outcome, admitter.settings, message, of.spec.queue_name, place)
-    pending = admitter.queues.get(cluster_queue)
-    info = pending.get(key) if pending is not None else None
-    if pending is None or info is None or cluster_queue not in admitter.snapshot.queues:
-        message = obstacle or _objection(admitter, of, cluster_queue)
+        place = wl.status.admission.cluster_queue if wl.status.admission is not None else cluster_queue
+        return WorkloadExplanation(key, outcome, admitter.settings, message, wl.spec.queue_name, place)
+    queue = admitter.queues.get(cluster_queue)
+    info = queue.get(key) if queue is not None else None
+    if queue is None or info is None or cluster_queue not in admitter.snapshot.queues:
+        message = obstacle or _objection(admitter, wl, cluster_queue)
         return WorkloadExplanation(
-            key, Outcome.NOT_QUEUED, admitter.settings, message, of.spec.queue_name, cluster_queue
+            key, Outcome.NOT_QUEUED, admitter.settings, message, wl.spec.queue_name, cluster_queue
         )
-    return _explain(Question(admitter, info, now), pending, info)
+    return _explain(Question(admitter, info, now), queue, info)
 
 
-def _settled(of: workload.Workload) -> tuple[Outcome, str] | None:
+def _settled(wl: workload.Workload) -> tuple[Outcome, str] | None:
     for kind, outcome in (
         (conditions.FINISHED, Outcome.FINISHED),
         (conditions.ADMITTED, Outcome.ADMITTED),
         (conditions.QUOTA_RESERVED, Outcome.QUOTA_RESERVED),
     ):
-        condition = conditions.find(of.status.conditions, kind)
+        condition = conditions.find(wl.status.conditions, kind)
         if condition is not None and condition.status == "True":
             return outcome, condition.message
     return None
 
 
-def _objection(admitter: Admitter, of: workload.Workload, cluster_queue: str) -> str:
-    if not of.spec.queue_name:
+def _objection(admitter: Admitter, wl: workload.Workload, cluster_queue: str) -> str:
+    if not wl.spec.queue_name:
         return "it names no local queue"
     if not cluster_queue:
         return (
-            f"local queue {of.metadata.namespace}/{of.spec.queue_name}, or the cluster queue behind it, does not exist"
+            f"local queue {wl.metadata.namespace}/{wl.spec.queue_name}, or the cluster queue behind it, does not exist"
         )
     if cluster_queue in admitter.snapshot.tree.circular:
         return f"the cohorts of cluster queue {cluster_queue} go in a circle"
@@ -128,17 +128,17 @@ def _objection(admitter: Admitter, of: workload.Workload, cluster_queue: str) ->
 
 
 def _selection(queue: QueueState, info: WorkloadInfo) -> str:
-    """Why a queue is not for a workload's namespace."""
+    """Return the reason why a queue does not take a workload's namespace."""
     if queue.spec.namespace_selector is None:
         return f"cluster queue {queue.name} has no namespaceSelector, which stands for no namespace at all"
     return f"namespace {info.workload.metadata.namespace} has not the labels that cluster queue {queue.name} selects"
 
 
 def _unplaced(info: WorkloadInfo) -> str:
-    """What the component said of nodes for a workload that there is quota for: nodes are not looked at here."""
+    """Return the component's message about nodes for a workload that has enough quota: nodes are not known here."""
     condition = conditions.find(info.workload.status.conditions, conditions.QUOTA_RESERVED)
     is_said = condition is not None and condition.reason == feasibility.PLACEMENT_FAILED
-    return f"there is quota, and {condition.message}" if condition is not None and is_said else ""
+    return f"enough quota, but {condition.message}" if condition is not None and is_said else ""
 
 
 def _past_usage(question: Question, workloads: Iterable[WorkloadInfo]) -> tuple[LocalQueueUsage, ...]:

@@ -1,4 +1,4 @@
-"""A Job of ``batch/v1`` as queueing sees it: held back, started with what its workload was given, stopped, over."""
+"""Job of ``batch/v1`` as a GenericJob."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from msgspec import structs
 from drachma.queueing.configuration import frameworks
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.jobs import topologyrequest
-from drachma.queueing.jobs.jobdocument import Ending, JobDocument
+from drachma.queueing.jobs.interface import Completion
+from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.workloads import podsetinfo
-from drachma.queueing.workloads.podsetinfo import PodSetInfo, of_template
+from drachma.queueing.workloads.podsetinfo import PodSetInfo
 
 STOPPING: Final = "kueue.x-k8s.io/stopping"
 MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
 SYNC_COMPLETIONS: Final = "kueue.x-k8s.io/job-completions-equal-parallelism"
 _INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
-_OF_JOB_CONTROLLER: Final = (
+_JOB_CONTROLLER_LABELS: Final = (
     "job-name",
     "controller-uid",
     "batch.kubernetes.io/job-name",
     "batch.kubernetes.io/controller-uid",
 )
-"""Labels that the Job controller sets on templates."""
+"""Labels that the Job controller sets on pod templates."""
 _NOT_COPIED: Final = frozenset({"job-name", "controller-uid", "batch.kubernetes.io/controller-uid"})
 
 
-class BatchJob(JobDocument, frozen=True):
-    """One Job."""
+class BatchJob(SuspendableJob):
+    """A Job of ``batch/v1``."""
 
     kind: ClassVar = frameworks.KINDS[frameworks.BATCH_JOB]
 
@@ -43,28 +44,28 @@ class BatchJob(JobDocument, frozen=True):
 
     @property
     def parallelism(self) -> int:
-        """How many pods run at once at most."""
+        """Maximum number of pods that run at once."""
         parallelism = self.spec.get("parallelism")
         return 1 if parallelism is None else parallelism
 
     @property
     def pods(self) -> int:
-        """How many pods are admitted together."""
+        """Number of pods that are admitted together."""
         completions = self.spec.get("completions")
         return self.parallelism if completions is None else min(self.parallelism, completions)
 
     @property
     def min_pods(self) -> int | None:
-        """How few would do."""
+        """Minimum number of pods for partial admission, or None."""
         text = self.annotations.get(MIN_PARALLELISM, "")
         digits = text[1:] if text[:1] in ("-", "+") else text
         return int(text) if digits.isascii() and digits.isdigit() else None
 
     @property
-    def ending(self) -> Ending | None:
+    def completion(self) -> Completion | None:
         for condition in self.status.get("conditions") or ():
             if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
-                return Ending(condition["type"] == "Complete", condition.get("message", ""))
+                return Completion(condition["type"] == "Complete", condition.get("message", ""))
         return None
 
     @property
@@ -77,14 +78,14 @@ class BatchJob(JobDocument, frozen=True):
     def reclaimable_pods(self) -> Mapping[str, int]:
         completions = self.spec.get("completions")
         completions = self.parallelism if completions is None else completions
-        over = self.status.get("succeeded") or 0
+        ended = self.status.get("succeeded") or 0
         if self.spec.get("completionMode") == "Indexed":
-            over = _indexes(
+            ended = _count_indexes(
                 completions, self.status.get("completedIndexes") or "", self.status.get("failedIndexes") or ""
             )
-        if self.parallelism <= 1 or over <= 0:
+        if self.parallelism <= 1 or ended <= 0:
             return {}
-        count = self.parallelism - max(completions - over, 0)
+        count = self.parallelism - max(completions - ended, 0)
         return {podsetinfo.DEFAULT_POD_SET: count} if count > 0 else {}
 
     def pod_sets(self, gates: Gates) -> list[dict[str, Any]]:
@@ -103,17 +104,20 @@ class BatchJob(JobDocument, frozen=True):
             pod_set["minCount"] = self.min_pods
         if gates.on(Gate.TAS):
             annotations = metadata.get("annotations") or {}
-            pod_set["topologyRequest"] = topologyrequest.of_annotations(annotations, index_label=_INDEX_LABEL)
+            pod_set["topologyRequest"] = topologyrequest.build(annotations, gates, index_label=_INDEX_LABEL)
         return [pod_set]
 
-    def started(self, infos: Sequence[PodSetInfo]) -> BatchJob:
+    def start(self, infos: Sequence[PodSetInfo]) -> None:
         podsetinfo.check_count(infos, 1)
         (info,) = infos
-        after = self.with_spec(suspend=False)._with_count(info.count)
-        return after.with_spec(template=info.applied(self.spec.get("template", {})))
+        template = info.applied(self.spec.get("template", {}))
+        self.set_spec(suspend=False)
+        self._set_count(info.count)
+        self.set_spec(template=template)
 
-    def stopped(self, infos: Sequence[PodSetInfo]) -> BatchJob:
-        """Held back, its start forgotten, its pods as they were; without any infos: how they were is not known."""
+    def restore(self, infos: Sequence[PodSetInfo]) -> None:
+        """Suspend the job, remove its start time and restore its pod template; without infos, keep the template."""
+        is_suspended = self.is_suspended
         metadata = dict(self.metadata)
         annotations = {key: value for key, value in self.annotations.items() if key != STOPPING}
         metadata.pop("annotations", None)
@@ -124,30 +128,31 @@ class BatchJob(JobDocument, frozen=True):
             document["status"] = status
         else:
             document.pop("status", None)
-        after = BatchJob(document)
-        after = after if self.is_suspended else after.suspended()
-        return after._restored(infos[0]) if infos else after
+        self.document = document
+        if not is_suspended:
+            self.suspend()
+        if infos:
+            self._restore_template(infos[0])
 
-    def _restored(self, info: PodSetInfo) -> BatchJob:
+    def _restore_template(self, info: PodSetInfo) -> None:
         template = self.spec.get("template", {})
-        present = of_template(template).labels
-        kept = {label: present[label] for label in _OF_JOB_CONTROLLER if label in present}
-        info = structs.replace(info, labels={**info.labels, **kept})
-        return self._with_count(info.count).with_spec(template=info.restored(template))
+        present = podsetinfo.template_info(template).labels
+        controller_labels = {label: present[label] for label in _JOB_CONTROLLER_LABELS if label in present}
+        info = structs.replace(info, labels={**info.labels, **controller_labels})
+        self._set_count(info.count)
+        self.set_spec(template=info.restored(template))
 
-    def _with_count(self, count: int) -> BatchJob:
+    def _set_count(self, count: int) -> None:
+        """Set the parallelism of a job with partial admission, and its completions if they follow."""
         if self.min_pods is None:
-            return self
-        after = self.with_spec(parallelism=count)
-        return (
-            after.with_spec(completions=count)
-            if self.annotations.get(SYNC_COMPLETIONS) in topologyrequest.TRUE
-            else after
-        )
+            return
+        self.set_spec(parallelism=count)
+        if self.annotations.get(SYNC_COMPLETIONS) in topologyrequest.TRUE:
+            self.set_spec(completions=count)
 
 
-def _indexes(completions: int, *texts: str) -> int:
-    """How many indexes below the number of completions are in intervals such as ``1,3-5``."""
+def _count_indexes(completions: int, *texts: str) -> int:
+    """Return the number of indexes below ``completions`` in intervals such as ``1,3-5``."""
     intervals = sorted(
         (first, min(last, completions - 1))
         for text in texts

@@ -1,4 +1,4 @@
-"""A JobSet of ``jobset.x-k8s.io`` as queueing sees it: a pod set for each of its replicated jobs."""
+"""JobSet of ``jobset.x-k8s.io`` as a GenericJob: one pod set for each replicated job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Final
 from drachma.queueing.configuration import frameworks
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.jobs import topologyrequest
-from drachma.queueing.jobs.jobdocument import Document, Ending, JobDocument
+from drachma.queueing.jobs.interface import Completion, Document
+from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.workloads import podsetinfo
 from drachma.queueing.workloads.podsetinfo import PodSetInfo
 
@@ -16,8 +17,8 @@ _POD_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
 
 
-class JobSet(JobDocument, frozen=True):
-    """One JobSet."""
+class JobSet(SuspendableJob):
+    """A JobSet."""
 
     kind: ClassVar = frameworks.KINDS[frameworks.JOB_SET]
 
@@ -39,82 +40,93 @@ class JobSet(JobDocument, frozen=True):
         return ready == sum(map(_replicas, self._jobs))
 
     @property
-    def ending(self) -> Ending | None:
+    def completion(self) -> Completion | None:
         conditions = {each["type"]: each for each in self.status.get("conditions") or () if each["status"] == "True"}
         for kind, is_success in (("Completed", True), ("Failed", False)):
             if kind in conditions:
-                return Ending(is_success, conditions[kind].get("message", ""))
+                return Completion(is_success, conditions[kind].get("message", ""))
         return None
 
     @property
     def reclaimable_pods(self) -> Mapping[str, int]:
         succeeded = {each["name"]: each.get("succeeded") or 0 for each in self._statuses}
         return {
-            _pod_set_name(each): succeeded[each["name"]] * _pods_of_one(each)
+            _pod_set_name(each): succeeded[each["name"]] * _pods_per_replica(each)
             for each in self._jobs
             if 0 < succeeded.get(each["name"], 0) <= _replicas(each)
         }
 
+    @property
+    def templates(self) -> list[Document]:
+        """Pod templates of the replicated jobs, in their order."""
+        return [_template(each) for each in self._jobs]
+
     def pod_sets(self, gates: Gates) -> list[dict[str, Any]]:
         return [_pod_set(each, gates) for each in self._jobs]
 
-    def started(self, infos: Sequence[PodSetInfo]) -> JobSet:
+    def start(self, infos: Sequence[PodSetInfo]) -> None:
         podsetinfo.check_count(infos, len(self._jobs))
-        after = [
+        jobs = [
             _with_template(each, info.applied(_template(each))) for each, info in zip(self._jobs, infos, strict=True)
         ]
-        return self.with_spec(suspend=False, replicatedJobs=after)
+        self.set_spec(suspend=False, replicatedJobs=jobs)
 
-    def stopped(self, infos: Sequence[PodSetInfo]) -> JobSet:
+    def restore(self, infos: Sequence[PodSetInfo]) -> None:
         if self.is_suspended:
-            return self
+            return
         if len(infos) != len(self._jobs):
-            return self.suspended()
-        after = [
+            self.suspend()
+            return
+        jobs = [
             _with_template(each, info.restored(_template(each))) for each, info in zip(self._jobs, infos, strict=True)
         ]
-        return self.with_spec(suspend=True, replicatedJobs=after)
+        self.set_spec(suspend=True, replicatedJobs=jobs)
 
 
-def _pod_set_name(of: Document) -> str:
-    return str(of["name"]).lower()
+def _pod_set_name(replicated: Document) -> str:
+    return str(replicated["name"]).lower()
 
 
-def _replicas(of: Document) -> int:
-    replicas = of.get("replicas")
+def _replicas(replicated: Document) -> int:
+    replicas = replicated.get("replicas")
     return 1 if replicas is None else int(replicas)
 
 
-def _pods_of_one(of: Document) -> int:
-    """How many pods one job runs at once."""
-    spec = of["template"].get("spec", {})
+def _pods_per_replica(replicated: Document) -> int:
+    """Return the number of pods that one replica runs at once."""
+    spec = replicated["template"].get("spec", {})
     parallelism = spec.get("parallelism")
     parallelism = 1 if parallelism is None else int(parallelism)
     completions = spec.get("completions")
     return parallelism if completions is None else min(parallelism, int(completions))
 
 
-def _template(of: Document) -> Document:
-    template: Document = of["template"].get("spec", {}).get("template", {})
+def _template(replicated: Document) -> Document:
+    template: Document = replicated["template"].get("spec", {}).get("template", {})
     return template
 
 
-def _with_template(of: Document, template: Document) -> dict[str, Any]:
-    job = of["template"]
-    return {**of, "template": {**job, "spec": {**job.get("spec", {}), "template": template}}}
+def _with_template(replicated: Document, template: Document) -> dict[str, Any]:
+    job = replicated["template"]
+    return {**replicated, "template": {**job, "spec": {**job.get("spec", {}), "template": template}}}
 
 
-def _pod_set(of: Document, gates: Gates) -> dict[str, Any]:
-    template = _template(of)
+def _pod_set(replicated: Document, gates: Gates) -> dict[str, Any]:
+    template = _template(replicated)
     metadata = template.get("metadata") or {}
     pod_set: dict[str, Any] = {
-        "name": _pod_set_name(of),
-        "count": _replicas(of) * _pods_of_one(of),
+        "name": _pod_set_name(replicated),
+        "count": _replicas(replicated) * _pods_per_replica(replicated),
         "template": podsetinfo.sanitized(
             {**({"metadata": metadata} if metadata else {}), "spec": template.get("spec", {})}
         ),
     }
     if gates.on(Gate.TAS):
-        request = topologyrequest.of_annotations(metadata.get("annotations") or {}, index_label=_POD_INDEX)
-        pod_set["topologyRequest"] = {**request, "subGroupIndexLabel": _JOB_INDEX, "subGroupCount": _replicas(of)}
+        pod_set["topologyRequest"] = topologyrequest.build(
+            metadata.get("annotations") or {},
+            gates,
+            index_label=_POD_INDEX,
+            sub_group_index_label=_JOB_INDEX,
+            sub_group_count=_replicas(replicated),
+        )
     return pod_set

@@ -1,1 +1,1 @@
-"""The kinds of ``kueue.x-k8s.io``, as far as deciding looks at them; partial views of v1beta2."""
+"""The kinds of ``kueue.x-k8s.io``: partial views of v1beta2."""

@@ -1,17 +1,17 @@
-"""AdmissionCheck: somebody else's say in admissions."""
+"""AdmissionCheck: a check by another controller that admissions must pass."""
 
 from drachma.api import meta
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
 
 
 class AdmissionCheckSpec(Struct, frozen=True, kw_only=True):
-    """Who looks after the check."""
+    """Controller of the check."""
 
     controller_name: str = ABSENT_TEXT
 
 
 class AdmissionCheckStatus(Struct, frozen=True, kw_only=True):
-    """Whether anybody does."""
+    """Conditions of the check."""
 
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
 

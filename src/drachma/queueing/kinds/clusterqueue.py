@@ -1,4 +1,4 @@
-"""ClusterQueue and Cohort: who may use how much of which flavor, and what of it they share."""
+"""ClusterQueue and Cohort: quotas by flavor, and how they are shared."""
 
 from drachma.api import meta
 from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
@@ -25,7 +25,7 @@ _ZERO = quantity.Quantity.parse("0")
 
 
 class ResourceQuota(Struct, frozen=True, kw_only=True):
-    """Of one resource: what there is, what may be borrowed beyond it, and what of it may be lent."""
+    """Quota of one resource: nominal quota, borrowing limit, lending limit."""
 
     name: str = ABSENT_TEXT
     nominal_quota: quantity.Quantity = _ZERO
@@ -34,21 +34,21 @@ class ResourceQuota(Struct, frozen=True, kw_only=True):
 
 
 class FlavorQuotas(Struct, frozen=True, kw_only=True):
-    """The quotas of a flavor."""
+    """Quotas of a flavor."""
 
     name: str = ABSENT_TEXT
     resources: tuple[ResourceQuota, ...] = ABSENT_TUPLE
 
 
 class ResourceGroup(Struct, frozen=True, kw_only=True):
-    """Resources that are taken from one flavor together, and the flavors in the order of preference."""
+    """Resources that come from the same flavor, and the flavors in order of preference."""
 
     covered_resources: tuple[str, ...] = ABSENT_TUPLE
     flavors: tuple[FlavorQuotas, ...] = ABSENT_TUPLE
 
 
 class FlavorFungibility(Struct, frozen=True, kw_only=True):
-    """Whether the next flavor is tried before borrowing or preempting in one."""
+    """Policy for trying the next flavor before borrowing or preempting in one."""
 
     when_can_borrow: str = ABSENT_TEXT
     when_can_preempt: str = ABSENT_TEXT
@@ -56,14 +56,14 @@ class FlavorFungibility(Struct, frozen=True, kw_only=True):
 
 
 class BorrowWithinCohort(Struct, frozen=True, kw_only=True):
-    """Whether workloads of others are preempted in order to borrow."""
+    """Policy for preempting workloads of other queues in order to borrow."""
 
     policy: str = ABSENT_TEXT
     max_priority_threshold: Int32 | None = None
 
 
 class Preemption(Struct, frozen=True, kw_only=True):
-    """Whom a workload of the queue may displace."""
+    """Policy for the workloads that a workload of the queue may preempt."""
 
     reclaim_within_cohort: str = ABSENT_TEXT
     borrow_within_cohort: BorrowWithinCohort | None = None
@@ -71,26 +71,26 @@ class Preemption(Struct, frozen=True, kw_only=True):
 
 
 class AdmissionCheckRule(Struct, frozen=True, kw_only=True):
-    """A check that admissions with some flavors must pass; no flavors: all admissions."""
+    """A check that admissions with some flavors must pass; without flavors, all admissions."""
 
     name: str = ABSENT_TEXT
     on_flavors: tuple[str, ...] = ABSENT_TUPLE
 
 
 class AdmissionChecksStrategy(Struct, frozen=True, kw_only=True):
-    """The checks that admissions must pass."""
+    """Checks that admissions must pass."""
 
     admission_checks: tuple[AdmissionCheckRule, ...] = ABSENT_TUPLE
 
 
 class FairSharing(Struct, frozen=True, kw_only=True):
-    """The weight of a queue or cohort against its siblings."""
+    """Weight of a queue or cohort among its siblings."""
 
     weight: quantity.Quantity | None = None
 
 
 class AdmissionScope(Struct, frozen=True, kw_only=True):
-    """Whether earlier usage of local queues orders admissions."""
+    """Order of admissions by past usage of local queues."""
 
     admission_mode: str = ABSENT_TEXT
 
@@ -102,7 +102,7 @@ class MigrationConstraints(Struct, frozen=True, kw_only=True):
 
 
 class Migration(Struct, frozen=True, kw_only=True):
-    """Whether admitted workloads move to better flavors."""
+    """Migration of admitted workloads to better flavors."""
 
     mode: str = ABSENT_TEXT
     constraints: MigrationConstraints | None = None
@@ -131,7 +131,7 @@ class ClusterQueueSpec(Struct, frozen=True, kw_only=True):
 
 
 class ResourceUsage(Struct, frozen=True, kw_only=True):
-    """What is used of a resource, and how much of that is not the queue's own."""
+    """Usage of a resource, and the borrowed part of it."""
 
     name: str = ABSENT_TEXT
     total: quantity.Quantity = _ZERO
@@ -139,14 +139,14 @@ class ResourceUsage(Struct, frozen=True, kw_only=True):
 
 
 class FlavorUsage(Struct, frozen=True, kw_only=True):
-    """What is used of a flavor."""
+    """Usage of a flavor."""
 
     name: str = ABSENT_TEXT
     resources: tuple[ResourceUsage, ...] = ABSENT_TUPLE
 
 
 class ClusterQueueStatus(Struct, frozen=True, kw_only=True):
-    """What is known of the queue."""
+    """Status of a cluster queue."""
 
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
     flavors_reservation: tuple[FlavorUsage, ...] = ABSENT_TUPLE
@@ -163,7 +163,7 @@ class ClusterQueue(meta.Object, frozen=True, kw_only=True):
 
 
 class CohortSpec(Struct, frozen=True, kw_only=True):
-    """Quota that a group of queues and cohorts has in common, and the group it belongs to itself."""
+    """Quota that a group of queues and cohorts shares, and the parent of the group."""
 
     parent_name: str = ABSENT_TEXT
     resource_groups: tuple[ResourceGroup, ...] = ABSENT_TUPLE

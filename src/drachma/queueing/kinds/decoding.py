@@ -1,4 +1,4 @@
-"""Documents to the views of this package, and parts of views back to documents."""
+"""Conversion of documents to the views of this package, and of views back to documents."""
 
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ _ViewT = TypeVar("_ViewT", bound=Struct)
 
 
 def decode(document: Any, view: type[_ViewT]) -> _ViewT:
-    """The view of a document; DecodeError names the object and the field whose form is wrong."""
+    """Return the view of a document. Raises errors.DecodeError, which names the object and the field."""
     try:
         return msgspec.convert(document, view, dec_hook=hooks.decode)
     except (msgspec.ValidationError, errors.InvalidValueError) as error:
@@ -20,6 +20,6 @@ def decode(document: Any, view: type[_ViewT]) -> _ViewT:
 
 
 def document(part: Struct) -> dict[str, Any]:
-    """A view as plain dicts, lists and scalars, fields that are absent left out."""
+    """Return a view as plain dicts, lists and scalars, without absent fields."""
     plain: dict[str, Any] = msgspec.json.decode(codec.encode_part(part))
     return plain

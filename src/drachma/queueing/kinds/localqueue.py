@@ -1,4 +1,4 @@
-"""LocalQueue: a namespace's door to a ClusterQueue."""
+"""LocalQueue: the entry of a namespace to a ClusterQueue."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from drachma.values import quantity
 
 
 class LocalQueueSpec(Struct, frozen=True, kw_only=True):
-    """Where workloads go."""
+    """Cluster queue of the local queue, and its policies."""
 
     cluster_queue: str = ABSENT_TEXT
     stop_policy: str | None = None
@@ -17,20 +17,20 @@ class LocalQueueSpec(Struct, frozen=True, kw_only=True):
 
 
 class AdmissionFairSharingStatus(Struct, frozen=True, kw_only=True):
-    """What the queue has used, as far as it is remembered."""
+    """Past usage of the queue."""
 
     consumed_resources: Mapping[str, quantity.Quantity] = ABSENT_MAP
     last_update: meta.Time | None = None
 
 
 class LocalQueueFairSharingStatus(Struct, frozen=True, kw_only=True):
-    """How it stands in sharing with others."""
+    """Share of the queue, and its past usage."""
 
     admission_fair_sharing_status: AdmissionFairSharingStatus | None = None
 
 
 class LocalQueueStatus(Struct, frozen=True, kw_only=True):
-    """What is known of the queue."""
+    """Status of a local queue."""
 
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
     flavors_reservation: tuple[clusterqueue.FlavorUsage, ...] = ABSENT_TUPLE

@@ -1,4 +1,4 @@
-"""ResourceFlavor: a kind of nodes that quota is given out on."""
+"""ResourceFlavor: a kind of nodes for which quota is given."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from drachma.api.struct import ABSENT_MAP, ABSENT_TUPLE, Struct
 
 
 class ResourceFlavorSpec(Struct, frozen=True, kw_only=True):
-    """What its nodes have in common."""
+    """Labels, taints and tolerations of the flavor's nodes."""
 
     node_labels: Mapping[str, str] = ABSENT_MAP
     node_taints: tuple[node.Taint, ...] = ABSENT_TUPLE

@@ -1,4 +1,4 @@
-"""Workload: pods that are admitted together or not at all, and what became of that."""
+"""Workload: pods that are admitted together or not at all, with the state of their admission."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,15 +7,15 @@ from drachma.api import job, meta, pod
 from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
 
 ADMISSION_GATES: Final = "kueue.x-k8s.io/admission-gated-by"
-"""The annotation with the names of who must agree before a workload is looked at."""
+"""Annotation with the names of the gates that must open before the workload is considered."""
 ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
-"""The annotation of jobs, and of their workloads, that change their size while they run."""
+"""Annotation of elastic jobs and of their workloads."""
 REPLACES: Final = "kueue.x-k8s.io/workload-slice-replacement-for"
-"""The annotation with the key of the workload that this one is to replace."""
+"""Annotation with the key of the workload that this one replaces."""
 SLICE_NAME: Final = "kueue.x-k8s.io/workload-slice-name"
-"""The annotation with the name of the first of the workloads that replaced each other; their pods have it too."""
+"""Annotation with the name of the first slice in a chain of replacements; pods have it too."""
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
-"""The label with the uid of the job that a workload is of."""
+"""Label with the uid of the workload's job."""
 
 
 class TopologyConstraint(Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class TopologyConstraint(Struct, frozen=True, kw_only=True):
 
 
 class PodSetTopologyRequest(Struct, frozen=True, kw_only=True):
-    """How close together pods want to be; carried, and not acted upon."""
+    """Topology request of a pod set."""
 
     required: str | None = None
     preferred: str | None = None
@@ -41,7 +41,7 @@ class PodSetTopologyRequest(Struct, frozen=True, kw_only=True):
 
 
 class PodSet(Struct, frozen=True, kw_only=True):
-    """Pods that are alike."""
+    """A set of equal pods."""
 
     name: str = ABSENT_TEXT
     template: job.PodTemplateSpec = job.PodTemplateSpec()
@@ -51,7 +51,7 @@ class PodSet(Struct, frozen=True, kw_only=True):
 
 
 class PriorityClassRef(Struct, frozen=True, kw_only=True):
-    """Where the priority came from."""
+    """Source of the priority."""
 
     group: str = ABSENT_TEXT
     kind: str = ABSENT_TEXT
@@ -59,13 +59,13 @@ class PriorityClassRef(Struct, frozen=True, kw_only=True):
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """Something that only has a name."""
+    """A reference by name."""
 
     name: str = ABSENT_TEXT
 
 
 class WorkloadSpec(Struct, frozen=True, kw_only=True):
-    """What is asked for, and in which queue."""
+    """Requested pods, and their queue."""
 
     pod_sets: tuple[PodSet, ...] = ABSENT_TUPLE
     queue_name: str = ABSENT_TEXT
@@ -77,7 +77,7 @@ class WorkloadSpec(Struct, frozen=True, kw_only=True):
 
 
 class PodSetAssignment(Struct, frozen=True, kw_only=True):
-    """Which flavors the pods of a set were given, and what they use of them in all."""
+    """Flavors of a pod set, and its total usage of them."""
 
     name: str = ABSENT_TEXT
     flavors: Mapping[str, str] = ABSENT_MAP
@@ -88,28 +88,28 @@ class PodSetAssignment(Struct, frozen=True, kw_only=True):
 
 
 class Admission(Struct, frozen=True, kw_only=True):
-    """The quota that is reserved."""
+    """Reserved quota."""
 
     cluster_queue: str = ABSENT_TEXT
     pod_set_assignments: tuple[PodSetAssignment, ...] = ABSENT_TUPLE
 
 
 class RequeueState(Struct, frozen=True, kw_only=True):
-    """How often it was put back, and until when it stays out of the queue."""
+    """Number of requeues, and the time until which the workload stays out of its queue."""
 
     count: Int32 | None = None
     requeue_at: meta.Time | None = None
 
 
 class ReclaimablePod(Struct, frozen=True, kw_only=True):
-    """Pods of a set that need their quota no more."""
+    """Number of pods of a set that no longer need their quota."""
 
     name: str = ABSENT_TEXT
     count: Int32 = ABSENT_INT
 
 
 class PodSetUpdate(Struct, frozen=True, kw_only=True):
-    """What an admission check adds to the pods of a set."""
+    """Changes that an admission check makes to the pods of a set."""
 
     name: str = ABSENT_TEXT
     labels: Mapping[str, str] = ABSENT_MAP
@@ -119,7 +119,7 @@ class PodSetUpdate(Struct, frozen=True, kw_only=True):
 
 
 class AdmissionCheckState(Struct, frozen=True, kw_only=True):
-    """What somebody else says of the admission."""
+    """State of an admission check for the workload."""
 
     name: str = ABSENT_TEXT
     state: str = ABSENT_TEXT
@@ -131,14 +131,14 @@ class AdmissionCheckState(Struct, frozen=True, kw_only=True):
 
 
 class PodSetRequest(Struct, frozen=True, kw_only=True):
-    """What a pod set was last considered with, while it has no reservation."""
+    """Requests that a pod set was last considered with, while it has no reservation."""
 
     name: str = ABSENT_TEXT
     resources: pod.ResourceList = ABSENT_MAP
 
 
 class EvictionCount(Struct, frozen=True, kw_only=True):
-    """How often the workload was evicted for a reason."""
+    """Number of evictions for a reason."""
 
     reason: str = ABSENT_TEXT
     underlying_cause: str = ABSENT_TEXT
@@ -146,13 +146,13 @@ class EvictionCount(Struct, frozen=True, kw_only=True):
 
 
 class SchedulingStats(Struct, frozen=True, kw_only=True):
-    """What happened to the workload so far."""
+    """History of the workload."""
 
     evictions: tuple[EvictionCount, ...] = ABSENT_TUPLE
 
 
 class PreemptionGateState(Struct, frozen=True, kw_only=True):
-    """Whether a gate keeps the workload from preempting others."""
+    """State of a gate that can keep the workload from preempting."""
 
     name: str = ABSENT_TEXT
     position: str = ABSENT_TEXT
@@ -160,7 +160,7 @@ class PreemptionGateState(Struct, frozen=True, kw_only=True):
 
 
 class WorkloadStatus(Struct, frozen=True, kw_only=True):
-    """What became of it."""
+    """Status of a workload."""
 
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
     admission: Admission | None = None

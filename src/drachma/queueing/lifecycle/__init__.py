@@ -1,1 +1,1 @@
-"""What is due for a workload next, outside the cycles of admission."""
+"""Reconcile of workloads outside of admission cycles."""

@@ -1,4 +1,4 @@
-"""Whether a workload that has quota may keep it: checks, queues that stop, its devices, pods that take too long."""
+"""Rules for quota holders: checks, stopped queues, devices, and pods that take too long."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from drachma.queueing import conditions
-from drachma.queueing.devices import templatechange
+from drachma.queueing.devices import account as deviceaccount
 from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.lifecycle.workloadstep import NO_TIME, Outcome, WorkloadStep, is_stopped
 from drachma.queueing.workloads import settlement, transitions, workloadstate
@@ -18,7 +18,7 @@ class HoldingStep(WorkloadStep):
     """The rules for workloads with quota."""
 
     def _reserving(self) -> Outcome:
-        """It has quota: whether it may keep it."""
+        """Check whether a workload may keep its quota."""
         for rule in (
             self._failed_checks,
             self._local_queue_state,
@@ -33,32 +33,32 @@ class HoldingStep(WorkloadStep):
         return self._done(min((each for each in rests if each), default=NO_TIME))
 
     def _failed_checks(self) -> Outcome | None:
-        of = self._workload
-        if workloadstate.is_evicted(of):
+        wl = self._workload
+        if workloadstate.is_evicted(wl):
             return None
-        rejected = [each for each in of.status.admission_checks if each.state == "Rejected"]
+        rejected = [each for each in wl.status.admission_checks if each.state == "Rejected"]
         if rejected:
             message = _checks_message(rejected, "Rejected")
             self._tell(WARNING, "AdmissionCheckRejected", f"Deactivated due to {message}")
             return self._become(self._deactivate(workloadstate.ADMISSION_CHECK, message))
-        retried = [each for each in of.status.admission_checks if each.state == "Retry"]
+        retried = [each for each in wl.status.admission_checks if each.state == "Retry"]
         if retried:
             message = f"Evicted due to {_checks_message(retried, 'Retry')}"
-            return self._evict(of, workloadstate.ADMISSION_CHECK, message)
+            return self._evict(wl, workloadstate.ADMISSION_CHECK, message)
         return None
 
     def _other_templates(self) -> Outcome | None:
-        """Its claims would be made from templates that ask for more than was counted."""
+        """Evict a workload whose claims would be created from templates that request more than was counted."""
         around = self._around
         if workloadstate.is_evicted(self._workload):
             return None
-        problem = templatechange.problem(
+        problem = deviceaccount.template_problem(
             self._workload, around.objects, around.mappings, gates=self._gates, policy=self._policy
         )
         return None if problem is None else self._evict(self._workload, transitions.DEVICES_CHANGED, problem)
 
     def _settled_devices(self) -> Outcome | None:
-        """Its pods have got devices: it is charged with these, unless they are more than is reserved."""
+        """Charge a workload for the devices of its pods, unless they exceed its reservation."""
         before = self._workload
         if workloadstate.is_evicted(before):
             return None
@@ -101,14 +101,14 @@ class HoldingStep(WorkloadStep):
         return None
 
     def _late(self) -> timedelta:
-        """How long its pods may still take to get ready; none if they took too long, and it is evicted."""
-        of, patience = self._workload, self._around.patience
-        if patience is None or not workloadstate.is_active(of) or workloadstate.is_evicted(of):
+        """Return the time until the pods have to be ready, or evict the workload if it is over."""
+        wl, patience = self._workload, self._around.patience
+        if patience is None or not workloadstate.is_active(wl) or workloadstate.is_evicted(wl):
             return NO_TIME
-        late = workloadstate.lateness(of, patience.timeouts, self._now)
+        late = workloadstate.lateness(wl, patience.timeouts, self._now)
         if not late.cause or late.recheck_after > NO_TIME:
             return late.recheck_after
-        state = of.status.requeue_state or workload.RequeueState()
+        state = wl.status.requeue_state or workload.RequeueState()
         count = (state.count or 0) + 1
         if patience.limit is not None and count > patience.limit:
             message = "exceeding the maximum number of re-queuing retries"
@@ -116,22 +116,22 @@ class HoldingStep(WorkloadStep):
             return NO_TIME
         state = workloadstate.wait_until(state, self._now + patience.backoff(count), counts=True)
         message = f"Exceeded the PodsReady timeout {self._key}"
-        of = workloadstate.with_status(of, requeue_state=state)
-        self._evict(of, workloadstate.PODS_READY_TIMEOUT, message, cause=late.cause)
+        wl = workloadstate.with_status(wl, requeue_state=state)
+        self._evict(wl, workloadstate.PODS_READY_TIMEOUT, message, cause=late.cause)
         return NO_TIME
 
     def _overdue(self) -> timedelta:
-        """How long it may still run; none if it ran too long, and is to be deactivated."""
-        of = self._workload
-        admitted = conditions.find(of.status.conditions, conditions.ADMITTED)
-        limit = of.spec.maximum_execution_time_seconds
+        """Return the time that the workload may still run, or deactivate it if it is over."""
+        wl = self._workload
+        admitted = conditions.find(wl.status.conditions, conditions.ADMITTED)
+        limit = wl.spec.maximum_execution_time_seconds
         if admitted is None or admitted.status != "True" or limit is None or admitted.last_transition_time is None:
             return NO_TIME
-        past = of.status.accumulated_past_execution_time_seconds or 0
-        rest = timedelta(seconds=limit - past) - (self._now - admitted.last_transition_time)
-        if rest > NO_TIME:
-            return rest
-        if conditions.is_true(of.status.conditions, conditions.DEACTIVATION_TARGET):
+        past_seconds = wl.status.accumulated_past_execution_time_seconds or 0
+        time_left = timedelta(seconds=limit - past_seconds) - (self._now - admitted.last_transition_time)
+        if time_left > NO_TIME:
+            return time_left
+        if conditions.is_true(wl.status.conditions, conditions.DEACTIVATION_TARGET):
             return NO_TIME
         self._tell(WARNING, "MaximumExecutionTimeExceeded", f"The maximum execution time ({limit}s) exceeded")
         after = self._deactivate("MaximumExecutionTimeExceeded", "exceeding the maximum execution time")

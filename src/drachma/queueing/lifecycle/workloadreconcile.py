@@ -1,7 +1,7 @@
-"""What a workload becomes when its surroundings are looked at: one step at a time, in Kueue's order.
+"""Reconcile of a workload outside of admission cycles: one change at a time, in Kueue's order.
 
-Called whenever a workload, its queues or its checks change, or a time that a step asked for has come. A step makes at
-most one change and says when to look again; whoever calls it writes the change down and looks again then.
+Called when a workload, its queues or its checks change, or after the time that a step asked for. A step makes at most
+one change. The caller writes the change and reconciles again.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from drachma.queueing.workloads.workloadevents import NORMAL
 IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
 
 
-def is_admissible(of: workload.Workload, gates: Gates) -> bool:
-    """Whether a workload belongs into its queue."""
+def is_admissible(wl: workload.Workload, gates: Gates) -> bool:
+    """Return True if a workload belongs into its queue."""
     return not (
-        has_gate(of, gates)
-        or workloadstate.is_finished(of)
-        or not workloadstate.is_active(of)
-        or workloadstate.has_reservation(of)
-        or workloadstate.is_on_hold(of)
-        or conditions.is_true(of.status.conditions, "WaitingForReplacementPods")
+        has_gate(wl, gates)
+        or workloadstate.is_finished(wl)
+        or not workloadstate.is_active(wl)
+        or workloadstate.has_reservation(wl)
+        or workloadstate.is_on_hold(wl)
+        or conditions.is_true(wl.status.conditions, "WaitingForReplacementPods")
     )
 
 
 def reconcile(
-    of: workload.Workload, around: Neighbourhood, now: datetime, *, settings: Settings = DEFAULT_SETTINGS
+    wl: workload.Workload, around: Neighbourhood, now: datetime, *, settings: Settings = DEFAULT_SETTINGS
 ) -> Outcome:
-    """One step."""
-    return _Step(of, around, now, settings).run()
+    """Take one step."""
+    return _Step(wl, around, now, settings).run()
 
 
 class _Step(WaitingStep, HoldingStep):
@@ -50,7 +50,7 @@ class _Step(WaitingStep, HoldingStep):
             self._preemption_gates,
             self._finished,
             self._delayed_by_checks,
-            self._without_devices,
+            self._refuse_uncounted_devices,
             self._count_devices,
             self._activity,
             self._local_queue_restarted,
@@ -66,7 +66,7 @@ class _Step(WaitingStep, HoldingStep):
         return self._done()
 
     def _orphaned(self) -> Outcome | None:
-        """Nobody owns it any more: it is over, or may go."""
+        """Finish or release a workload without owners."""
         metadata = self._workload.metadata
         is_deleted = metadata.deletion_timestamp is not None
         finishes = self._gates.on(Gate.FINISH_ORPHANED_WORKLOADS)
@@ -95,9 +95,9 @@ class _Step(WaitingStep, HoldingStep):
         retention = self._around.retention
         if retention is None or condition.last_transition_time is None:
             return self._done()
-        rest = condition.last_transition_time + retention - self._now
-        if rest > NO_TIME:
-            return self._done(rest)
+        time_left = condition.last_transition_time + retention - self._now
+        if time_left > NO_TIME:
+            return self._done(time_left)
         after = _without_finalizer(self._workload)
         if after.metadata.deletion_timestamp is None:
             self._tell(NORMAL, "Deleted", "Deleted finished workload due to elapsed retention")
@@ -105,7 +105,7 @@ class _Step(WaitingStep, HoldingStep):
         return Outcome(after if after.metadata.finalizers else None)
 
     def _delayed_by_checks(self) -> Outcome | None:
-        """Checks that want another attempt say when."""
+        """Set the time at which checks ask for another attempt."""
         status = self._workload.status
         times = [
             check.last_transition_time + timedelta(seconds=check.requeue_after_seconds)
@@ -125,38 +125,38 @@ class _Step(WaitingStep, HoldingStep):
         return self._active() if workloadstate.is_active(self._workload) else self._inactive()
 
     def _active(self) -> Outcome | None:
-        of = self._workload
-        if conditions.is_true(of.status.conditions, conditions.DEACTIVATION_TARGET):
-            return self._become(structs.replace(of, spec=structs.replace(of.spec, active=False)))
-        state = of.status.requeue_state
+        wl = self._workload
+        if conditions.is_true(wl.status.conditions, conditions.DEACTIVATION_TARGET):
+            return self._become(structs.replace(wl, spec=structs.replace(wl.spec, active=False)))
+        state = wl.status.requeue_state
         if state is not None and state.requeue_at is not None:
-            rest = state.requeue_at - self._now
-            if rest > NO_TIME:
-                return self._done(rest)
+            time_left = state.requeue_at - self._now
+            if time_left > NO_TIME:
+                return self._done(time_left)
             if self._is_pending:
                 return self._become(
-                    workloadstate.with_status(of, requeue_state=structs.replace(state, requeue_at=None))
+                    workloadstate.with_status(wl, requeue_state=structs.replace(state, requeue_at=None))
                 )
-        requeued = conditions.find(of.status.conditions, conditions.REQUEUED)
+        requeued = conditions.find(wl.status.conditions, conditions.REQUEUED)
         if requeued is None or requeued.status != "False":
             return None
         if requeued.reason == transitions.DEACTIVATED:
             message = "The workload was reactivated"
-            return self._become(transitions.requeued(of, "True", reason="Reactivated", message=message))
+            return self._become(transitions.requeued(wl, "True", reason="Reactivated", message=message))
         if requeued.reason in (workloadstate.PODS_READY_TIMEOUT, workloadstate.ADMISSION_CHECK):
             message = "The workload backoff was finished"
             if state is not None:
-                of = workloadstate.with_status(of, requeue_state=structs.replace(state, requeue_at=None))
-            return self._become(transitions.requeued(of, "True", reason="BackoffFinished", message=message))
+                wl = workloadstate.with_status(wl, requeue_state=structs.replace(state, requeue_at=None))
+            return self._become(transitions.requeued(wl, "True", reason="BackoffFinished", message=message))
         return None
 
     def _inactive(self) -> Outcome | None:
-        of = self._workload
-        target = conditions.find(of.status.conditions, conditions.DEACTIVATION_TARGET)
-        is_evicted = workloadstate.is_evicted(of)
-        if is_evicted and of.status.requeue_state is None:
+        wl = self._workload
+        target = conditions.find(wl.status.conditions, conditions.DEACTIVATION_TARGET)
+        is_evicted = workloadstate.is_evicted(wl)
+        if is_evicted and wl.status.requeue_state is None:
             return None
-        prepared = transitions.drop(of, (conditions.DEACTIVATION_TARGET,))
+        prepared = transitions.drop(wl, (conditions.DEACTIVATION_TARGET,))
         prepared = workloadstate.with_status(prepared, requeue_state=None)
         if is_evicted:
             return self._become(prepared)
@@ -166,9 +166,9 @@ class _Step(WaitingStep, HoldingStep):
         return self._evict(prepared, transitions.DEACTIVATED, message, cause=cause)
 
 
-def _without_finalizer(of: workload.Workload) -> workload.Workload:
-    if IN_USE not in of.metadata.finalizers:
-        return of
-    rest = tuple(each for each in of.metadata.finalizers if each != IN_USE)
+def _without_finalizer(wl: workload.Workload) -> workload.Workload:
+    if IN_USE not in wl.metadata.finalizers:
+        return wl
+    finalizers = tuple(each for each in wl.metadata.finalizers if each != IN_USE)
     empty = workload.Workload().metadata.finalizers
-    return structs.replace(of, metadata=structs.replace(of.metadata, finalizers=rest or empty))
+    return structs.replace(wl, metadata=structs.replace(wl.metadata, finalizers=finalizers or empty))

@@ -1,4 +1,4 @@
-"""What keeps a workload without quota from getting some: its devices, gates, queues, and what a cycle said of it."""
+"""Rules for workloads without quota: devices, gates, queues, and the result of the last cycle."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from drachma.queueing import conditions
 from drachma.queueing.admission.feasibility import PLACEMENT_FAILED
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.configuration.queueingpolicy import NamedClaims
-from drachma.queueing.devices import devicerequests
+from drachma.queueing.devices import requests as devicerequests
 from drachma.queueing.kinds import workload
 from drachma.queueing.lifecycle.workloadstep import Outcome, WorkloadStep, is_stopped
-from drachma.queueing.workloads import admissibility, clusterqueuechecks, transitions, workloadstate
+from drachma.queueing.workloads import admissibility, transitions, workloadstate
 from drachma.queueing.workloads.workloadevents import NORMAL
 
 _GATED: Final = "AdmissionGated"
@@ -31,26 +31,26 @@ _OF_SCHEDULER: Final = frozenset(
         PLACEMENT_FAILED,
     }
 )
-"""Reasons that only a cycle of admission gives; they stand until the next one."""
+"""Reasons that only an admission cycle gives; they stay until the next one."""
 
 
-def has_gate(of: workload.Workload, gates: Gates) -> bool:
-    """Whether somebody else has to let the workload in first."""
-    return gates.on(Gate.ADMISSION_GATED_BY) and bool(of.metadata.annotations.get(workload.ADMISSION_GATES))
+def has_gate(wl: workload.Workload, gates: Gates) -> bool:
+    """Return True if an admission gate is closed."""
+    return gates.on(Gate.ADMISSION_GATED_BY) and bool(wl.metadata.annotations.get(workload.ADMISSION_GATES))
 
 
 class WaitingStep(WorkloadStep):
     """The rules for workloads without quota."""
 
-    def _without_devices(self) -> Outcome | None:
-        """Devices are not counted here: who has claims is not admitted."""
+    def _refuse_uncounted_devices(self) -> Outcome | None:
+        """Refuse a workload with claims while devices are not counted."""
         refuses = not self._gates.on(Gate.DRA) and self._gates.on(Gate.DRA_REJECT_WHEN_DISABLED)
         if not (self._is_pending and refuses and devicerequests.has_claims(self._workload)):
             return None
         return self._refused(self._misconfigured(_DISABLED))
 
     def _misconfigured(self, message: str, requeued: str = "") -> workload.Workload:
-        """Out of its queue until something changes."""
+        """Keep a workload out of its queue until something changes."""
         reason = self._reason("Misconfigured", "Inadmissible")
         after = transitions.unreserve(self._workload, reason=reason, message=message, now=self._now, gates=self._gates)
         if after is self._workload:
@@ -69,7 +69,7 @@ class WaitingStep(WorkloadStep):
         is_shared = self._policy.named_claims is NamedClaims.SHARED
         if not is_shared and devicerequests.names_claims(self._workload):
             return self._refused(self._misconfigured(_BY_NAME, "DRA resource claims not supported"))
-        counted = devicerequests.count(
+        requests = devicerequests.count(
             self._workload,
             around.objects,
             around.mappings,
@@ -77,10 +77,10 @@ class WaitingStep(WorkloadStep):
             policy=self._policy,
             claims=around.claims if is_shared else None,
         )
-        if isinstance(counted, devicerequests.Refusal):
-            error = counted.message if counted.is_retried else ""
-            return self._refused(self._misconfigured(counted.message), error)
-        self._devices = counted
+        if isinstance(requests, devicerequests.Refusal):
+            error = requests.message if requests.is_retried else ""
+            return self._refused(self._misconfigured(requests.message), error)
+        self._devices = requests
         stale = [
             kind for kind in (conditions.QUOTA_RESERVED, conditions.REQUEUED) if _is_inadmissible(self._workload, kind)
         ]
@@ -123,7 +123,7 @@ class WaitingStep(WorkloadStep):
             return self._become(
                 transitions.requeued(self._workload, "True", reason="ClusterQueueRestarted", message=message)
             )
-        names = clusterqueuechecks.expected(self._workload, queue.spec)
+        names = admissibility.expected_checks(self._workload, queue.spec)
         states = self._workload.status.admission_checks
         if not (states or names) or {each.name for each in states} == set(names):
             return None
@@ -135,7 +135,7 @@ class WaitingStep(WorkloadStep):
         )
 
     def _unadmitted(self) -> Outcome | None:
-        """Why it is not admitted; or that now it is."""
+        """Report why the workload is not admitted, or admit it."""
         if workloadstate.is_admitted(self._workload):
             return None
         before = self._workload
@@ -162,23 +162,23 @@ class WaitingStep(WorkloadStep):
         return None
 
     def _obstacle(self) -> tuple[str, str]:
-        """What keeps the workload from being admitted: reason and message, empty if nothing is to be said."""
+        """Return the reason and message of the obstacle to admission; empty texts if there is none."""
         blocker = self._blocker()
         if not self._gates.on(Gate.UNADMITTED_OBSERVABILITY):
             return ("Inadmissible", blocker[1]) if blocker is not None else ("", "")
-        of = self._workload
-        condition = conditions.find(of.status.conditions, conditions.QUOTA_RESERVED)
-        if not workloadstate.is_active(of):
+        wl = self._workload
+        condition = conditions.find(wl.status.conditions, conditions.QUOTA_RESERVED)
+        if not workloadstate.is_active(wl):
             return transitions.DEACTIVATED, "The workload is deactivated"
-        if workloadstate.is_on_hold(of) and condition is not None:
+        if workloadstate.is_on_hold(wl) and condition is not None:
             return condition.reason, condition.message
         if blocker is not None:
             return blocker
         objection = self._objection()
         if objection is not None:
             return "Misconfigured", objection
-        if has_gate(of, self._gates):
-            return _GATED, f"Admission is gated by: {of.metadata.annotations[workload.ADMISSION_GATES]}"
+        if has_gate(wl, self._gates):
+            return _GATED, f"Admission is gated by: {wl.metadata.annotations[workload.ADMISSION_GATES]}"
         is_of_scheduler = condition is not None and condition.reason in _OF_SCHEDULER
         if self._around.parked_reason is not None and condition is not None and not is_of_scheduler:
             message = "Bypassed scheduling evaluation because an equivalent workload recently failed"
@@ -213,7 +213,7 @@ class WaitingStep(WorkloadStep):
         return admissibility.objection(self._workload, takes, self._around.places)
 
 
-def _is_inadmissible(of: workload.Workload, kind: str) -> bool:
-    """Whether a condition says that a workload was kept out of its queue for what it asks for."""
-    condition = conditions.find(of.status.conditions, kind)
+def _is_inadmissible(wl: workload.Workload, kind: str) -> bool:
+    """Return True if a condition says that the workload's requests kept it out of its queue."""
+    condition = conditions.find(wl.status.conditions, kind)
     return condition is not None and condition.status == "False" and condition.reason in _INADMISSIBLE

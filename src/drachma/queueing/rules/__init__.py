@@ -1,1 +1,1 @@
-"""What Kueue's webhooks complete and refuse."""
+"""Defaults and validation of Kueue's webhooks."""

@@ -1,6 +1,6 @@
-"""Rules of Kueue's webhooks for Jobs, JobSets and pods: where what they say about queues makes no sense.
+"""Rules of Kueue's webhooks for Jobs, JobSets and pods.
 
-In Kueue's order and words. What they say about topology is not checked.
+They have Kueue's order and messages.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+from drachma import errors
 from drachma.queueing.configuration import frameworks
 from drachma.queueing.configuration.gates import Gate, Gates
-from drachma.queueing.jobs import podgroup, topologyrequest, workloadnames
+from drachma.queueing.jobs import construction, podgroup, pods, topologyrequest
 from drachma.queueing.jobs.batchjob import MIN_PARALLELISM, SYNC_COMPLETIONS, BatchJob
 from drachma.queueing.jobs.jobset import JobSet
-from drachma.queueing.jobs.jobworkload import LIMIT_LABEL, PRIORITY_LABEL, QUEUE_LABEL
+from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL
 from drachma.queueing.kinds import workload
-from drachma.queueing.rules import workloadrules
+from drachma.queueing.rules import topologyrules, workloadrules
 from drachma.validation import fielderror
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import METADATA, SPEC, Path
@@ -27,6 +28,7 @@ _LABELS: Final = METADATA.child("labels")
 _ANNOTATIONS: Final = METADATA.child("annotations")
 _ELASTIC_PATH: Final = _ANNOTATIONS.key(workload.ELASTIC)
 _ELASTIC_KINDS: Final = frozenset({frameworks.BATCH_JOB})
+_TEMPLATE_ANNOTATIONS: Final = SPEC.child("template", "metadata", "annotations")
 _IMMUTABLE: Final = "field is immutable"
 _INTEGER_DIGITS: Final = frozenset("0123456789")
 
@@ -34,102 +36,108 @@ _INTEGER_DIGITS: Final = frozenset("0123456789")
 def job_problems(
     document: Document, old: Document | None, gates: Gates, *, has_default_queue: bool
 ) -> tuple[FieldError, ...]:
-    """All that is wrong with a Job that is made, or changed from ``old``."""
+    """Return the problems of a Job that is created, or changed from ``old``."""
     job, before = BatchJob(document), None if old is None else BatchJob(old)
-    found = [*_common(document, frameworks.BATCH_JOB, gates)]
+    problems = [*_common(document, frameworks.BATCH_JOB, gates)]
     if before is None or _annotation(document, MIN_PARALLELISM) != _annotation(before.document, MIN_PARALLELISM):
-        found += _partial(job, gates)
-    found += _synced_completions(job)
+        problems += _partial(job, gates)
+    problems += _synced_completions(job)
     if before is not None:
         suspended = (job.is_suspended, before.is_suspended)
         changes = _Changes(document, before.document, suspended, has_default_queue=has_default_queue)
-        found += changes.problems(gates)
-        found += _partial_changes(job, before)
-    return tuple(found)
+        problems += changes.problems(gates)
+        problems += _partial_changes(job, before)
+    if gates.on(Gate.TAS):
+        problems += _job_topology(job, gates)
+    return tuple(problems)
 
 
 def job_set_problems(
     document: Document, old: Document | None, gates: Gates, *, has_default_queue: bool
 ) -> tuple[FieldError, ...]:
-    """All that is wrong with a JobSet that is made, or changed from ``old``."""
-    found: list[FieldError] = []
+    """Return the problems of a JobSet that is created, or changed from ``old``."""
+    problems: list[FieldError] = []
     if old is not None:
         suspended = (JobSet(document).is_suspended, JobSet(old).is_suspended)
         changes = _Changes(document, old, suspended, has_default_queue=has_default_queue)
-        found += changes.problems(gates)
-    return (*found, *_common(document, frameworks.JOB_SET, gates))
+        problems += changes.problems(gates)
+    problems += _common(document, frameworks.JOB_SET, gates)
+    if gates.on(Gate.TAS):
+        problems += _job_set_topology(JobSet(document), gates)
+    return tuple(problems)
 
 
 def pod_problems(
     document: Document, old: Document | None, gates: Gates, *, has_default_queue: bool
 ) -> tuple[FieldError, ...]:
-    """All that is wrong with a pod that is made, or changed from ``old``."""
-    found: list[FieldError] = []
+    """Return the problems of a pod that is created, or changed from ``old``."""
+    problems: list[FieldError] = []
     if old is None:
-        found += _common(document, frameworks.POD, gates)
+        problems += _common(document, frameworks.POD, gates)
     else:
-        suspended = (podgroup.is_suspended(document), podgroup.is_suspended(old))
+        suspended = (pods.is_suspended(document), pods.is_suspended(old))
         changes = _Changes(document, old, suspended, has_default_queue=has_default_queue)
-        found += changes.problems(gates)
-    mark = _labels(document).get(podgroup.FINALIZER)
+        problems += changes.problems(gates)
+    mark = _labels(document).get(pods.FINALIZER)
     if mark not in (None, "true"):
-        path = _LABELS.key(podgroup.FINALIZER)
-        found.append(fielderror.forbidden(path, "managed label value can only be 'true'"))
-    found += _group(document, gates)
-    group, prebuilt = podgroup.group_name(document, gates), _prebuilt(document, gates)
+        path = _LABELS.key(pods.FINALIZER)
+        problems.append(fielderror.forbidden(path, "managed label value can only be 'true'"))
+    problems += _group(document, gates)
+    problems += topologyrules.check_annotations(_annotations(document), _ANNOTATIONS, gates)
+    group, prebuilt = _group_name(document, gates), _prebuilt(document, gates)
     if group and prebuilt and prebuilt != group:
         detail = "prebuilt workload and pod group should be equal"
-        found.append(fielderror.invalid(_prebuilt_path(document, gates), prebuilt, detail))
+        problems.append(fielderror.invalid(_prebuilt_path(document, gates), prebuilt, detail))
     if old is not None:
-        if group and podgroup.is_final_attempt(old) and not podgroup.is_final_attempt(document):
+        if group and pods.is_final_attempt(old) and not pods.is_final_attempt(document):
             detail = "unretriable pod group can't be converted to retriable"
-            found.append(fielderror.forbidden(_ANNOTATIONS.key(podgroup.RETRIABLE), detail))
-        before = podgroup.group_name(old, gates)
+            problems.append(fielderror.forbidden(_ANNOTATIONS.key(pods.RETRIABLE), detail))
+        before = _group_name(old, gates)
         if before and before != group:
-            found.append(fielderror.invalid(_group_path(document, gates), group, _IMMUTABLE))
-    return tuple(found)
+            problems.append(fielderror.invalid(_group_path(document, gates), group, _IMMUTABLE))
+    return tuple(problems)
 
 
-def _labels(of: Document) -> Mapping[str, str]:
-    return of["metadata"].get("labels") or {}
+def _labels(document: Document) -> Mapping[str, str]:
+    return document["metadata"].get("labels") or {}
 
 
-def _annotations(of: Document) -> Mapping[str, str]:
-    return of["metadata"].get("annotations") or {}
+def _annotations(document: Document) -> Mapping[str, str]:
+    return document["metadata"].get("annotations") or {}
 
 
-def _label(of: Document, name: str) -> str:
-    return _labels(of).get(name, "")
+def _label(document: Document, name: str) -> str:
+    return _labels(document).get(name, "")
 
 
-def _annotation(of: Document, name: str) -> str | None:
-    return _annotations(of).get(name)
+def _annotation(document: Document, name: str) -> str | None:
+    return _annotations(document).get(name)
 
 
-def _is_elastic(of: Document, gates: Gates) -> bool:
-    return gates.on(Gate.ELASTIC_JOBS) and _annotation(of, workload.ELASTIC) == "true"
+def _is_elastic(document: Document, gates: Gates) -> bool:
+    return gates.on(Gate.ELASTIC_JOBS) and _annotation(document, workload.ELASTIC) == "true"
 
 
-# What is said of one object
+# Rules of one object
 
 
-def _common(of: Document, framework: str, gates: Gates) -> Errors:
-    yield from _subdomain(_LABELS.key(QUEUE_LABEL), _labels(of).get(QUEUE_LABEL))
-    yield from _prebuilt_name(of, gates)
-    yield from _time_limit(of)
-    if _is_elastic(of, gates) and framework not in _ELASTIC_KINDS:
+def _common(document: Document, framework: str, gates: Gates) -> Errors:
+    yield from _subdomain(_LABELS.key(QUEUE_LABEL), _labels(document).get(QUEUE_LABEL))
+    yield from _prebuilt_name(document, gates)
+    yield from _time_limit(document)
+    if _is_elastic(document, gates) and framework not in _ELASTIC_KINDS:
         kind = frameworks.KINDS[framework]
-        shown = quotation.quote(f"{kind.group}/{kind.version}, Kind={kind.kind}")
-        yield fielderror.forbidden(_ELASTIC_PATH, f"elastic job is not supported for {shown}")
+        kind_text = quotation.quote(f"{kind.group}/{kind.version}, Kind={kind.kind}")
+        yield fielderror.forbidden(_ELASTIC_PATH, f"elastic job is not supported for {kind_text}")
     if gates.on(Gate.ADMISSION_GATED_BY):
-        yield from workloadrules.check_gates(_annotations(of))
+        yield from workloadrules.check_gates(_annotations(document))
 
 
-def _time_limit(of: Document) -> Errors:
-    limit = _labels(of).get(LIMIT_LABEL)
+def _time_limit(document: Document) -> Errors:
+    limit = _labels(document).get(construction.LIMIT_LABEL)
     if limit is None:
         return
-    path = _LABELS.key(LIMIT_LABEL)
+    path = _LABELS.key(construction.LIMIT_LABEL)
     seconds = labels.parse_int64(limit)
     if seconds is None:
         yield fielderror.invalid(path, limit, _unreadable(limit))
@@ -149,27 +157,29 @@ def _unreadable(text: str) -> str:
     return f"strconv.Atoi: parsing {quotation.quote(text)}: {problem}"
 
 
-def _prebuilt(of: Document, gates: Gates) -> str:
-    return workloadnames.prebuilt(_labels(of), _annotations(of), gates)
+def _prebuilt(document: Document, gates: Gates) -> str:
+    return construction.prebuilt_name(_labels(document), _annotations(document), gates)
 
 
-def _prebuilt_path(of: Document, gates: Gates) -> Path:
-    annotation = _annotation(of, workloadnames.PREBUILT) or ""
+def _prebuilt_path(document: Document, gates: Gates) -> Path:
+    annotation = _annotation(document, construction.PREBUILT) or ""
     is_annotation = gates.on(Gate.WORKLOAD_IDENTIFIER_ANNOTATIONS) or len(annotation) > names.LABEL_LENGTH
-    return (_ANNOTATIONS if is_annotation and annotation else _LABELS).key(workloadnames.PREBUILT)
+    return (_ANNOTATIONS if is_annotation and annotation else _LABELS).key(construction.PREBUILT)
 
 
-def _prebuilt_name(of: Document, gates: Gates) -> Errors:
-    path = _prebuilt_path(of, gates)
-    is_annotation = path == _ANNOTATIONS.key(workloadnames.PREBUILT)
-    yield from _subdomain(path, (_annotations(of) if is_annotation else _labels(of)).get(workloadnames.PREBUILT))
+def _prebuilt_name(document: Document, gates: Gates) -> Errors:
+    path = _prebuilt_path(document, gates)
+    is_annotation = path == _ANNOTATIONS.key(construction.PREBUILT)
+    yield from _subdomain(
+        path, (_annotations(document) if is_annotation else _labels(document)).get(construction.PREBUILT)
+    )
 
 
-# What may not change
+# Immutable fields
 
 
 class _Changes:
-    """One object, now and before; ``is_suspended`` at both times."""
+    """One object now and before, with ``is_suspended`` at both times."""
 
     def __init__(
         self, new: Document, old: Document, is_suspended: tuple[bool, bool], *, has_default_queue: bool
@@ -207,9 +217,9 @@ class _Changes:
             yield fielderror.invalid(_prebuilt_path(self._new, gates), name, _IMMUTABLE)
 
     def _time_limit(self) -> Errors:
-        limit, before = _label(self._new, LIMIT_LABEL), _label(self._old, LIMIT_LABEL)
+        limit, before = _label(self._new, construction.LIMIT_LABEL), _label(self._old, construction.LIMIT_LABEL)
         if not (self._is_held and self._was_held) and limit != before:
-            yield fielderror.invalid(_LABELS.key(LIMIT_LABEL), limit, _IMMUTABLE)
+            yield fielderror.invalid(_LABELS.key(construction.LIMIT_LABEL), limit, _IMMUTABLE)
 
     def _priority(self) -> Errors:
         priority, before = _label(self._new, PRIORITY_LABEL), _label(self._old, PRIORITY_LABEL)
@@ -268,22 +278,67 @@ def _partial_changes(job: BatchJob, before: BatchJob) -> Errors:
         yield fielderror.forbidden(path, f"{_IMMUTABLE} while the job is not suspended")
 
 
+# Topology
+
+
+def _template_annotations(template: Document) -> Mapping[str, str]:
+    return (template.get("metadata") or {}).get("annotations") or {}
+
+
+def _job_topology(job: BatchJob, gates: Gates) -> Errors:
+    annotations = _template_annotations(job.document["spec"].get("template") or {})
+    problems = tuple(topologyrules.check_annotations(annotations, _TEMPLATE_ANNOTATIONS, gates))
+    if problems:
+        yield from problems
+        return
+    if _is_elastic(job.document, gates):
+        for name, form in ((topologyrequest.REQUIRED, "required"), (topologyrequest.PREFERRED, "preferred")):
+            if name in annotations:
+                detail = f"{form} topology is not supported with elastic jobs"
+                yield fielderror.forbidden(_TEMPLATE_ANNOTATIONS.child(name), detail)
+                return
+    yield from topologyrules.check_upper_bound(annotations, _TEMPLATE_ANNOTATIONS, job.pods)
+
+
+def _job_set_topology(job_set: JobSet, gates: Gates) -> Errors:
+    annotations = [_template_annotations(each) for each in job_set.templates]
+    paths = [
+        SPEC.child("replicatedJobs").item(position).child("template", "spec", "template", "metadata", "annotations")
+        for position in range(len(annotations))
+    ]
+    try:
+        pod_sets = job_set.pod_sets(gates)
+    except errors.InvalidValueError:
+        for each, path in zip(annotations, paths, strict=True):
+            yield from topologyrules.check_annotations(each, path, gates)
+        return
+    for each, path, pod_set in zip(annotations, paths, pod_sets, strict=True):
+        yield from topologyrules.check_annotations(each, path, gates)
+        yield from topologyrules.check_upper_bound(each, path, pod_set["count"])
+    paths_by_name = {pod_set["name"]: path for pod_set, path in zip(pod_sets, paths, strict=True)}
+    yield from topologyrules.check_groups(pod_sets, paths_by_name)
+
+
 # Pods
 
 
-def _group_path(of: Document, gates: Gates) -> Path:
-    """Where a pod says which group it is of: in an annotation, or in a label."""
-    is_annotation = gates.on(Gate.WORKLOAD_IDENTIFIER_ANNOTATIONS) and _annotation(of, podgroup.GROUP)
-    return (_ANNOTATIONS if is_annotation else _LABELS).key(podgroup.GROUP)
+def _group_name(pod: Document, gates: Gates) -> str:
+    return pods.group_name(_labels(pod), _annotations(pod), gates)
 
 
-def _group(of: Document, gates: Gates) -> Errors:
-    """A group has a name and a size, or neither."""
-    total = _annotation(of, podgroup.TOTAL)
-    path, total_path = _group_path(of, gates), _ANNOTATIONS.key(podgroup.TOTAL)
-    form = "label" if path == _LABELS.key(podgroup.GROUP) else "annotation"
-    both = f"both the '{podgroup.TOTAL}' annotation and the '{podgroup.GROUP}' {form} should be set"
-    name = podgroup.group_name(of, gates)
+def _group_path(document: Document, gates: Gates) -> Path:
+    """Return the path of a pod's group name: an annotation or a label."""
+    is_annotation = gates.on(Gate.WORKLOAD_IDENTIFIER_ANNOTATIONS) and _annotation(document, pods.GROUP)
+    return (_ANNOTATIONS if is_annotation else _LABELS).key(pods.GROUP)
+
+
+def _group(document: Document, gates: Gates) -> Errors:
+    """Check that a pod has both a group name and a total count, or neither."""
+    total = _annotation(document, pods.TOTAL)
+    path, total_path = _group_path(document, gates), _ANNOTATIONS.key(pods.TOTAL)
+    form = "label" if path == _LABELS.key(pods.GROUP) else "annotation"
+    both = f"both the '{pods.TOTAL}' annotation and the '{pods.GROUP}' {form} should be set"
+    name = _group_name(document, gates)
     if not name:
         if total is not None:
             yield fielderror.required(path, both)
@@ -299,4 +354,4 @@ def _group(of: Document, gates: Gates) -> Errors:
             yield fielderror.invalid(total_path, total, _unreadable(total))
         elif count < 1:
             detail = "incorrect annotation value '{}={}': group total count should be greater than zero"
-            yield fielderror.invalid(total_path, total, detail.format(podgroup.TOTAL, total))
+            yield fielderror.invalid(total_path, total, detail.format(pods.TOTAL, total))

@@ -1,7 +1,6 @@
-"""What Kueue's webhooks do to jobs and pods when they are made: they are put into queues, and held back.
+"""Defaults that Kueue's webhooks set when jobs and pods are created: queue labels, suspension, gates.
 
-They look at documents and at what is passed in; whoever runs beside an API server asks them about every write. What
-they refuse is in :mod:`jobrules`.
+The functions depend on documents and their arguments only. :mod:`jobrules` validates.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.queueing.configuration.gates import Gate
-from drachma.queueing.jobs import elasticpods, jobowners, podgroup, rolehash
-from drachma.queueing.jobs.jobsettings import JobSettings
-from drachma.queueing.jobs.jobworkload import PRIORITY_LABEL, QUEUE_LABEL
+from drachma.queueing.jobs import ancestry, elastic, pods
+from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL, JobSettings
 from drachma.queueing.kinds import workload
 
 Document: TypeAlias = Mapping[str, Any]
@@ -22,17 +20,17 @@ _BY_PARENT: Final = "kueue.x-k8s.io/pod-suspending-parent"
 
 
 class Place(NamedTuple):
-    """Where an object is made: the labels of its namespace, what is in it, and the objects that may own it."""
+    """Namespace of a new object: its labels, its default queue and priority, and the owners in it."""
 
     labels: Mapping[str, str]
     has_default_queue: bool
     has_default_priority: bool
     owner: Callable[[str, str, str], Document | None]
-    """An object of the namespace by apiVersion, kind and name."""
+    """Returns an object of the namespace by apiVersion, kind and name."""
 
 
 def completed_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
-    """A new Job or JobSet as it should be: in a queue, and held back; None if it is so already."""
+    """Return a new Job or JobSet with its queue, suspended; None if nothing changes."""
     is_in_scope = settings.namespaces.matches(place.labels)
     after = _labelled_by_default(document, place, settings, is_in_scope=is_in_scope)
     is_queued = bool(_label(after, QUEUE_LABEL)) or settings.management.without_queue_name
@@ -43,19 +41,19 @@ def completed_job(document: Document, place: Place, settings: JobSettings) -> di
 
 
 def completed_batch_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
-    """The same for a Job of ``batch/v1``, which may be elastic: then its pods are held back one by one, too."""
+    """Like completed_job(), for a Job of ``batch/v1``. The pods of an elastic Job are gated too."""
     after = completed_job(document, place, settings)
     annotations = document["metadata"].get("annotations") or {}
     if not settings.gates.on(Gate.ELASTIC_JOBS) or annotations.get(workload.ELASTIC) != "true":
         return after
     job = after or dict(document)
-    template = elasticpods.gated(job["spec"].get("template") or {})
+    template = elastic.with_gate(job["spec"].get("template") or {})
     job = {**job, "spec": {**job["spec"], "template": template}}
     return job if job != document else None
 
 
 def completed_pod(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
-    """A new pod as it should be: in a queue, and gated; None if it is left as it is."""
+    """Return a new pod with its queue and gate, or None if nothing changes."""
     after = dict(document)
     is_of_parent = _BY_PARENT in (document["metadata"].get("annotations") or {})
     if not is_of_parent:
@@ -64,39 +62,41 @@ def completed_pod(document: Document, place: Place, settings: JobSettings) -> di
         after = _labelled_by_default(document, place, settings, is_in_scope=True)
         if not (_label(after, QUEUE_LABEL) or settings.management.without_queue_name):
             return after if after != document else None
-        after = _labelled(after, podgroup.FINALIZER, "true")
+        after = _labelled(after, pods.FINALIZER, "true")
         finalizers = after["metadata"].get("finalizers") or []
-        if podgroup.FINALIZER not in finalizers:
-            after["metadata"] = {**after["metadata"], "finalizers": [*finalizers, podgroup.FINALIZER]}
+        if pods.FINALIZER not in finalizers:
+            after["metadata"] = {**after["metadata"], "finalizers": [*finalizers, pods.FINALIZER]}
     gates = after["spec"].get("schedulingGates") or []
-    if not podgroup.is_gated(after):
-        after["spec"] = {**after["spec"], "schedulingGates": [*gates, {"name": podgroup.GATE}]}
-    annotations = {**(after["metadata"].get("annotations") or {}), rolehash.ANNOTATION: rolehash.of_spec(after["spec"])}
+    if not pods.is_gated(after):
+        after["spec"] = {**after["spec"], "schedulingGates": [*gates, {"name": pods.GATE}]}
+    annotations = {**(after["metadata"].get("annotations") or {}), pods.ROLE: pods.role_hash(after["spec"])}
     after["metadata"] = {**after["metadata"], "annotations": annotations}
     return after
 
 
-def _ancestor(of: Document, place: Place, settings: JobSettings) -> Document | None:
-    """The owner that is queued in its place; those that cannot be found are none."""
+def _ancestor(document: Document, place: Place, settings: JobSettings) -> Document | None:
+    """Return the owner that is admitted in place of a job; missing owners are ignored."""
     owners: dict[tuple[str, str, str], Document] = {}
-    each: Document | None = of
-    while each is not None and len(owners) <= jobowners.MOST:
-        owner = jobowners.controller(each)
+    each: Document | None = document
+    while each is not None and len(owners) <= ancestry.MAX_DEPTH:
+        owner = ancestry.controller(each)
         if owner is None:
             break
         each = place.owner(owner["apiVersion"], owner["kind"], owner["name"])
         if each is not None:
             owners[owner["apiVersion"], owner["kind"], owner["name"]] = each
     try:
-        return jobowners.ancestor(of, owners, settings.management)
-    except jobowners.AncestryError:
+        return ancestry.ancestor(document, owners, settings.management)
+    except ancestry.AncestryError:
         return None
 
 
-def _labelled_by_default(of: Document, place: Place, settings: JobSettings, *, is_in_scope: bool) -> dict[str, Any]:
-    """With the queue and the priority that there are for all who name none, unless somebody that is queued owns it."""
-    after = dict(of)
-    if jobowners.is_owned(of, settings.management):
+def _labelled_by_default(
+    document: Document, place: Place, settings: JobSettings, *, is_in_scope: bool
+) -> dict[str, Any]:
+    """Return a job with the labels of the default queue and priority, unless a queued object owns it."""
+    after = dict(document)
+    if ancestry.is_owned(document, settings.management):
         return after
     if place.has_default_queue and is_in_scope and not _label(after, QUEUE_LABEL):
         after = _labelled(after, QUEUE_LABEL, DEFAULT_QUEUE)
@@ -104,11 +104,11 @@ def _labelled_by_default(of: Document, place: Place, settings: JobSettings, *, i
     return _labelled(after, PRIORITY_LABEL, "default") if is_ranked and not _label(after, PRIORITY_LABEL) else after
 
 
-def _label(of: Document, name: str) -> str:
-    value: str = (of["metadata"].get("labels") or {}).get(name, "")
+def _label(document: Document, name: str) -> str:
+    value: str = (document["metadata"].get("labels") or {}).get(name, "")
     return value
 
 
-def _labelled(of: Document, name: str, value: str) -> dict[str, Any]:
-    metadata = of["metadata"]
-    return {**of, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), name: value}}}
+def _labelled(document: Document, name: str, value: str) -> dict[str, Any]:
+    metadata = document["metadata"]
+    return {**document, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), name: value}}}

@@ -1,4 +1,4 @@
-"""Rules for ClusterQueue, Cohort and ResourceFlavor beside what their schemas say, in Kueue's order and words."""
+"""Rules for ClusterQueue, Cohort and ResourceFlavor beyond their schemas, in Kueue's order and words."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import msgspec
 from drachma.api import meta, node, pod
 from drachma.queueing.configuration.gates import DEFAULT, Gate, Gates
 from drachma.queueing.kinds import clusterqueue, resourceflavor
-from drachma.validation import fielderror, formats, metadata, rendering
+from drachma.validation import fielderror, formats, metadata, rendering, selectors
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import SPEC, Path
-from drachma.validation.podspec import selectors
 from drachma.values import names, quantity, quotation
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
@@ -26,24 +25,24 @@ _LEAST_WEIGHT: Final = quantity.Quantity.parse("1n")
 
 
 def check_queue(
-    of: clusterqueue.ClusterQueue, old: clusterqueue.ClusterQueue | None = None, *, gates: Gates = DEFAULT
+    queue: clusterqueue.ClusterQueue, old: clusterqueue.ClusterQueue | None = None, *, gates: Gates = DEFAULT
 ) -> tuple[FieldError, ...]:
-    """All that is wrong with a cluster queue that is made, or changed from ``old``."""
-    return tuple(_queue(of, old, gates))
+    """Return the problems of a cluster queue that is created, or changed from ``old``."""
+    return tuple(_queue(queue, old, gates))
 
 
-def check_cohort(of: clusterqueue.Cohort) -> tuple[FieldError, ...]:
-    """All that is wrong with a cohort."""
-    return tuple(_cohort(of))
+def check_cohort(cohort: clusterqueue.Cohort) -> tuple[FieldError, ...]:
+    """Return the problems of a cohort."""
+    return tuple(_cohort(cohort))
 
 
-def check_flavor(of: resourceflavor.ResourceFlavor) -> tuple[FieldError, ...]:
-    """All that is wrong with a flavor."""
-    return tuple(_flavor(of))
+def check_flavor(flavor: resourceflavor.ResourceFlavor) -> tuple[FieldError, ...]:
+    """Return the problems of a flavor."""
+    return tuple(_flavor(flavor))
 
 
-def _queue(of: clusterqueue.ClusterQueue, old: clusterqueue.ClusterQueue | None, gates: Gates) -> Errors:
-    spec = of.spec
+def _queue(queue: clusterqueue.ClusterQueue, old: clusterqueue.ClusterQueue | None, gates: Gates) -> Errors:
+    spec = queue.spec
     at = SPEC.child("resourceGroups")
     yield from _groups(spec.resource_groups, at, parent="cohort" if not spec.cohort_name else "", holds_lending=True)
     if spec.namespace_selector is not None:
@@ -64,7 +63,7 @@ def _document(selector: meta.LabelSelector) -> Mapping[str, object]:
 
 
 def _groups(groups: Iterable[clusterqueue.ResourceGroup], at: Path, *, parent: str, holds_lending: bool) -> Errors:
-    """Resource groups; ``parent`` names what is missing where limits make no sense."""
+    """Check resource groups; ``parent`` is the field whose absence makes limits invalid."""
     resources: set[str] = set()
     flavors: set[str] = set()
     for position, group in enumerate(groups):
@@ -104,7 +103,7 @@ def _quota(quota: clusterqueue.ResourceQuota, at: Path, *, parent: str, holds_le
 
 
 def check_amount(amount: quantity.Quantity, at: Path) -> Errors:
-    """An amount that may not be below zero."""
+    """Check that an amount is not negative."""
     if amount.sign < 0:
         yield fielderror.invalid(at, str(amount), NOT_NEGATIVE)
 
@@ -184,8 +183,8 @@ def _concurrent_admission(spec: clusterqueue.ClusterQueueSpec, gates: Gates) -> 
             quoted = quotation.quote(mode)
             detail = f"may only be set when migration.mode is {quotation.quote(_TRY_PREFERRED)} (got {quoted})"
             yield fielderror.forbidden(here, detail)
-        elif last is not None and last not in (allowed := _flavor_names(spec)):
-            detail = f"must be one of the flavors defined in the ClusterQueue: [{' '.join(allowed)}]"
+        elif last is not None and last not in (flavor_names := _flavor_names(spec)):
+            detail = f"must be one of the flavors defined in the ClusterQueue: [{' '.join(flavor_names)}]"
             yield fielderror.invalid(here.child("lastAcceptableFlavorName"), last, detail)
     if spec.queueing_strategy == clusterqueue.STRICT_FIFO:
         detail = "StrictFIFO queueing strategy cannot be used when ConcurrentAdmissionPolicy is defined"
@@ -195,13 +194,13 @@ def _concurrent_admission(spec: clusterqueue.ClusterQueueSpec, gates: Gates) -> 
 def _check_flavors(
     spec: clusterqueue.ClusterQueueSpec, old: clusterqueue.ClusterQueueSpec | None, gates: Gates
 ) -> Errors:
-    """Checks name flavors that the queue has; what was wrong before may stay while flavors and check are the same."""
+    """Check that checks name flavors of the queue. Old problems may stay while flavors and check are the same."""
     strategy = spec.admission_checks_strategy
     if strategy is None:
         return
-    allowed = _flavor_names(spec)
+    flavor_names = _flavor_names(spec)
     before: dict[str, frozenset[str]] = {}
-    if old is not None and old.admission_checks_strategy is not None and _flavor_names(old) == allowed:
+    if old is not None and old.admission_checks_strategy is not None and _flavor_names(old) == flavor_names:
         before = {rule.name: frozenset(rule.on_flavors) for rule in old.admission_checks_strategy.admission_checks}
     if gates.on(Gate.REJECT_INVALID_ON_FLAVORS):
         before = {}
@@ -210,37 +209,37 @@ def _check_flavors(
         if before.get(rule.name) == frozenset(rule.on_flavors):
             continue
         for index, flavor in enumerate(rule.on_flavors):
-            if flavor not in allowed:
-                yield fielderror.not_supported(at.item(position).child("onFlavors").item(index), flavor, allowed)
+            if flavor not in flavor_names:
+                yield fielderror.not_supported(at.item(position).child("onFlavors").item(index), flavor, flavor_names)
 
 
-def _cohort(of: clusterqueue.Cohort) -> Errors:
-    yield from _fair_sharing(of.spec.fair_sharing, SPEC.child("fairSharing"))
-    parent = "parent" if not of.spec.parent_name else ""
-    yield from _groups(of.spec.resource_groups, SPEC.child("resourceGroups"), parent=parent, holds_lending=False)
+def _cohort(cohort: clusterqueue.Cohort) -> Errors:
+    yield from _fair_sharing(cohort.spec.fair_sharing, SPEC.child("fairSharing"))
+    parent = "parent" if not cohort.spec.parent_name else ""
+    yield from _groups(cohort.spec.resource_groups, SPEC.child("resourceGroups"), parent=parent, holds_lending=False)
 
 
-def _flavor(of: resourceflavor.ResourceFlavor) -> Errors:
-    yield from metadata.labels(of.spec.node_labels, SPEC.child("nodeLabels"))
-    yield from _taints(of.spec.node_taints, SPEC.child("nodeTaints"))
-    yield from check_tolerations(of.spec.tolerations, SPEC.child("tolerations"))
+def _flavor(flavor: resourceflavor.ResourceFlavor) -> Errors:
+    yield from metadata.labels(flavor.spec.node_labels, SPEC.child("nodeLabels"))
+    yield from _taints(flavor.spec.node_taints, SPEC.child("nodeTaints"))
+    yield from check_tolerations(flavor.spec.tolerations, SPEC.child("tolerations"))
 
 
 def _taints(taints: tuple[node.Taint, ...], at: Path) -> Errors:
-    seen: set[tuple[str, str]] = set()
+    visited: set[tuple[str, str]] = set()
     for position, taint in enumerate(taints):
         here = at.item(position)
         yield from formats.label_key(taint.key, here.child("key"))
         if problems := names.label_value(taint.value):
             yield fielderror.invalid(here.child("value"), taint.value, ";".join(problems))
-        if (taint.key, taint.effect) in seen:
+        if (taint.key, taint.effect) in visited:
             detail = "taints must be unique by key and effect pair"
-            yield fielderror.with_detail(fielderror.duplicate(here, taint), detail)
-        seen.add((taint.key, taint.effect))
+            yield fielderror.replace_detail(fielderror.duplicate(here, taint), detail)
+        visited.add((taint.key, taint.effect))
 
 
 def check_tolerations(tolerations: tuple[pod.Toleration, ...], at: Path) -> Errors:
-    """Tolerations, of which only the keys are looked at."""
+    """Check tolerations, of which only the keys matter."""
     for position, toleration in enumerate(tolerations):
         if toleration.key:
             yield from formats.label_key(toleration.key, at.item(position).child("key"))

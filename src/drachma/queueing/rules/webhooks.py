@@ -1,7 +1,7 @@
-"""Kueue's webhooks as a table: about which kinds they are asked, what they complete, and what they refuse.
+"""The table of Kueue's webhooks: their kinds, defaults and rules.
 
-Whoever asks them has an object before it is written: an API server with queueing in its process calls them as
-functions, any other one over HTTPS.
+An API server with queueing in its process calls them as functions before an object is written, other API servers call
+them over HTTPS.
 """
 
 from __future__ import annotations
@@ -10,20 +10,27 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import structs
 
 from drachma.queueing.configuration import frameworks
 from drachma.queueing.configuration.frameworks import GroupVersionKind
-from drachma.queueing.configuration.gates import Gates
-from drachma.queueing.jobs.jobsettings import JobSettings
-from drachma.queueing.rules import jobrules, jobwebhooks, queuewebhooks
+from drachma.queueing.configuration.gates import Gate, Gates
+from drachma.queueing.jobs.settings import JobSettings
+from drachma.queueing.kinds import clusterqueue, decoding, resourceflavor, workload
+from drachma.queueing.lifecycle.workloadreconcile import IN_USE
+from drachma.queueing.rules import jobrules, jobwebhooks, queuerules, workloadrules
 from drachma.queueing.rules.jobwebhooks import Place
 from drachma.validation.fielderror import FieldError
 
 Document: TypeAlias = Mapping[str, Any]
 
 
+_FINALIZED: Final = frozenset({"ClusterQueue", "ResourceFlavor"})
+"""Kinds whose objects get a finalizer, so that they stay while they are used."""
+
+
 class Circumstances(NamedTuple):
-    """What an answer depends on beside the object; its place is looked up only where somebody needs it."""
+    """Input of an answer in addition to the object; the place is looked up only if it is needed."""
 
     gates: Gates
     jobs: JobSettings
@@ -36,15 +43,15 @@ Problems: TypeAlias = Callable[[Document, Document | None, Circumstances], tuple
 
 
 class Webhook(msgspec.Struct, frozen=True, kw_only=True):
-    """All about one kind."""
+    """Webhooks of one kind."""
 
     kind: GroupVersionKind
     problems: Problems
     completed: Completed | None = None
     framework: str = ""
-    """Where a configuration has to name the kind for it to be queued."""
+    """Name of the kind in configurations, if it is a kind of jobs."""
     with_status: bool = False
-    """Whether writes of the status are asked about as well."""
+    """True if writes of the status are checked too."""
 
     @property
     def singular(self) -> str:
@@ -56,17 +63,17 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """The end of the paths at which Kueue serves it."""
+        """Last part of the paths at which Kueue serves the webhooks."""
         return f"{self.kind.group.replace('.', '-')}-{self.kind.version}-{self.singular}"
 
     def complete(self, document: Document, around: Circumstances) -> dict[str, Any] | None:
-        """A new object as it should be; None if it is so already."""
+        """Return a new object with its defaults, or None if nothing changes."""
         if self.completed is None or not self._is_queued(around):
             return None
         return self.completed(document, around)
 
     def check(self, document: Document, old: Document | None, around: Circumstances) -> tuple[FieldError, ...]:
-        """All that is wrong with an object that is made, or changed from ``old``."""
+        """Return the problems of an object that is created, or changed from ``old``."""
         if not self._is_queued(around) or (self.framework and around.subresource):
             return ()
         return self.problems(document, old, around)
@@ -75,12 +82,65 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
         return not self.framework or self.framework in around.jobs.management.frameworks
 
 
+def complete_queue(document: Document, gates: Gates) -> dict[str, Any] | None:
+    """Return a new object of ``kueue.x-k8s.io`` with its defaults, or None if it has them."""
+    metadata = document["metadata"]
+    finalizers = metadata.get("finalizers") or []
+    if document["kind"] in _FINALIZED and IN_USE not in finalizers:
+        return {**document, "metadata": {**metadata, "finalizers": [*finalizers, IN_USE]}}
+    if document["kind"] == "Workload" and not gates.on(Gate.PARTIAL_ADMISSION):
+        pod_sets = document.get("spec", {}).get("podSets") or []
+        if any("minCount" in each for each in pod_sets):
+            without_minimum = [{name: value for name, value in each.items() if name != "minCount"} for each in pod_sets]
+            return {**document, "spec": {**document["spec"], "podSets": without_minimum}}
+    return None
+
+
+def queue_problems(document: Document, old: Document | None, gates: Gates) -> tuple[FieldError, ...]:
+    """Return the problems of an object of ``kueue.x-k8s.io`` that is created, or changed from ``old``."""
+    return _CHECKS[document["kind"]](document, old, gates)
+
+
+def _check_queue(new: Document, old: Document | None, gates: Gates) -> tuple[FieldError, ...]:
+    before = None if old is None else decoding.decode(old, clusterqueue.ClusterQueue)
+    return queuerules.check_queue(decoding.decode(new, clusterqueue.ClusterQueue), before, gates=gates)
+
+
+def _check_cohort(new: Document, _old: Document | None, _gates: Gates) -> tuple[FieldError, ...]:
+    return queuerules.check_cohort(decoding.decode(new, clusterqueue.Cohort))
+
+
+def _check_flavor(new: Document, _old: Document | None, _gates: Gates) -> tuple[FieldError, ...]:
+    return queuerules.check_flavor(decoding.decode(new, resourceflavor.ResourceFlavor))
+
+
+def _check_workload(new: Document, old: Document | None, gates: Gates) -> tuple[FieldError, ...]:
+    if old is None:
+        return workloadrules.check(decoding.decode(new, workload.Workload), gates=gates)
+    before = decoding.decode(old, workload.Workload)
+    if new.get("spec") is old.get("spec") and new["metadata"].get("annotations") == old["metadata"].get("annotations"):
+        # Most writes change the status only, which is then all that has to be decoded.
+        status = decoding.decode(new.get("status") or {}, workload.WorkloadStatus)
+        after = structs.replace(before, status=status)
+    else:
+        after = decoding.decode(new, workload.Workload)
+    return workloadrules.check(after, before, gates=gates)
+
+
+_CHECKS: Final[Mapping[str, Callable[[Document, Document | None, Gates], tuple[FieldError, ...]]]] = {
+    "ClusterQueue": _check_queue,
+    "Cohort": _check_cohort,
+    "ResourceFlavor": _check_flavor,
+    "Workload": _check_workload,
+}
+
+
 def _completed_queue(document: Document, around: Circumstances) -> dict[str, Any] | None:
-    return queuewebhooks.completed(document, around.gates)
+    return complete_queue(document, around.gates)
 
 
-def _queue_problems(document: Document, old: Document | None, around: Circumstances) -> tuple[FieldError, ...]:
-    return queuewebhooks.problems(document, old, around.gates)
+def _problems_of_queue(document: Document, old: Document | None, around: Circumstances) -> tuple[FieldError, ...]:
+    return queue_problems(document, old, around.gates)
 
 
 def _completed_batch_job(document: Document, around: Circumstances) -> dict[str, Any] | None:
@@ -109,26 +169,26 @@ def _pod_problems(document: Document, old: Document | None, around: Circumstance
     return jobrules.pod_problems(document, old, around.jobs.gates, has_default_queue=around.place().has_default_queue)
 
 
-def _of_kueue(kind: str, completed: Completed | None = _completed_queue, *, with_status: bool = False) -> Webhook:
+def _kueue_webhook(kind: str, completed: Completed | None = _completed_queue, *, with_status: bool = False) -> Webhook:
     return Webhook(
         kind=GroupVersionKind("kueue.x-k8s.io", "v1beta2", kind),
-        problems=_queue_problems,
+        problems=_problems_of_queue,
         completed=completed,
         with_status=with_status,
     )
 
 
-def _of_jobs(framework: str, completed: Completed, problems: Problems) -> Webhook:
+def _job_webhook(framework: str, completed: Completed, problems: Problems) -> Webhook:
     return Webhook(kind=frameworks.KINDS[framework], problems=problems, completed=completed, framework=framework)
 
 
 ALL: Final = (
-    _of_kueue("ClusterQueue"),
-    _of_kueue("Cohort", None),
-    _of_kueue("ResourceFlavor"),
-    _of_kueue("Workload", with_status=True),
-    _of_jobs(frameworks.BATCH_JOB, _completed_batch_job, _job_problems),
-    _of_jobs(frameworks.JOB_SET, _completed_job, _job_set_problems),
-    _of_jobs(frameworks.POD, _completed_pod, _pod_problems),
+    _kueue_webhook("ClusterQueue"),
+    _kueue_webhook("Cohort", None),
+    _kueue_webhook("ResourceFlavor"),
+    _kueue_webhook("Workload", with_status=True),
+    _job_webhook(frameworks.BATCH_JOB, _completed_batch_job, _job_problems),
+    _job_webhook(frameworks.JOB_SET, _completed_job, _job_set_problems),
+    _job_webhook(frameworks.POD, _completed_pod, _pod_problems),
 )
-"""In the order in which a write is shown to them."""
+"""Order in which a write passes the webhooks."""

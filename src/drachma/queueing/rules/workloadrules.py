@@ -1,4 +1,4 @@
-"""Rules for Workload beside what its schema says, in Kueue's order and words."""
+"""Rules for Workload beyond its schema, in Kueue's order and words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import structs
 from drachma.api import pod
 from drachma.queueing import amounts
 from drachma.queueing.configuration.gates import DEFAULT, Gate, Gates
-from drachma.queueing.devices import deviceaccount
+from drachma.queueing.devices import account as deviceaccount
 from drachma.queueing.kinds import workload
 from drachma.queueing.rules.queuerules import check_amount, check_tolerations
 from drachma.queueing.workloads import workloadstate
@@ -29,48 +29,48 @@ _BOOST_PATH: Final = METADATA.child("annotations").key(workloadstate.PRIORITY_BO
 
 
 def check(
-    of: workload.Workload, old: workload.Workload | None = None, *, gates: Gates = DEFAULT
+    wl: workload.Workload, old: workload.Workload | None = None, *, gates: Gates = DEFAULT
 ) -> tuple[FieldError, ...]:
-    """All that is wrong with a workload that is made, or changed from ``old``, each once."""
-    return tuple({str(each): each for each in _check(of, old, gates)}.values())
+    """Return the problems of a workload that is created, or changed from ``old``, each once."""
+    return tuple({str(each): each for each in _check(wl, old, gates)}.values())
 
 
-def _check(of: workload.Workload, old: workload.Workload | None, gates: Gates) -> Errors:
-    # What is the very same was judged when it was written.
-    if old is None or of.spec is not old.spec:
-        yield from _pod_sets(of, gates)
+def _check(wl: workload.Workload, old: workload.Workload | None, gates: Gates) -> Errors:
+    # An unchanged spec was validated when it was written.
+    if old is None or wl.spec is not old.spec:
+        yield from _pod_sets(wl, gates)
     at = STATUS.child("admission")
-    if workloadstate.has_reservation(of):
-        yield from _admission(of, old, at)
-    yield from conditions.check(of.status.conditions, STATUS.child("conditions"))
-    yield from _reclaimable(of, old, STATUS.child("reclaimablePods"), gates=gates)
-    yield from _admission_checks(of, STATUS.child("admissionChecks"))
+    if workloadstate.has_reservation(wl):
+        yield from _admission(wl, old, at)
+    yield from conditions.check(wl.status.conditions, STATUS.child("conditions"))
+    yield from _reclaimable(wl, old, STATUS.child("reclaimablePods"), gates=gates)
+    yield from _admission_checks(wl, STATUS.child("admissionChecks"))
     if gates.on(Gate.ADMISSION_GATED_BY):
-        yield from check_gates(of.metadata.annotations)
+        yield from check_gates(wl.metadata.annotations)
     if gates.on(Gate.PRIORITY_BOOST):
-        yield from _boost(of.metadata.annotations.get(workloadstate.PRIORITY_BOOST))
+        yield from _boost(wl.metadata.annotations.get(workloadstate.PRIORITY_BOOST))
     if old is not None:
-        yield from _changes(of, old, gates)
+        yield from _changes(wl, old, gates)
 
 
-def is_elastic(of: workload.Workload, gates: Gates) -> bool:
-    """Whether its size may change while it runs."""
-    return gates.on(Gate.ELASTIC_JOBS) and of.metadata.annotations.get(workload.ELASTIC) == "true"
+def is_elastic(wl: workload.Workload, gates: Gates) -> bool:
+    """Return True if the size of the workload may change while it runs."""
+    return gates.on(Gate.ELASTIC_JOBS) and wl.metadata.annotations.get(workload.ELASTIC) == "true"
 
 
-def _pod_sets(of: workload.Workload, gates: Gates) -> Errors:
+def _pod_sets(wl: workload.Workload, gates: Gates) -> Errors:
     at = SPEC.child("podSets")
-    for position, each in enumerate(of.spec.pod_sets):
+    for position, each in enumerate(wl.spec.pod_sets):
         yield from _pod_set(each, at.item(position), gates)
-    variable = sum(each.min_count is not None for each in of.spec.pod_sets)
+    variable = sum(each.min_count is not None for each in wl.spec.pod_sets)
     if variable > 1:
         yield fielderror.invalid(at, variable, "at most one podSet can use minCount")
-    if variable and is_elastic(of, gates):
+    if variable and is_elastic(wl, gates):
         yield fielderror.invalid(at, variable, "partial admission and elastic job cannot be used together")
 
 
-def _pod_set(of: workload.PodSet, at: Path, gates: Gates) -> Errors:
-    template = of.template
+def _pod_set(pod_set: workload.PodSet, at: Path, gates: Gates) -> Errors:
+    template = pod_set.template
     here = at.child("template")
     if gates.on(Gate.VALIDATE_POD_SET_METADATA):
         yield from metadata.labels(template.metadata.labels, here.child("metadata", "labels"))
@@ -84,12 +84,12 @@ def _pod_set(of: workload.PodSet, at: Path, gates: Gates) -> Errors:
             yield from _resources(container.resources, where, gates)
     if template.spec.resources is not None:
         yield from _resources(template.spec.resources, here.child("spec", "resources"), gates)
-    if of.topology_request is not None and gates.on(Gate.TAS_VALIDATE_SLICE_SIZE):
-        yield from _slices(of.topology_request, at.child("topologyRequest"))
+    if pod_set.topology_request is not None and gates.on(Gate.TAS_VALIDATE_SLICE_SIZE):
+        yield from _slices(pod_set.topology_request, at.child("topologyRequest"))
 
 
-def _resources(of: pod.ResourceRequirements, at: Path, gates: Gates) -> Errors:
-    for field, resources in (("requests", of.requests), ("limits", of.limits)):
+def _resources(requirements: pod.ResourceRequirements, at: Path, gates: Gates) -> Errors:
+    for field, resources in (("requests", requirements.requests), ("limits", requirements.limits)):
         for name in sorted(resources):
             here = at.child(field).key(name)
             if name == "pods":
@@ -114,23 +114,23 @@ def _slices(request: workload.PodSetTopologyRequest, at: Path) -> Errors:
             yield fielderror.invalid(where, each.size, _POSITIVE)
 
 
-def _lacks_admission(of: workload.Workload | None) -> bool:
-    return of is not None and workloadstate.has_reservation(of) and of.status.admission is None
+def _lacks_admission(wl: workload.Workload | None) -> bool:
+    return wl is not None and workloadstate.has_reservation(wl) and wl.status.admission is None
 
 
-def _admission(of: workload.Workload, old: workload.Workload | None, at: Path) -> Errors:
-    admission = of.status.admission
+def _admission(wl: workload.Workload, old: workload.Workload | None, at: Path) -> Errors:
+    admission = wl.status.admission
     if admission is None:
-        # Who was like this before may become whole, or go.
+        # A workload that was invalid before may become valid, or be deleted.
         if not _lacks_admission(old):
             yield fielderror.required(at, "must be set while the QuotaReserved condition is true")
         return
-    pod_sets = {each.name for each in of.spec.pod_sets}
+    pod_sets = {each.name for each in wl.spec.pod_sets}
     for position, each in enumerate(admission.pod_set_assignments):
         here = at.child("podSetAssignments").item(position)
         if each.name not in pod_sets:
             yield fielderror.not_found(here.child("name"), each.name)
-        settled = _settled_resources(of, each.name)
+        settled = _settled_resources(wl, each.name)
         for name in sorted(each.resource_usage.keys() - settled) if each.count else ():
             amount = each.resource_usage[name]
             if each.count and amounts.requested(name, amount) % each.count:
@@ -138,10 +138,10 @@ def _admission(of: workload.Workload, old: workload.Workload | None, at: Path) -
                 yield fielderror.invalid(where, str(amount), f"is not a multiple of {each.count}")
 
 
-def _reclaimable(of: workload.Workload, old: workload.Workload | None, at: Path, *, gates: Gates) -> Errors:
-    counts = {each.name: each.count for each in of.spec.pod_sets}
-    stale = old.status.reclaimable_pods if old is not None and is_elastic(of, gates) else ()
-    for each in of.status.reclaimable_pods:
+def _reclaimable(wl: workload.Workload, old: workload.Workload | None, at: Path, *, gates: Gates) -> Errors:
+    counts = {each.name: each.count for each in wl.spec.pod_sets}
+    stale = old.status.reclaimable_pods if old is not None and is_elastic(wl, gates) else ()
+    for each in wl.status.reclaimable_pods:
         here = at.key(each.name)
         if each.name not in counts:
             yield fielderror.not_supported(here.child("name"), each.name, tuple(counts))
@@ -149,9 +149,9 @@ def _reclaimable(of: workload.Workload, old: workload.Workload | None, at: Path,
             yield fielderror.invalid(here.child("count"), each.count, f"should be less or equal to {counts[each.name]}")
 
 
-def _admission_checks(of: workload.Workload, at: Path) -> Errors:
-    pod_sets = sorted({each.name for each in of.spec.pod_sets})
-    for position, check_state in enumerate(of.status.admission_checks):
+def _admission_checks(wl: workload.Workload, at: Path) -> Errors:
+    pod_sets = sorted({each.name for each in wl.spec.pod_sets})
+    for position, check_state in enumerate(wl.status.admission_checks):
         for index, update in enumerate(check_state.pod_set_updates):
             here = at.item(position).child("podSetUpdates").item(index)
             if update.name not in pod_sets:
@@ -163,12 +163,12 @@ def _admission_checks(of: workload.Workload, at: Path) -> Errors:
 
 
 def split_gates(value: str) -> list[str]:
-    """The gates that an annotation names."""
+    """Return the gates that an annotation names."""
     return [part.strip() for part in value.split(",")] if value.strip() else []
 
 
 def check_gates(annotations: Mapping[str, str], old: Mapping[str, str] | None = None) -> Errors:
-    """The gates that keep a workload or a job from being admitted: those that it is made with may only go."""
+    """Check the admission gates of a workload or job: after creation, gates may only be removed."""
     new, before = annotations.get(workload.ADMISSION_GATES, ""), (old or {}).get(workload.ADMISSION_GATES, "")
     if old is not None and new and not before:
         yield fielderror.forbidden(_GATES_PATH, "cannot add admission gate after creation")
@@ -178,14 +178,14 @@ def check_gates(annotations: Mapping[str, str], old: Mapping[str, str] | None = 
 
 
 def _gate_names(value: str) -> Errors:
-    seen: set[str] = set()
+    visited: set[str] = set()
     for gate in split_gates(value):
         if not gate:
             yield fielderror.invalid(_GATES_PATH, value, "cannot contain empty gate names")
-        elif gate in seen:
+        elif gate in visited:
             yield fielderror.invalid(_GATES_PATH, value, f"duplicate gate name: {gate}")
         else:
-            seen.add(gate)
+            visited.add(gate)
             yield from _gate_name(gate)
 
 
@@ -214,36 +214,36 @@ def _boost(value: str | None) -> Errors:
         yield fielderror.invalid(_BOOST_PATH, value, "must be a valid signed integer")
 
 
-def _changes(of: workload.Workload, old: workload.Workload, gates: Gates) -> Errors:
+def _changes(wl: workload.Workload, old: workload.Workload, gates: Gates) -> Errors:
     if workloadstate.has_reservation(old):
-        yield from _same_pod_sets(of, old, gates)
-    if workloadstate.has_reservation(of) and workloadstate.has_reservation(old):
-        yield from _growing_reclaimable(of, old, gates)
-    yield from _same_admission(of.status.admission, _settled(old, of.status.admission), gates)
-    yield from _same_updates(of, old)
-    yield from _cluster_name(of, old, gates)
+        yield from _same_pod_sets(wl, old, gates)
+    if workloadstate.has_reservation(wl) and workloadstate.has_reservation(old):
+        yield from _growing_reclaimable(wl, old, gates)
+    yield from _same_admission(wl.status.admission, _settled(old, wl.status.admission), gates)
+    yield from _same_updates(wl, old)
+    yield from _cluster_name(wl, old, gates)
     if gates.on(Gate.ADMISSION_GATED_BY):
-        yield from check_gates(of.metadata.annotations, old.metadata.annotations)
+        yield from check_gates(wl.metadata.annotations, old.metadata.annotations)
 
 
-def _same_pod_sets(of: workload.Workload, old: workload.Workload, gates: Gates) -> Errors:
+def _same_pod_sets(wl: workload.Workload, old: workload.Workload, gates: Gates) -> Errors:
     at = SPEC.child("podSets")
-    if len(of.spec.pod_sets) != len(old.spec.pod_sets):
-        yield fielderror.invalid(at, of.spec.pod_sets, _IMMUTABLE)
+    if len(wl.spec.pod_sets) != len(old.spec.pod_sets):
+        yield fielderror.invalid(at, wl.spec.pod_sets, _IMMUTABLE)
         return
-    for position, (new, before) in enumerate(zip(of.spec.pod_sets, old.spec.pod_sets, strict=True)):
+    for position, (new, before) in enumerate(zip(wl.spec.pod_sets, old.spec.pod_sets, strict=True)):
         is_smaller = gates.on(Gate.ELASTIC_JOBS) and new.count < before.count
         after = structs.replace(new, count=before.count) if is_smaller else new
         if after != before:
             yield fielderror.invalid(at.child(str(position)), after, _IMMUTABLE)
 
 
-def _growing_reclaimable(of: workload.Workload, old: workload.Workload, gates: Gates) -> Errors:
+def _growing_reclaimable(wl: workload.Workload, old: workload.Workload, gates: Gates) -> Errors:
     before = {each.name: each.count for each in old.status.reclaimable_pods}
-    now = {each.name: each.count for each in of.status.reclaimable_pods}
+    now = {each.name: each.count for each in wl.status.reclaimable_pods}
     if before == now:
         return
-    shrunk = _shrunk(of, gates)
+    shrunk = _shrunk(wl, gates)
     at = STATUS.child("reclaimablePods")
     for name, count in now.items():
         if name in before and count < before[name] and name not in shrunk:
@@ -253,29 +253,29 @@ def _growing_reclaimable(of: workload.Workload, old: workload.Workload, gates: G
             yield fielderror.required(at.key(name), "cannot be removed")
 
 
-def _shrunk(of: workload.Workload, gates: Gates) -> set[str]:
-    """Pod sets of an elastic workload that have become smaller than they were admitted."""
-    if not is_elastic(of, gates) or of.status.admission is None:
+def _shrunk(wl: workload.Workload, gates: Gates) -> set[str]:
+    """Return the pod sets of an elastic workload that are smaller than admitted."""
+    if not is_elastic(wl, gates) or wl.status.admission is None:
         return set()
-    counts = {each.name: each.count for each in of.spec.pod_sets}
+    counts = {each.name: each.count for each in wl.spec.pod_sets}
     return {
         each.name
-        for each in of.status.admission.pod_set_assignments
+        for each in wl.status.admission.pod_set_assignments
         if each.count is not None and each.count > counts.get(each.name, 0)
     }
 
 
-def _settled_resources(of: workload.Workload, pod_set: str) -> frozenset[str]:
-    """The resources of a pod set whose usage follows devices, not the number of pods; beyond Kueue."""
-    account = deviceaccount.of(of)
+def _settled_resources(wl: workload.Workload, pod_set: str) -> frozenset[str]:
+    """Return the resources of a pod set whose usage follows devices, not the number of pods; beyond Kueue."""
+    account = deviceaccount.read(wl)
     agreed = account.pod_sets.get(pod_set) if account is not None else None
     return frozenset(agreed.resources()) if agreed is not None else frozenset()
 
 
 def _settled(old: workload.Workload, new: workload.Admission | None) -> workload.Admission | None:
-    """What was admitted, with the usage of devices that a workload with an account has been settled to since."""
+    """Return the admission with the settled usage of devices, for a workload with an account."""
     admission = old.status.admission
-    if admission is None or new is None or deviceaccount.of(old) is None:
+    if admission is None or new is None or deviceaccount.read(old) is None:
         return admission
     later = {each.name: each.resource_usage for each in new.pod_set_assignments}
     assignments = []
@@ -293,7 +293,7 @@ def _same_admission(new: workload.Admission | None, old: workload.Admission | No
         return
     before = old
     if gates.on(Gate.TAS) and len(new.pod_set_assignments) == len(old.pod_set_assignments):
-        # Topology may come later.
+        # The topology may be assigned later.
         before = structs.replace(
             old,
             pod_set_assignments=tuple(
@@ -309,8 +309,8 @@ def _same_admission(new: workload.Admission | None, old: workload.Admission | No
         yield fielderror.invalid(STATUS.child("admission"), new, _IMMUTABLE)
 
 
-def _same_updates(of: workload.Workload, old: workload.Workload) -> Errors:
-    now = {each.name: each for each in of.status.admission_checks}
+def _same_updates(wl: workload.Workload, old: workload.Workload) -> Errors:
+    now = {each.name: each for each in wl.status.admission_checks}
     for position, before in enumerate(old.status.admission_checks):
         after = now.get(before.name)
         is_ready = before.state == workloadstate.READY and after is not None and after.state == workloadstate.READY
@@ -319,10 +319,10 @@ def _same_updates(of: workload.Workload, old: workload.Workload) -> Errors:
             yield fielderror.invalid(at, after.pod_set_updates, _IMMUTABLE)
 
 
-def _cluster_name(of: workload.Workload, old: workload.Workload, gates: Gates) -> Errors:
-    if gates.on(Gate.ELASTIC_JOBS) and of.metadata.annotations.get(workload.REPLACES):
+def _cluster_name(wl: workload.Workload, old: workload.Workload, gates: Gates) -> Errors:
+    if gates.on(Gate.ELASTIC_JOBS) and wl.metadata.annotations.get(workload.REPLACES):
         return
-    name = of.status.cluster_name
+    name = wl.status.cluster_name
     if old.status.cluster_name is None and name is not None and name not in old.status.nominated_cluster_names:
         detail = "when setting clusterName it must be one of the nominatedClusterNames"
         yield fielderror.invalid(STATUS.child("clusterName"), name, detail)

@@ -1,1 +1,1 @@
-"""A workload: what it asks for, what its status says, and what that becomes."""
+"""Workloads: their requests, their status, and the transitions of it."""

@@ -1,7 +1,7 @@
-"""What is added to the pods of a set while it runs, and taken away again when it stops.
+"""Changes of the pods of a set when a workload starts, and their removal when it stops.
 
-Flavors add node labels and tolerations, admission checks whatever their updates say. Pod templates are documents here:
-what this package does not know of them has to be kept.
+Flavors add node labels and tolerations, admission checks add their updates. Pod templates are documents here, which
+keep the fields that this package does not know.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _OF_SLICES: Final = frozenset({workload.SLICE_NAME, WORKLOAD_ANNOTATION})
 
 
 class PodSetConflictError(errors.DrachmaError):
-    """What is to be added contradicts what is there; trying again does not help."""
+    """A change contradicts the pod template; a retry does not help."""
 
 
 class FlavorMissingError(errors.DrachmaError):
-    """A flavor that was assigned does not exist."""
+    """An assigned flavor does not exist."""
 
 
 class PodSetInfo(msgspec.Struct, frozen=True):
-    """What the pods of a set have, or are to get."""
+    """Labels, node selectors, tolerations and gates of the pods of a set."""
 
     name: str = ""
     count: int = 0
@@ -53,7 +53,7 @@ class PodSetInfo(msgspec.Struct, frozen=True):
     scheduling_gates: tuple[Document, ...] = ()
 
     def merged(self, other: PodSetInfo) -> PodSetInfo:
-        """Both together; a PodSetConflictError where they differ about a key."""
+        """Return both merged. Raises PodSetConflictError if they differ about a key."""
         tolerations = list(self.tolerations)
         for each in other.tolerations:
             if not any(_same_toleration(each, present) for present in tolerations):
@@ -72,14 +72,14 @@ class PodSetInfo(msgspec.Struct, frozen=True):
         )
 
     def applied(self, template: Document) -> Document:
-        """A pod template with this added; of elastic jobs it may say of which workload they were before."""
-        present = of_template(template)
+        """Return a pod template with this added. Templates of elastic jobs may name an earlier workload."""
+        present = template_info(template)
         if workload.SLICE_NAME in self.annotations:
             present = structs.replace(present, annotations=_without(present.annotations, _OF_SLICES))
         return present.merged(self).restored(template)
 
     def restored(self, template: Document) -> Document:
-        """A pod template with this and nothing else."""
+        """Return a pod template with exactly these fields."""
         metadata = {**template.get("metadata", {}), "annotations": dict(self.annotations), "labels": dict(self.labels)}
         spec = {
             **template.get("spec", {}),
@@ -91,13 +91,13 @@ class PodSetInfo(msgspec.Struct, frozen=True):
 
 
 def check_count(infos: Sequence[PodSetInfo], count: int) -> None:
-    """A PodSetConflictError unless there are infos for so many pod sets."""
+    """Raise PodSetConflictError unless there are infos for this number of pod sets."""
     if len(infos) != count:
         raise PodSetConflictError(f"invalid podset infos: expecting {count} podset, got {len(infos)}")
 
 
-def of_template(template: Document, *, name: str = "", count: int = 0) -> PodSetInfo:
-    """What the pods of a template have."""
+def template_info(template: Document, *, name: str = "", count: int = 0) -> PodSetInfo:
+    """Return the info of a pod template."""
     metadata, spec = template.get("metadata", {}), template.get("spec", {})
     return PodSetInfo(
         name=name,
@@ -111,7 +111,7 @@ def of_template(template: Document, *, name: str = "", count: int = 0) -> PodSet
 
 
 def sanitized(template: Document) -> dict[str, Any]:
-    """A pod template for a workload: of environment variables that are set twice the last counts."""
+    """Return a pod template for a workload, in which the last of duplicate environment variables is kept."""
     spec = dict(template.get("spec", {}))
     for field in ("containers", "initContainers"):
         if field in spec:
@@ -119,28 +119,28 @@ def sanitized(template: Document) -> dict[str, Any]:
     return {**template, "spec": spec}
 
 
-def of_admission(of: workload.Workload, flavors: Flavors, gates: Gates) -> tuple[PodSetInfo, ...]:
-    """What the pods of each set of a workload with quota are to get."""
-    admission = of.status.admission
+def admission_infos(wl: workload.Workload, flavors: Flavors, gates: Gates) -> tuple[PodSetInfo, ...]:
+    """Return the changes for the pods of each set of an admitted workload."""
+    admission = wl.status.admission
     if admission is None:
         return ()
     infos = []
-    for assignment, pod_set in zip(admission.pod_set_assignments, of.spec.pod_sets, strict=False):
-        info = _of_assignment(assignment, pod_set, flavors, gates)
+    for assignment, pod_set in zip(admission.pod_set_assignments, wl.spec.pod_sets, strict=False):
+        info = _assignment_info(assignment, pod_set, flavors, gates)
         labels = {POD_SET_LABEL: assignment.name}
         if gates.on(Gate.ASSIGN_QUEUE_LABELS_FOR_PODS):
-            labels[_LOCAL_QUEUE] = of.spec.queue_name
+            labels[_LOCAL_QUEUE] = wl.spec.queue_name
             if not names.dns1123_label(admission.cluster_queue):
                 labels[_CLUSTER_QUEUE] = admission.cluster_queue
-        annotations = {WORKLOAD_ANNOTATION: of.metadata.name} if gates.on(Gate.TAS) else {}
-        if workloadstate.is_elastic(of, gates):
-            annotations[workload.SLICE_NAME] = workloadstate.slice_name(of)
+        annotations = {WORKLOAD_ANNOTATION: wl.metadata.name} if gates.on(Gate.TAS) else {}
+        if workloadstate.is_elastic(wl, gates):
+            annotations[workload.SLICE_NAME] = workloadstate.slice_name(wl)
         info = structs.replace(info, labels=labels, annotations={**info.annotations, **annotations})
-        infos.append(_with_updates(info, of.status.admission_checks))
+        infos.append(_with_updates(info, wl.status.admission_checks))
     return tuple(infos)
 
 
-def _of_assignment(
+def _assignment_info(
     assignment: workload.PodSetAssignment, pod_set: workload.PodSet, flavors: Flavors, gates: Gates
 ) -> PodSetInfo:
     node_selector: dict[str, str] = {}
@@ -209,8 +209,13 @@ def _without(present: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]
 
 
 def _same_toleration(one: Document, other: Document) -> bool:
-    def identity(of: Document) -> tuple[str, ...]:
-        return of.get("key", ""), of.get("effect", ""), of.get("operator") or "Equal", of.get("value", "")
+    def identity(document: Document) -> tuple[str, ...]:
+        return (
+            document.get("key", ""),
+            document.get("effect", ""),
+            document.get("operator") or "Equal",
+            document.get("value", ""),
+        )
 
     return identity(one) == identity(other)
 

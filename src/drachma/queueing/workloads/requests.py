@@ -1,4 +1,4 @@
-"""What the pod sets of a workload ask for in all, as quota counts it."""
+"""Total requests of the pod sets of a workload, as quota counts them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from drachma.api import pod
 from drachma.queueing import amounts
 from drachma.queueing.configuration.configuration import ResourceTransformation
 from drachma.queueing.configuration.gates import DEFAULT, Gate, Gates
-from drachma.queueing.devices import deviceaccount
-from drachma.queueing.devices.devicerequests import DeviceRequests
+from drachma.queueing.devices import account as deviceaccount
+from drachma.queueing.devices.requests import DeviceRequests
 from drachma.queueing.kinds import workload
 
 _NO_FLAVORS: Mapping[str, str] = {}
@@ -22,7 +22,7 @@ _GIGA = 10**9
 
 
 class Counting(msgspec.Struct, frozen=True):
-    """Which requests are charged, and as what."""
+    """Rules of charging: excluded resources and transformations."""
 
     excluded_prefixes: tuple[str, ...] = ()
     transformations: Mapping[str, ResourceTransformation] = {}
@@ -36,7 +36,7 @@ class Counting(msgspec.Struct, frozen=True):
         transformations: Iterable[ResourceTransformation] = (),
         gates: Gates = DEFAULT,
     ) -> Counting:
-        """From the parts of a configuration."""
+        """Return the rules of a configuration."""
         return cls(tuple(excluded_prefixes), {each.input: each for each in transformations}, gates)
 
 
@@ -44,17 +44,17 @@ DEFAULT_COUNTING = Counting()
 
 
 class PodSetRequests(msgspec.Struct, frozen=True):
-    """What all pods of a set ask for together; flavors where they have been assigned."""
+    """Requests of all pods of a set together, with flavors if they are assigned."""
 
     name: str
     requests: amounts.Requests
     count: int
     flavors: Mapping[str, str] = _NO_FLAVORS
     once: amounts.Requests = _NOTHING
-    """The part of it that does not depend on how many pods there are."""
+    """Part of the requests that does not depend on the number of pods."""
 
     def scaled(self, count: int) -> PodSetRequests:
-        """The same for another number of pods."""
+        """Return the requests for another number of pods."""
         if self.count in (0, count):
             return self
         scaled = _scaled(self.requests, self.count, count)
@@ -65,7 +65,7 @@ class PodSetRequests(msgspec.Struct, frozen=True):
 
 
 def _scaled(requests: amounts.Requests, before: int, count: int) -> dict[str, int]:
-    # Division first and towards zero, as upstream's integers do.
+    # Divide first, and towards zero, as upstream's integers do.
     return {name: amounts.clamp(_quotient(amount, before) * count) for name, amount in requests.items()}
 
 
@@ -76,76 +76,80 @@ def _quotient(amount: int, by: int) -> int:
 
 
 def total(
-    of: workload.Workload, *, counting: Counting = DEFAULT_COUNTING, devices: DeviceRequests | None = None
+    wl: workload.Workload, *, counting: Counting = DEFAULT_COUNTING, devices: DeviceRequests | None = None
 ) -> tuple[PodSetRequests, ...]:
-    """What each pod set counts for: what it was admitted with, or else what it asks for."""
-    counts = counts_after_reclaim(of, counting.gates)
-    if of.status.admission is not None:
-        return tuple(_admitted(each, of, counts) for each in of.status.admission.pod_set_assignments)
-    return tuple(_requested(each, counts[each.name], counting=counting, devices=devices) for each in of.spec.pod_sets)
+    """Return the requests of each pod set: of its admission, or else of its spec."""
+    counts = counts_after_reclaim(wl, counting.gates)
+    if wl.status.admission is not None:
+        return tuple(_admitted(each, wl, counts) for each in wl.status.admission.pod_set_assignments)
+    return tuple(_requested(each, counts[each.name], counting=counting, devices=devices) for each in wl.spec.pod_sets)
 
 
 def _requested(
-    of: workload.PodSet, count: int, *, counting: Counting, devices: DeviceRequests | None
+    pod_set: workload.PodSet, count: int, *, counting: Counting, devices: DeviceRequests | None
 ) -> PodSetRequests:
     requests = {
         name: amounts.clamp(max(amount, 0) * count)
-        for name, amount in per_pod(of, counting=counting, devices=devices).items()
+        for name, amount in per_pod(pod_set, counting=counting, devices=devices).items()
     }
     if devices is None or not devices.named or not counting.gates.on(Gate.DRA):
-        return PodSetRequests(of.name, requests, count)
+        return PodSetRequests(pod_set.name, requests, count)
     once: dict[str, int] = {}
-    for named in devices.named.values():
-        for name, amount in amounts.of_list(named.charge).items() if named.pod_set == of.name else ():
+    for named_charge in devices.named.values():
+        for name, amount in (
+            amounts.request_amounts(named_charge.charge).items() if named_charge.pod_set == pod_set.name else ()
+        ):
             once[name] = amounts.plus(once.get(name, 0), amount)
             requests[name] = amounts.plus(requests.get(name, 0), amount)
-    return PodSetRequests(of.name, requests, count, once=once)
+    return PodSetRequests(pod_set.name, requests, count, once=once)
 
 
-def _admitted(of: workload.PodSetAssignment, owner: workload.Workload, counts: Mapping[str, int]) -> PodSetRequests:
+def _admitted(
+    assignment: workload.PodSetAssignment, owner: workload.Workload, counts: Mapping[str, int]
+) -> PodSetRequests:
     totals = {each.name: each.count for each in owner.spec.pod_sets}
-    count = totals.get(of.name, 0) if of.count is None else of.count
-    requests = amounts.of_list(of.resource_usage)
-    after = counts.get(of.name, 0)
+    count = totals.get(assignment.name, 0) if assignment.count is None else assignment.count
+    requests = amounts.request_amounts(assignment.resource_usage)
+    after = counts.get(assignment.name, 0)
     if after < count:
-        account = deviceaccount.of(owner)
-        agreed = account.pod_sets.get(of.name) if account is not None else None
-        whole = requests
+        account = deviceaccount.read(owner)
+        agreed = account.pod_sets.get(assignment.name) if account is not None else None
+        assigned_requests = requests
         requests = _scaled(requests, count, after)
         for name, resource in agreed.resources().items() if agreed is not None else ():
-            # Devices of pods that are over are given back by settlement, each with what it was.
-            requests[name] = whole.get(name, 0) - resource.beside * (count - after)
+            # Settlement gives back the devices of terminated pods, each with its own charge.
+            requests[name] = assigned_requests.get(name, 0) - resource.beside * (count - after)
         count = after
-    return PodSetRequests(of.name, requests, count, of.flavors)
+    return PodSetRequests(assignment.name, requests, count, assignment.flavors)
 
 
-def counts_after_reclaim(of: workload.Workload, gates: Gates = DEFAULT) -> dict[str, int]:
-    """How many pods of each set still need quota."""
-    counts = {each.name: int(each.count) for each in of.spec.pod_sets}
+def counts_after_reclaim(wl: workload.Workload, gates: Gates = DEFAULT) -> dict[str, int]:
+    """Return the number of pods of each set that still need quota."""
+    counts = {each.name: int(each.count) for each in wl.spec.pod_sets}
     if gates.on(Gate.RECLAIMABLE_PODS):
-        for reclaimable in of.status.reclaimable_pods:
+        for reclaimable in wl.status.reclaimable_pods:
             if reclaimable.name in counts:
                 counts[reclaimable.name] -= min(reclaimable.count, counts[reclaimable.name])
     return counts
 
 
 def per_pod(
-    of: workload.PodSet, *, counting: Counting = DEFAULT_COUNTING, devices: DeviceRequests | None = None
+    pod_set: workload.PodSet, *, counting: Counting = DEFAULT_COUNTING, devices: DeviceRequests | None = None
 ) -> dict[str, int]:
-    """What one pod of a set counts for; may be negative where a pod says so."""
-    nanos = podrequests.total(pod.Pod(spec=of.template.spec))
+    """Return the requests of one pod of a set; they may be negative if the pod's requests are."""
+    nanos = podrequests.total(pod.Pod(spec=pod_set.template.spec))
     charged = {name: amount for name, amount in nanos.items() if not name.startswith(counting.excluded_prefixes)}
     charged = _transformed(charged, counting.transformations)
     if devices is not None and counting.gates.on(Gate.DRA):
-        for name in devices.replaced.get(of.name, ()):
+        for name in devices.replaced.get(pod_set.name, ()):
             charged.pop(name, None)
-        for name, amount in devices.charges.get(of.name, {}).items():
+        for name, amount in devices.charges.get(pod_set.name, {}).items():
             charged[name] = charged.get(name, 0) + amount.nanos
-    return {name: amounts.of_nanos(name, amount) for name, amount in charged.items()}
+    return {name: amounts.amount_of_nanos(name, amount) for name, amount in charged.items()}
 
 
 def _transformed(charged: dict[str, int], rules: Mapping[str, ResourceTransformation]) -> dict[str, int]:
-    """Requests with their transformations. What these generate cancels out among itself, never against requests."""
+    """Return requests with their transformations. Generated amounts cancel out only among each other."""
     if not any(name in rules for name in charged):
         return charged
     retained: dict[str, int] = {}
@@ -165,13 +169,13 @@ def _transformed(charged: dict[str, int], rules: Mapping[str, ResourceTransforma
 
 
 def _product(one: int, other: int) -> int:
-    """The product of two amounts in nanos, away from zero."""
+    """Return the product of two amounts in nanos, rounded away from zero."""
     product = one * other
     return -(-product // _GIGA) if product >= 0 else product // _GIGA
 
 
 class FlavorResource(NamedTuple):
-    """A resource of a flavor: what quota is given out of."""
+    """A resource of a flavor, for which quota is counted."""
 
     flavor: str
     resource: str
@@ -183,10 +187,10 @@ class FlavorResource(NamedTuple):
 Usage = Mapping[FlavorResource, int]
 
 
-def usage(of: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
-    """What requests use of flavors; what has no flavor uses none."""
+def usage(pod_sets: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
+    """Return the usage of flavors; resources without a flavor use none."""
     used: dict[FlavorResource, int] = {}
-    for each in of:
+    for each in pod_sets:
         for name, amount in each.requests.items():
             flavor = each.flavors.get(name)
             if flavor:
@@ -195,11 +199,11 @@ def usage(of: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
     return used
 
 
-def unassigned(of: Iterable[PodSetRequests]) -> dict[str, int]:
-    """What requests ask for that has no flavor."""
-    rest: dict[str, int] = {}
-    for each in of:
+def unassigned(pod_sets: Iterable[PodSetRequests]) -> dict[str, int]:
+    """Return the requests that have no flavor."""
+    remainder: dict[str, int] = {}
+    for each in pod_sets:
         for name, amount in each.requests.items():
             if not each.flavors.get(name):
-                rest[name] = rest.get(name, 0) + amount
-    return rest
+                remainder[name] = remainder.get(name, 0) + amount
+    return remainder

@@ -1,4 +1,4 @@
-"""What a decision depends on beside objects: gates, and the parts of a configuration that admission looks at."""
+"""Settings of decisions: gates, and the parts of a configuration that admission depends on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from drachma.queueing import amounts
 from drachma.queueing.configuration.configuration import Configuration
 from drachma.queueing.configuration.gates import DEFAULT, Gate, Gates
 from drachma.queueing.configuration.queueingpolicy import AS_KUEUE, QueueingPolicy
-from drachma.queueing.devices.devicemappings import DeviceMappings
+from drachma.queueing.devices.mappings import DeviceMappings
 from drachma.queueing.workloads.pastusage import UsageRates
 from drachma.queueing.workloads.workloadstate import Timestamp
 
@@ -21,27 +21,27 @@ _STRATEGIES: Final = (FINAL_SHARE, INITIAL_SHARE)
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """One value for all of admission."""
+    """Settings of all of admission."""
 
     gates: Gates = DEFAULT
     fair_sharing: bool = False
     strategies: tuple[str, ...] = _STRATEGIES
-    """What justifies preemption under fair sharing, in the order in which it is tried."""
+    """Strategies that justify preemption under fair sharing, in the order in which they are tried."""
     usage_rates: UsageRates | None = None
-    """How local queues' usage is remembered, where queues may be ordered by it."""
+    """Parameters of past usage, if queues may be ordered by it."""
     timestamp: Timestamp = "Eviction"
     blocks_admission: bool = False
-    """Whether nobody is admitted while pods of somebody who was are not ready."""
+    """True if no workload is admitted while pods of an admitted one are not ready."""
     ignores_undeclared: bool = False
-    """Whether resources that a queue has no quota for are not charged."""
+    """True if resources without quota in a queue are not charged."""
     binary: Container[str] = frozenset()
     """Resources that are shown in bytes."""
     policy: QueueingPolicy = AS_KUEUE
-    """What is decided otherwise than Kueue does."""
+    """Decisions that differ from Kueue."""
 
     @classmethod
     def of(cls, configuration: Configuration, policy: QueueingPolicy = AS_KUEUE) -> Settings:
-        """The settings that a configuration with its defaults means, and a policy beside it."""
+        """Return the settings of a configuration with its defaults, and of a policy."""
         gates = configuration.gates
         resources = configuration.resources
         sharing = configuration.fair_sharing
@@ -66,7 +66,7 @@ class Settings(msgspec.Struct, frozen=True):
         )
 
     def show(self, resource: str, amount: int) -> str:
-        """An amount of a resource as messages have it."""
+        """Return an amount of a resource as messages show it."""
         if amount == amounts.UNLIMITED:
             return "<unlimited>"
         return str(amounts.as_quantity(resource, amount, binary=self.binary))

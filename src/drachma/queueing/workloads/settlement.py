@@ -1,10 +1,10 @@
-"""Settlement: what a workload was charged with becomes what it was allocated, as soon as that is known.
+"""Settlement: the charge of a workload becomes the charge of its allocated devices, as soon as they are known.
 
-A pod whose claims are all allocated counts for its devices, others for the most that theirs may come to. Usage only
-goes down: what was given back may be somebody else's by now. So where a pod that takes the place of another gets more
-than is still reserved, the workload is overdrawn, and has to queue again.
+A pod whose claims are all allocated counts for its devices; other pods count for their upper bound. Usage only goes
+down, because quota that was given back may belong to another workload by now. If a replacement pod gets more than is
+still reserved, the workload is overdrawn and has to queue again.
 
-Everything here follows from objects: a workload with its account, its pods, their claims, and the devices that exist.
+Everything follows from objects: a workload with its account, its pods, their claims, and the devices that exist.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from drachma.claims import podclaims, podstate
 from drachma.claims.identity import DeviceID, device_of
 from drachma.queueing import amounts, resourcelists
 from drachma.queueing.configuration.gates import Gates
-from drachma.queueing.devices import deviceaccount
-from drachma.queueing.devices.devicemeasure import Measure, beyond_pod
-from drachma.queueing.devices.deviceobjects import Located
-from drachma.queueing.devices.deviceselectors import Problem
+from drachma.queueing.devices import account as deviceaccount
+from drachma.queueing.devices.measure import Measure, beyond_pod
+from drachma.queueing.devices.objects import Located
+from drachma.queueing.devices.selectors import Problem
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import requests
 from drachma.queueing.workloads.podsetinfo import POD_SET_LABEL
@@ -32,13 +32,13 @@ from drachma.validation.path import Path
 from drachma.values import quantity
 
 Devices = Mapping[DeviceID, Located]
-"""The devices that exist."""
+"""Devices that exist."""
 
 _AT: Final = Path("status").child("allocation")
 
 
 class PodUse(msgspec.Struct, frozen=True):
-    """What the devices of one pod count for; None while that is not known."""
+    """Charges for the devices of one pod; None while they are not known."""
 
     pod_set: str
     charges: amounts.Requests | None
@@ -62,28 +62,28 @@ class Overdrawn(msgspec.Struct, frozen=True):
         )
 
 
-def use(of: pod.Pod, claims: podclaims.Claims, devices: Devices, *, measure: Measure) -> PodUse | None:
-    """What a pod of a queued workload uses; None for one that is over, or goes: its place is another's."""
-    if podstate.has_ended(of) or of.metadata.deletion_timestamp is not None:
+def use(subject: pod.Pod, claims: podclaims.Claims, devices: Devices, *, measure: Measure) -> PodUse | None:
+    """Return the use of a pod of a queued workload, or None for a pod that is terminated or deleted."""
+    if podstate.has_ended(subject) or subject.metadata.deletion_timestamp is not None:
         return None
-    return PodUse(of.metadata.labels.get(POD_SET_LABEL, ""), _charges(of, claims, devices, measure))
+    return PodUse(subject.metadata.labels.get(POD_SET_LABEL, ""), _charges(subject, claims, devices, measure))
 
 
-def _charges(of: pod.Pod, claims: podclaims.Claims, devices: Devices, measure: Measure) -> amounts.Requests | None:
+def _charges(subject: pod.Pod, claims: podclaims.Claims, devices: Devices, measure: Measure) -> amounts.Requests | None:
     quota: dict[str, quantity.Quantity] = {}
     node: dict[str, quantity.Quantity] = {}
-    for entry in of.spec.resource_claims:
-        reference = podclaims.refer(of, entry)
+    for entry in subject.spec.resource_claims:
+        reference = podclaims.refer(subject, entry)
         if isinstance(reference, podclaims.NotNeeded):
             continue
         if not isinstance(reference, podclaims.Named):
             return None
         if not reference.is_generated:
             continue
-        claim = claims.get(of.metadata.namespace, reference.name)
+        claim = claims.get(subject.metadata.namespace, reference.name)
         if claim is None or claim.status.allocation is None:
             return None
-        containers = len(footprint.users(of, entry.name))
+        containers = len(footprint.users(subject, entry.name))
         for result in claim.status.allocation.devices.results:
             if result.admin_access:
                 continue
@@ -98,36 +98,36 @@ def _charges(of: pod.Pod, claims: podclaims.Claims, devices: Devices, measure: M
             quota = resourcelists.merge(quota, charge, resourcelists.total)
             needs = measure.node(device, result.consumed_capacity, containers=containers)
             node = resourcelists.merge(node, needs, resourcelists.total)
-    return amounts.of_list(resourcelists.merge(quota, beyond_pod(of.spec, node), resourcelists.total))
+    return amounts.request_amounts(resourcelists.merge(quota, beyond_pod(subject.spec, node), resourcelists.total))
 
 
-def settle(of: workload.Workload, uses: Iterable[PodUse], *, gates: Gates) -> workload.Workload | Overdrawn:
-    """A workload with quota, using what its pods' devices count for; the very same if that changes nothing."""
-    account = deviceaccount.of(of)
-    admission = of.status.admission
+def settle(wl: workload.Workload, uses: Iterable[PodUse], *, gates: Gates) -> workload.Workload | Overdrawn:
+    """Return a quota holder with the charges of its pods' devices; the same object if nothing changes."""
+    account = deviceaccount.read(wl)
+    admission = wl.status.admission
     if account is None or admission is None:
-        return of
+        return wl
     uses = tuple(uses)
-    counts = requests.counts_after_reclaim(of, gates)
+    counts = requests.counts_after_reclaim(wl, gates)
     settled: list[workload.PodSetAssignment] = []
     for assignment in admission.pod_set_assignments:
         agreed = account.pod_sets.get(assignment.name)
         if agreed is not None:
-            left = min(assignment.count or 0, counts.get(assignment.name, 0))
+            pods_left = min(assignment.count or 0, counts.get(assignment.name, 0))
             own = [each.charges for each in uses if each.pod_set == assignment.name and each.charges is not None]
-            after = _settle(assignment, agreed, own, left=left)
+            after = _settle(assignment, agreed, own, pods_left=pods_left)
             if isinstance(after, Overdrawn):
                 return after
             assignment = after
         settled.append(assignment)
     if tuple(settled) == tuple(admission.pod_set_assignments):
-        return of
+        return wl
     admission = structs.replace(admission, pod_set_assignments=tuple(settled))
-    return structs.replace(of, status=structs.replace(of.status, admission=admission))
+    return structs.replace(wl, status=structs.replace(wl.status, admission=admission))
 
 
 def message(before: workload.Workload, after: workload.Workload) -> str:
-    """What settling changed."""
+    """Return the message about the changes of a settlement."""
     assert before.status.admission is not None, "it has quota"
     assert after.status.admission is not None, "it keeps quota"
     changes = [
@@ -138,7 +138,7 @@ def message(before: workload.Workload, after: workload.Workload) -> str:
         for name, amount in old.resource_usage.items()
         if new.resource_usage[name] != amount
     ]
-    return f"Settled to what was allocated: {', '.join(changes)}"
+    return f"Settled to the allocated devices: {', '.join(changes)}"
 
 
 def _settle(
@@ -146,28 +146,28 @@ def _settle(
     agreed: deviceaccount.PodSetAccount,
     own: list[amounts.Requests],
     *,
-    left: int,
+    pods_left: int,
 ) -> workload.PodSetAssignment | Overdrawn:
-    """``own`` is what each pod that has its devices uses; ``left`` pods still need quota."""
-    if len(own) > left:
-        return assignment  # there are more pods than should be for a moment
+    """``own`` has the charges of each pod whose devices are known; ``pods_left`` pods still need quota."""
+    if len(own) > pods_left:
+        return assignment  # for a moment there are more pods than there should be
     usage = dict(assignment.resource_usage)
     resources = agreed.resources()
     for name in {name: None for charges in own for name in charges} | dict.fromkeys(resources):
-        resource = resources.get(name, deviceaccount.Agreed(0, 0, 0))
+        resource = resources.get(name, deviceaccount.Agreement(0, 0, 0))
         fixed = resource.beside * (assignment.count or 0) + resource.once
-        written = usage.get(name)
-        reserved = (amounts.requested(name, written) if written is not None else 0) - fixed
+        stored_amount = usage.get(name)
+        reserved = (amounts.requested(name, stored_amount) if stored_amount is not None else 0) - fixed
         allocated = sum(charges.get(name, 0) for charges in own)
         if allocated > reserved:
             return Overdrawn(assignment.name, name, allocated, reserved)
-        most = allocated + resource.devices * (left - len(own))
-        if most < reserved and written is not None:
-            usage[name] = _like(written, fixed + most, name)
+        most = allocated + resource.devices * (pods_left - len(own))
+        if most < reserved and stored_amount is not None:
+            usage[name] = _convert_to_stored_format(stored_amount, fixed + most, name)
     return structs.replace(assignment, resource_usage=usage)
 
 
-def _like(before: quantity.Quantity, amount: int, name: str) -> quantity.Quantity:
-    """An amount in the format that it was written in before."""
+def _convert_to_stored_format(before: quantity.Quantity, amount: int, name: str) -> quantity.Quantity:
+    """Return an amount in the format of the stored amount."""
     is_binary = before.format is quantity.Format.BINARY_SI
     return amounts.as_quantity(name, amount, binary=(name,) if is_binary else ())

@@ -1,7 +1,7 @@
-"""Transitions of a workload: what its status becomes when quota is reserved, taken back, or it has to go.
+"""Transitions of a workload's status: quota reserved, quota released, evicted, finished.
 
-Each takes a workload and gives the workload afterwards; nothing is written here. A transition that changes nothing
-gives the very same object, so that callers can tell by identity.
+Each function takes a workload and returns the new one; nothing is written here. A transition that changes nothing
+returns the same object, so that callers can compare by identity.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from drachma.queueing.workloads import workloadstate
 DEACTIVATED: Final = "Deactivated"
 PREEMPTED: Final = "Preempted"
 DEVICES_CHANGED: Final = "DevicesChanged"
-"""Evicted because its devices are not those that it was charged with."""
+"""Eviction reason: the workload's devices are not those that it was charged for."""
 _RESERVED: Final = "QuotaReserved"
 
 
-def put(of: workload.Workload, condition: meta.Condition) -> workload.Workload:
-    """With a condition set."""
-    after, is_change = conditions.put(of.status.conditions, condition)
-    return workloadstate.with_conditions(of, after) if is_change else of
+def put(wl: workload.Workload, condition: meta.Condition) -> workload.Workload:
+    """Return the workload with a condition set."""
+    after, is_change = conditions.put(wl.status.conditions, condition)
+    return workloadstate.with_conditions(wl, after) if is_change else wl
 
 
-def drop(of: workload.Workload, kinds: Iterable[str]) -> workload.Workload:
-    """Without some conditions."""
-    gone = frozenset(kinds)
-    kept = [each for each in of.status.conditions if each.type not in gone]
-    return workloadstate.with_conditions(of, kept) if len(kept) < len(of.status.conditions) else of
+def drop(wl: workload.Workload, kinds: Iterable[str]) -> workload.Workload:
+    """Return the workload without some conditions."""
+    removed = frozenset(kinds)
+    remainder = [each for each in wl.status.conditions if each.type not in removed]
+    return workloadstate.with_conditions(wl, remainder) if len(remainder) < len(wl.status.conditions) else wl
 
 
 def condition(
-    of: workload.Workload,
+    wl: workload.Workload,
     kind: str,
     status: conditions.Status,
     *,
@@ -47,14 +47,14 @@ def condition(
     message: str,
     now: datetime | None,
 ) -> workload.Workload:
-    """With a condition about the workload as it is now."""
-    made = conditions.make(kind, status, reason=reason, message=message, generation=of.metadata.generation, now=now)
-    return put(of, made)
+    """Return the workload with a condition about its current generation."""
+    new = conditions.make(kind, status, reason=reason, message=message, generation=wl.metadata.generation, now=now)
+    return put(wl, new)
 
 
-def reserve(of: workload.Workload, admission: workload.Admission, now: datetime) -> workload.Workload:
-    """Quota is reserved: it is no longer evicted, preempted or gated."""
-    after = structs.replace(of, status=structs.replace(of.status, admission=admission))
+def reserve(wl: workload.Workload, admission: workload.Admission, now: datetime) -> workload.Workload:
+    """Reserve quota, and reset the conditions of eviction, preemption and gates."""
+    after = structs.replace(wl, status=structs.replace(wl.status, admission=admission))
     message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
     after = condition(after, conditions.QUOTA_RESERVED, "True", reason=_RESERVED, message=message, now=now)
     for kind in (conditions.EVICTED, conditions.PREEMPTED, conditions.BLOCKED_ON_PREEMPTION_GATES):
@@ -66,22 +66,22 @@ def reserve(of: workload.Workload, admission: workload.Admission, now: datetime)
 
 
 def unreserve(
-    of: workload.Workload, *, reason: str, message: str, now: datetime, gates: Gates = DEFAULT
+    wl: workload.Workload, *, reason: str, message: str, now: datetime, gates: Gates = DEFAULT
 ) -> workload.Workload:
-    """Quota is not, or no longer, reserved."""
-    after = condition(of, conditions.QUOTA_RESERVED, "False", reason=reason, message=message, now=now)
+    """Release quota, or report why none is reserved."""
+    after = condition(wl, conditions.QUOTA_RESERVED, "False", reason=reason, message=message, now=now)
     if after.status.admission is not None:
         after = structs.replace(after, status=structs.replace(after.status, admission=None))
     return sync_admitted(after, now, gates=gates)
 
 
-def sync_admitted(of: workload.Workload, now: datetime, *, gates: Gates = DEFAULT) -> workload.Workload:
-    """Admitted is what follows from reservation, checks and topology."""
-    status = of.status
-    has_reservation = workloadstate.has_reservation(of)
-    has_checks = workloadstate.has_all_checks_ready(of)
-    has_topology = not workloadstate.awaits_topology(of)
-    is_admitted = workloadstate.is_admitted(of)
+def sync_admitted(wl: workload.Workload, now: datetime, *, gates: Gates = DEFAULT) -> workload.Workload:
+    """Set the Admitted condition from reservation, checks and topology."""
+    status = wl.status
+    has_reservation = workloadstate.has_reservation(wl)
+    has_checks = workloadstate.has_all_checks_ready(wl)
+    has_topology = not workloadstate.awaits_topology(wl)
+    is_admitted = workloadstate.is_admitted(wl)
     observes = gates.on(Gate.UNADMITTED_OBSERVABILITY)
     if observes:
         if (
@@ -89,9 +89,9 @@ def sync_admitted(of: workload.Workload, now: datetime, *, gates: Gates = DEFAUL
             and conditions.find(status.conditions, conditions.ADMITTED) is None
             and not gates.on(Gate.UNADMITTED_EXPLICIT_STATUS)
         ):
-            return of
+            return wl
     elif is_admitted == (has_reservation and has_checks and has_topology):
-        return of
+        return wl
     state: conditions.Status = "False"
     if not has_reservation and not has_checks and not observes:
         reason, message = "NoReservationUnsatisfiedChecks", "The workload has no reservation and not all checks ready"
@@ -108,31 +108,33 @@ def sync_admitted(of: workload.Workload, now: datetime, *, gates: Gates = DEFAUL
         before = conditions.find(status.conditions, conditions.ADMITTED)
         if before is not None and before.last_transition_time is not None:
             seconds = int((now - before.last_transition_time).total_seconds())
-            past = (status.accumulated_past_execution_time_seconds or 0) + seconds
-            of = structs.replace(of, status=structs.replace(status, accumulated_past_execution_time_seconds=past))
-    return condition(of, conditions.ADMITTED, state, reason=reason, message=message, now=now)
+            past_seconds = (status.accumulated_past_execution_time_seconds or 0) + seconds
+            wl = structs.replace(
+                wl, status=structs.replace(status, accumulated_past_execution_time_seconds=past_seconds)
+            )
+    return condition(wl, conditions.ADMITTED, state, reason=reason, message=message, now=now)
 
 
-def requeued(of: workload.Workload, status: conditions.Status, *, reason: str, message: str) -> workload.Workload:
-    """Whether it is back in its queue, or stays out of it."""
-    return condition(of, conditions.REQUEUED, status, reason=reason, message=message, now=None)
+def requeued(wl: workload.Workload, status: conditions.Status, *, reason: str, message: str) -> workload.Workload:
+    """Set the Requeued condition."""
+    return condition(wl, conditions.REQUEUED, status, reason=reason, message=message, now=None)
 
 
-def preempted(of: workload.Workload, *, reason: str, message: str, now: datetime) -> workload.Workload:
-    """Another workload needs what it has."""
-    made = conditions.make(conditions.PREEMPTED, "True", reason=reason, message=message, generation=0, now=now)
-    return put(of, structs.replace(made, observed_generation=meta.Condition().observed_generation))
+def preempted(wl: workload.Workload, *, reason: str, message: str, now: datetime) -> workload.Workload:
+    """Set the Preempted condition."""
+    new = conditions.make(conditions.PREEMPTED, "True", reason=reason, message=message, generation=0, now=now)
+    return put(wl, structs.replace(new, observed_generation=meta.Condition().observed_generation))
 
 
-def finished(of: workload.Workload, *, reason: str, message: str, now: datetime) -> workload.Workload:
-    """It is over."""
-    return condition(of, conditions.FINISHED, "True", reason=reason, message=message, now=now)
+def finished(wl: workload.Workload, *, reason: str, message: str, now: datetime) -> workload.Workload:
+    """Set the Finished condition."""
+    return condition(wl, conditions.FINISHED, "True", reason=reason, message=message, now=now)
 
 
-def evict(of: workload.Workload, *, reason: str, message: str, now: datetime, cause: str = "") -> workload.Workload:
-    """It has to give up its quota; what others said of its admission holds no longer."""
+def evict(wl: workload.Workload, *, reason: str, message: str, now: datetime, cause: str = "") -> workload.Workload:
+    """Set the Evicted condition, and reset admission checks and gates."""
     full_reason = reason_with_cause(reason, cause) if reason == DEACTIVATED and cause else reason
-    after = condition(of, conditions.EVICTED, "True", reason=full_reason, message=message, now=now)
+    after = condition(wl, conditions.EVICTED, "True", reason=full_reason, message=message, now=now)
     gated = conditions.find(after.status.conditions, conditions.BLOCKED_ON_PREEMPTION_GATES)
     if gated is not None and gated.status == "True":
         after = condition(
@@ -160,7 +162,7 @@ def evict(of: workload.Workload, *, reason: str, message: str, now: datetime, ca
 
 
 def reason_with_cause(reason: str, cause: str) -> str:
-    """A reason and what lies behind it, as one word."""
+    """Return a reason and its cause as one word."""
     return f"{reason}DueTo{cause}"
 
 

@@ -1,4 +1,4 @@
-"""What is told about workloads: events, by whoever decided something."""
+"""Events about workloads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WARNING: Final = "Warning"
 
 
 class Event(msgspec.Struct, frozen=True):
-    """Something to tell about a workload."""
+    """An event about the object with this key."""
 
     key: str
     type: str

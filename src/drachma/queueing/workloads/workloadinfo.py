@@ -1,4 +1,4 @@
-"""A workload as admission sees it: what it asks for, where, how urgently, and how far its last attempt got."""
+"""A workload as admission sees it: its requests, queue and priority, and the progress of its last attempt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from drachma.queueing.workloads.requests import FlavorResource, PodSetRequests
 from drachma.queueing.workloads.settings import DEFAULT_SETTINGS, Settings
 
 NO_SHAPE: Final = b""
-"""The shape of a workload where shapes are not compared."""
+"""Shape of a workload if shapes are not compared."""
 
 Order = tuple[int, float, str, str]
 
@@ -26,28 +26,28 @@ _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """How far the search for flavors got in a cycle."""
+    """Progress of the flavor search in a cycle."""
 
     tried: tuple[Mapping[str, int], ...]
-    """Of each pod set, by resource: the position of the last flavor that was tried, -1 if all were."""
+    """For each pod set, by resource: the position of the last flavor that was tried, -1 if all were."""
     generation: int = 0
     cycle: int = 0
     shape: bytes = NO_SHAPE
 
     @property
     def has_more(self) -> bool:
-        """Whether some flavors have not been tried."""
-        return any(position != -1 for of in self.tried for position in of.values())
+        """True if some flavors have not been tried."""
+        return any(position != -1 for positions in self.tried for position in positions.values())
 
     def following(self, pod_set: int, resource: str) -> int:
-        """The position of the flavor that comes next."""
+        """Return the position of the next flavor."""
         if pod_set >= len(self.tried):
             return 0
         return self.tried[pod_set].get(resource, -1) + 1
 
 
 class WorkloadInfo:
-    """A workload and what follows from it, worked out once."""
+    """A workload and values derived from it, computed once."""
 
     __slots__ = (
         "_flavors", "_reserved_at", "_shape", "attempt", "cluster_queue", "is_evicted", "key", "order", "pod_sets",
@@ -56,23 +56,23 @@ class WorkloadInfo:
 
     def __init__(
         self,
-        of: workload.Workload,
+        wl: workload.Workload,
         pod_sets: tuple[PodSetRequests, ...],
         cluster_queue: str,
         *,
         settings: Settings = DEFAULT_SETTINGS,
         attempt: Attempt | None = None,
     ) -> None:
-        self.workload = of
+        self.workload = wl
         self.pod_sets = pod_sets
         self.cluster_queue = cluster_queue
         self.attempt = attempt
-        self.key = workloadstate.key(of)
-        self.priority = workloadstate.priority(of, settings.gates)
-        self.queue_time = workloadstate.queue_time(of, timestamp=settings.timestamp, gates=settings.gates) or _BEGINNING
-        self.order: Order = (-self.priority, self.queue_time.timestamp(), of.metadata.uid, self.key)
-        """Workloads come in this order: urgent, then early, then by uid."""
-        self.is_evicted = workloadstate.is_evicted(of)
+        self.key = workloadstate.key(wl)
+        self.priority = workloadstate.priority(wl, settings.gates)
+        self.queue_time = workloadstate.queue_time(wl, timestamp=settings.timestamp, gates=settings.gates) or _BEGINNING
+        self.order: Order = (-self.priority, self.queue_time.timestamp(), wl.metadata.uid, self.key)
+        """Sort key of pending workloads: priority, queueing time, uid."""
+        self.is_evicted = workloadstate.is_evicted(wl)
         self.usage: requests.Usage = requests.usage(pod_sets)
         self._flavors: frozenset[FlavorResource] | None = None
         self._reserved_at: datetime | None = None
@@ -81,17 +81,17 @@ class WorkloadInfo:
     def __repr__(self) -> str:
         return f"WorkloadInfo({self.key!r})"
 
-    def restated(
-        self, of: workload.Workload, *, settings: Settings = DEFAULT_SETTINGS, attempt: Attempt | None = None
+    def with_version(
+        self, wl: workload.Workload, *, settings: Settings = DEFAULT_SETTINGS, attempt: Attempt | None = None
     ) -> WorkloadInfo:
-        """The same workload with another status, which changes nothing about what it asks for or was given."""
-        made = WorkloadInfo(of, self.pod_sets, self.cluster_queue, settings=settings, attempt=attempt)
-        made._flavors, made._shape = self._flavors, self._shape
-        return made
+        """Return the info of a version with another status, but the same requests and assignment."""
+        info = WorkloadInfo(wl, self.pod_sets, self.cluster_queue, settings=settings, attempt=attempt)
+        info._flavors, info._shape = self._flavors, self._shape
+        return info
 
     @property
     def shape(self) -> bytes:
-        """What decides how it is judged: those with the same shape are judged alike."""
+        """Shape of the workload: workloads of one shape get the same decision."""
         if self._shape is None:
             self._shape = _shape(self)
         return self._shape
@@ -101,7 +101,7 @@ class WorkloadInfo:
         return workloadstate.has_reservation(self.workload)
 
     def reserved_at(self, now: datetime) -> datetime:
-        """When its quota was reserved; now, if that is not written yet."""
+        """Return the time at which its quota was reserved, or ``now`` if that is not written yet."""
         if self._reserved_at is None:
             condition = conditions.find(self.workload.status.conditions, conditions.QUOTA_RESERVED)
             if condition is None or condition.status != "True" or condition.last_transition_time is None:
@@ -110,7 +110,7 @@ class WorkloadInfo:
         return self._reserved_at
 
     def uses(self, keys: frozenset[FlavorResource]) -> bool:
-        """Whether it was given any of these."""
+        """Return True if the workload uses any of these resources."""
         if self._flavors is None:
             self._flavors = frozenset(
                 FlavorResource(flavor, resource) for each in self.pod_sets for resource, flavor in each.flavors.items()
@@ -118,12 +118,12 @@ class WorkloadInfo:
         return not keys.isdisjoint(self._flavors)
 
 
-def _shape(of: WorkloadInfo) -> bytes:
-    counted = {each.name: each for each in of.pod_sets}
+def _shape(info: WorkloadInfo) -> bytes:
+    by_name = {each.name: each for each in info.pod_sets}
     parts = []
-    for each in of.workload.spec.pod_sets:
+    for each in info.workload.spec.pod_sets:
         spec = each.template.spec
-        totals = counted.get(each.name)
+        totals = by_name.get(each.name)
         relevant = pod.PodSpec(
             init_containers=tuple(map(_container_shape, spec.init_containers)),
             containers=tuple(map(_container_shape, spec.containers)),
@@ -140,12 +140,14 @@ def _shape(of: WorkloadInfo) -> bytes:
         parts.append(codec.encode_part(shape))
         if totals is not None:
             parts.append(msgspec.json.encode([totals.count, sorted(totals.requests.items())]))
-    parts.append(b"%d" % of.priority)
+    parts.append(b"%d" % info.priority)
     return b"\n".join(parts)
 
 
 _NO_METADATA: Final = meta.ObjectMeta()
 
 
-def _container_shape(of: pod.Container) -> pod.Container:
-    return pod.Container(resources=pod.ResourceRequirements(requests=of.resources.requests), ports=of.ports)
+def _container_shape(container: pod.Container) -> pod.Container:
+    return pod.Container(
+        resources=pod.ResourceRequirements(requests=container.resources.requests), ports=container.ports
+    )

@@ -1,4 +1,4 @@
-"""What plugins are made of: the extension points, what is passed between them, and the profile that runs them.
+"""The plugin framework: extension points, the values passed between them, and the profile that runs them.
 
-The words are those of kube-scheduler's framework. Nothing here knows a plugin.
+The terms are those of kube-scheduler's framework. Nothing here knows a plugin.
 """

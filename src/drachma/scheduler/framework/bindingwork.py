@@ -1,85 +1,54 @@
-"""Binding work: what plugins write before a pod is bound, with what, and how it is taken back where it is not.
+"""Binding work: writes of a plugin before a pod is bound, and their undoing if the pod is not bound.
 
-The binder asks every PreBind plugin for its work on a pod. Where the server makes several changes at once, and every
-plugin can say what it would write, that travels with the binding in one commit; otherwise plugins write one after the
-other, and the binding comes last. The binder knows of all this no more than is said here.
+The binder asks every PreBind plugin for its work on a pod. If the server can commit several changes at once, and every
+plugin can name its changes, they are committed with the binding. Otherwise plugins write one after the other, and the
+binding comes last. The binder knows nothing else about plugins.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any
 
-from drachma.api import resourceclaim
-from drachma.client import protocol, transactions
-from drachma.runtime import clock, events
-
-
-class Others(Protocol):
-    """Other schedulers that write at the same time."""
-
-    async def check_claims(self, claims: Iterable[resourceclaim.ResourceClaim]) -> None:
-        """Returns once it is certain that the devices of these claims are nobody else's; CollisionError otherwise."""
-        ...
-
-
-class Measures(Protocol):
-    """What plugins count and time of their work."""
-
-    def claim_created(self, status: str) -> None: ...
-
-    def binding_conditions(self, drivers: Iterable[str], seconds: float, *, status: str) -> None: ...
-
-
-class Handle(NamedTuple):
-    """What plugins write with."""
-
-    client: protocol.Client
-    clock: clock.Clock
-    chance: random.Random
-    recorder: events.Recorder
-    measures: Measures
-    others: Others | None = None
-    """Where there are any."""
+from drachma.client import transactions
 
 
 class BindingWork:
-    """What one plugin does for one pod; this one does nothing, and each plugin has its own.
+    """Work of one plugin for one pod. This base class does nothing.
 
-    Whatever stands in the way is raised as AbortError, CollisionError or DrachmaError: the pod is not bound then.
+    Methods raise AbortError, CollisionError or DrachmaError if the pod cannot be bound.
     """
 
     __slots__ = ()
 
     def changes(self) -> Sequence[transactions.Change] | None:
-        """What can be written together with the binding; None where the states in between mean something."""
+        """Return the changes to commit with the binding, or None if the states in between matter."""
         return None
 
-    def committed(self, written: Sequence[Any]) -> None:
-        """Takes note that the changes were written, and the pod bound."""
+    def committed(self, written_objects: Sequence[Any]) -> None:
+        """Note that the changes are written and the pod is bound."""
 
     async def write(self) -> None:
-        """Writes what has to be there before the pod is bound."""
+        """Write everything that must exist before the pod is bound."""
 
     @property
     def is_waiting(self) -> bool:
-        """Whether somebody else has something to do about what was written; no pod has to wait for that but this."""
+        """True if another component has to act on the writes first. Only this pod waits for that."""
         return False
 
     async def wait(self) -> None:
-        """Returns once nothing stands in the way any more."""
+        """Return once nothing prevents the binding."""
 
     async def check(self) -> None:
-        """Makes sure, after a wait, that others have left alone what was written."""
+        """Check after a wait that others have not changed what was written."""
 
     @property
     def is_clean(self) -> bool:
-        """Whether there is nothing to take back."""
+        """True if there is nothing to undo."""
         return True
 
     async def undo(self) -> None:
-        """Takes back what was written; what cannot be is logged, and is up to controllers."""
+        """Take back the writes. Failures are logged, and left to controllers."""
 
     def forget(self) -> None:
-        """Takes note that the pod is not bound, whether or not anything was taken back."""
+        """Note that the pod is not bound, whether or not writes were taken back."""

@@ -1,8 +1,7 @@
-"""Cycle states: one attempt to schedule one pod, and what plugins leave in it for their later extension points.
+"""Cycle states: one attempt to schedule one pod, and the values that plugins keep for later extension points.
 
-A plugin makes a :class:`Key` for each thing that it leaves. What it leaves before filtering must follow from the pod,
-its claims and classes: nodes and the pods on them are read from the snapshot when they are filtered, since dry runs
-change them in a fork in between.
+A plugin makes a :class:`Key` for each value. A value that is kept before Filter must follow from the pod, its claims
+and classes only. Nodes and their pods must be read from the snapshot in Filter, since dry runs change them in a fork.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ ValueT = TypeVar("ValueT")
 
 
 class Key(Generic[ValueT]):
-    """Under which a plugin leaves something; the same only for itself."""
+    """Key of a value; equal only to itself."""
 
     __slots__ = ("name",)
 
@@ -24,7 +23,7 @@ class Key(Generic[ValueT]):
 
 
 class CycleState:
-    """A pod, the cluster that it is to be placed in, and what plugins found out so far."""
+    """A pod, the cluster to place it in, and the values of plugins."""
 
     __slots__ = ("_values", "pod", "skipped", "snapshot")
 
@@ -36,21 +35,21 @@ class CycleState:
         self._values: dict[Key[Any], Any] = {}
 
     def write(self, key: Key[ValueT], value: ValueT) -> None:
-        """Leave something."""
+        """Keep a value."""
         self._values[key] = value
 
     def read(self, key: Key[ValueT]) -> ValueT:
-        """What was left; KeyError if nothing was."""
+        """Return a value. Raises KeyError if it was not kept."""
         value: ValueT = self._values[key]
         return value
 
     def find(self, key: Key[ValueT]) -> ValueT | None:
-        """What was left, if anything."""
+        """Return a value, or None if it was not kept."""
         return self._values.get(key)
 
     def on(self, snapshot: Snapshot) -> CycleState:
-        """The same attempt on another snapshot; what is left there is not left here."""
-        other = CycleState(self.pod, snapshot)
-        other.skipped = self.skipped
-        other._values = dict(self._values)
-        return other
+        """Return the same attempt on another snapshot. Values kept there do not show here."""
+        copy = CycleState(self.pod, snapshot)
+        copy.skipped = self.skipped
+        copy._values = dict(self._values)
+        return copy

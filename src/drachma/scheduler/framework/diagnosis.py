@@ -1,4 +1,4 @@
-"""Diagnoses: why a pod fits nowhere, as data, and in kube-scheduler's words."""
+"""Diagnoses: the reasons why a pod fits nowhere, as data and in kube-scheduler's words."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ NO_NODES: Final = "no nodes available to schedule pods"
 
 
 class Diagnosis(NamedTuple):
-    """Why a pod fits nowhere."""
+    """Reasons why a pod fits nowhere."""
 
     node_count: int
     before: verdict.Rejection | None = None
-    """What was wrong before any node was looked at."""
+    """Rejection in PreFilter, before any node was filtered."""
     rejections: tuple[tuple[verdict.Rejection, int], ...] = ()
-    """Every rejection with the set of nodes that it is about."""
+    """Each rejection with its set of nodes."""
     absent: tuple[verdict.Rejection, int] | None = None
-    """Nodes that were never looked at: the rejection they share, and their number."""
+    """Rejection of the nodes that PreFilter ruled out, and their number."""
 
     @property
     def plugins(self) -> frozenset[str]:
-        """The plugins that rejected the pod; with none of them the pod is just tried again."""
+        """Plugins that rejected the pod. If there are none, the pod is simply tried again."""
         names = {rejection.plugin for rejection, _ in self.rejections}
         if self.before is not None:
             names.add(self.before.plugin)
@@ -32,7 +32,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def resolvable(self) -> int:
-        """The nodes on which evicting pods could help."""
+        """Nodes on which evictions could help."""
         nodes = 0
         for rejection, rejected in self.rejections:
             if rejection.is_resolvable:
@@ -40,7 +40,7 @@ class Diagnosis(NamedTuple):
         return nodes
 
     def message(self, after: str = "") -> str:
-        """What people read; ``after`` is what was tried then."""
+        """Return the message for users. ``after`` describes what was tried to help."""
         if not self.node_count:
             return NO_NODES
         text = f"0/{self.node_count} nodes are available:"

@@ -1,22 +1,25 @@
-"""Queueing hints: which changes in the cluster can help a pod that was rejected, so that only they wake it.
+"""Queueing hints: the changes in the cluster that can help a rejected pod, so that only they wake it.
 
-Every plugin names the changes that can turn its rejection around, and for each a test that knows the pod and the
-change. The queue asks only the plugins that rejected a pod.
+Every plugin names the changes that can end its rejection, and for each change a test with the pod and the changed
+object. The queue asks only the plugins that rejected a pod.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from drachma.api import pod
 from drachma.scheduler.snapshot.changes import Action, Change, Resource
 
-__all__ = ["Action", "Change", "Hint", "Resource", "always"]
+__all__ = ["GANG_SCHEDULING", "Action", "Change", "Hint", "Resource", "always"]
+
+GANG_SCHEDULING: Final = "GangScheduling"
+"""Plugin whose hints wake the pods of a gang that does not fit as a whole."""
 
 
 class Hint(NamedTuple):
-    """A kind of change that a plugin's rejection can hang on, and the test whether one of them helps a pod."""
+    """Sort of change that can end a plugin's rejection, and the test that a change helps a pod."""
 
     resource: Resource
     actions: Action
@@ -24,5 +27,5 @@ class Hint(NamedTuple):
 
 
 def always(_pod: pod.Pod, _old: object, _new: object) -> bool:
-    """The test of a change that helps any pod."""
+    """Return True: the change helps every pod."""
     return True

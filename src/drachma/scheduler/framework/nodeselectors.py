@@ -1,4 +1,4 @@
-"""Node selectors of the API, ready to match; compiled once for all pods that state the same."""
+"""Matchers for node selectors of the API, compiled once for equal selectors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def size(key: object) -> int:
 
 
 def strict(selector: nodeselector.NodeSelector) -> nodes.NodeSelectorMatcher:
-    """The matcher of a selector; InvalidValueError for one that is not well-formed."""
+    """Return the matcher of a selector. Raises InvalidValueError for a malformed selector."""
     matcher = _matchers.get(selector)
     if matcher is None:
         matcher = nodes.NodeSelectorMatcher.compile(nodeaffinity.terms(selector.node_selector_terms))
@@ -33,7 +33,7 @@ def strict(selector: nodeselector.NodeSelector) -> nodes.NodeSelectorMatcher:
 
 
 def matching_nodes(selector: nodeselector.NodeSelector, of_all: snapshotnodes.Nodes, *, among: int) -> int:
-    """Those of a set of nodes that a selector means; InvalidValueError for one that is not well-formed."""
+    """Return the nodes of a set that match a selector. Raises InvalidValueError for a malformed selector."""
     name = only_name(selector)
     if name is not None:
         info = of_all.find(name)
@@ -47,7 +47,7 @@ def _matches(matcher: nodes.NodeSelectorMatcher, info: nodeinfo.NodeInfo) -> boo
 
 
 def only_name(selector: nodeselector.NodeSelector) -> str | None:
-    """The one node that a selector means by its name and nothing else, as allocations of local devices have it."""
+    """Return the node that a selector names and nothing else, as allocations of local devices do, or None."""
     if len(selector.node_selector_terms) != 1:
         return None
     term = selector.node_selector_terms[0]

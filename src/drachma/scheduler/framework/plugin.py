@@ -1,12 +1,13 @@
-"""Plugins: what takes part in scheduling a pod, by upstream's extension points.
+"""Plugins: the extension points of scheduling, as upstream has them.
 
-A plugin has upstream's name and any of the methods below; a :class:`drachma.scheduler.framework.profile.Profile` finds
-out which. Plugins know nodes only as sets: a filter gets the set of nodes that are left and says which of them pass and
-why the others do not, asking each class of nodes once (:mod:`drachma.scheduler.snapshot.nodeclass`). They decide, and
-change nothing; only PreBind writes. They may raise :class:`~drachma.scheduler.framework.verdict.AbortError`.
+A plugin has upstream's name and any of the methods below. A :class:`drachma.scheduler.framework.profile.Profile` finds
+out which. Plugins see nodes as sets: a filter gets the set of remaining nodes and returns the passing ones and the
+rejections of the others, asking each class of nodes once (:mod:`drachma.scheduler.snapshot.nodeclass`). Plugins decide
+and change nothing; only PreBind and remedies write. They may raise
+:class:`~drachma.scheduler.framework.verdict.AbortError`.
 
-All they look at is passed in, the cluster as a :class:`~drachma.scheduler.snapshot.Snapshot`: one plugin serves live
-decisions, dry runs and what-if questions alike.
+Everything that a plugin reads is passed in, the cluster as a :class:`~drachma.scheduler.snapshot.Snapshot`. So one
+plugin serves live decisions, dry runs and what-if questions.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
+from drachma.accounting import ledger
 from drachma.api import pod
-from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, hints, remedy, verdict
+from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, handle, hints, remedy, verdict
 from drachma.scheduler.snapshot import Snapshot, assignment
 
 Scores = Mapping[int, int]
@@ -23,12 +25,12 @@ Scores = Mapping[int, int]
 
 
 class PreFilterResult(NamedTuple):
-    """What is known about a pod before any node is looked at."""
+    """Result of PreFilter."""
 
     names: frozenset[str] | None = None
-    """The only nodes that come into question; None for all."""
+    """Nodes to filter; None for all."""
     is_skipped: bool = False
-    """Whether there is nothing to filter for this pod."""
+    """True if the plugin has nothing to filter for this pod."""
 
 
 ALL_NODES: Final = PreFilterResult()
@@ -39,28 +41,28 @@ Rejections = Sequence[tuple[verdict.Rejection, int]]
 """Sets of nodes that do not pass, each with the reason."""
 
 Filtered = tuple[int, Rejections]
-"""What became of a set of nodes: those that pass, and the others, each in one of the sets."""
+"""Passing nodes, and the rejections of the others. Each other node is in exactly one rejection."""
 
 
 def split(alive: int, passing: int, *, rejection: verdict.Rejection) -> Filtered:
-    """The outcome where all nodes that do not pass are rejected for the same reason."""
+    """Return the result of a filter that rejects nodes for one reason."""
     rejected = alive & ~passing
     return (alive & passing, ((rejection, rejected),)) if rejected else (alive, ())
 
 
 class PostFilterResult(NamedTuple):
-    """What was tried for a pod that fits nowhere, in the words of its condition."""
+    """Result of PostFilter, with a message for the pod's condition."""
 
     message: str = ""
     node: str = ""
-    """The node that is to be kept for the pod: success, and nothing else is tried."""
+    """Node to nominate for the pod. If there is one, no further plugin is asked."""
     is_hopeless: bool = False
-    """Whether no node is worth keeping for the pod."""
+    """True if no node should stay nominated for the pod."""
     remedies: tuple[remedy.Remedy, ...] = ()
 
 
 class Plugin(Protocol):
-    """Anything in a profile."""
+    """Member of a profile."""
 
     @property
     def name(self) -> str: ...
@@ -74,75 +76,84 @@ class Filters(Protocol):
 
 @runtime_checkable
 class PreEnqueuePlugin(Plugin, Protocol):
-    """Has a say before a pod comes into the active queue."""
+    """Plugin that is asked before a pod becomes active in the queue."""
 
-    def pre_enqueue(self, waiting: pod.Pod, snapshot: Snapshot) -> verdict.Rejection | None:
-        """Why the pod is not even tried, if that is so."""
+    def pre_enqueue(self, waiting_pod: pod.Pod, snapshot: Snapshot) -> verdict.Rejection | None:
+        """Return a rejection if the pod must not be tried."""
         ...
 
 
 @runtime_checkable
 class EnqueueExtensions(Plugin, Protocol):
-    """Knows what can help the pods that it rejected. Without, any change may."""
+    """Plugin with queueing hints. For a plugin without, any change may help."""
 
     def hints(self, snapshot: Snapshot) -> Sequence[hints.Hint]:
-        """The changes that can help; tests of them read the snapshot as it is by then."""
+        """Return the changes that can help a rejected pod. Their tests read the snapshot at the time of the change."""
         ...
 
 
 @runtime_checkable
 class PreFilterPlugin(Plugin, Protocol):
-    """Looks at the pod before any node is looked at."""
+    """Plugin that looks at a pod before nodes are filtered."""
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult | verdict.Rejection:
-        """What is known by then, or why the pod fits nowhere."""
+        """Return the nodes to filter, or a rejection if the pod fits nowhere."""
         ...
 
 
 @runtime_checkable
 class FilterPlugin(Plugin, Protocol):
-    """Rules out nodes."""
+    """Plugin that filters nodes."""
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """What becomes of the nodes that are left; ``alive`` is never empty."""
+        """Filter nodes. ``alive`` is never empty."""
         ...
 
 
 @runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
-    """Tries to make a pod fit next time."""
+    """Plugin that looks for help for a pod that fits nowhere."""
 
     def post_filter(
         self, cycle: cyclestate.CycleState, unfit: diagnosis.Diagnosis, *, filters: Filters
     ) -> PostFilterResult:
-        """What may help, and what to say about it."""
+        """Return remedies and a message about them."""
         ...
 
 
 @runtime_checkable
 class ScorePlugin(Plugin, Protocol):
-    """Prefers some of the nodes that would do."""
+    """Plugin that prefers some of the feasible nodes."""
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
-        """The passing nodes by score, normalized. Only differences count: one class, or none, prefers nothing."""
+        """Return the passing nodes by normalized score. Only differences count: a single class prefers nothing."""
         ...
 
 
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
-    """Knows what else a pod takes on the node that was chosen."""
+    """Plugin that adds to the resources that a pod takes on its node."""
 
     def reserve(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> assignment.Assignment:
-        """The assignment with what this plugin adds; the snapshot counts it, and uncounts it if binding fails."""
+        """Return the assignment with additions of this plugin. The snapshot counts it until binding fails."""
+        ...
+
+
+@runtime_checkable
+class RecheckPlugin(Plugin, Protocol):
+    """Checks a node again before anything is written for a pod, since other schedulers may have used the node."""
+
+    def still_fits(self, planned: assignment.Assignment, account: ledger.Ledger) -> bool:
+        """Return True if the pod fits next to the pods in the account: bound ones and those announced before it."""
         ...
 
 
 @runtime_checkable
 class PreBindPlugin(Plugin, Protocol):
-    """Has something written before a pod is bound."""
+    """Plugin that writes before a pod is bound."""
 
     def pre_bind(
-        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: bindingwork.Handle
+        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: handle.Handle
     ) -> bindingwork.BindingWork | None:
-        """What is to be done for the pod on the node that was chosen; None for nothing."""
+        """Return the work for a pod on its node, or None."""
         ...

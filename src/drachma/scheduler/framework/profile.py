@@ -1,7 +1,7 @@
-"""Profiles: which plugins there are, in which order, with which weights; and running them, point by point.
+"""Profiles: plugins with their order and weights, run one extension point after the other.
 
-The order is the same for decisions, dry runs of preemption and what-if questions, because all of them ask here. What
-the outcome is to people (whose rejection a node counts for, which plugin is first to say no) follows from it.
+Decisions, dry runs of preemption and what-if questions all go through a profile, so the order is the same. Messages
+depend on the order too: a node counts for the first plugin that rejects it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from drachma.accounting import ledger
 from drachma.api import pod
-from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, hints, plugin, scoring, verdict
+from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, handle, hints, plugin, scoring, verdict
 from drachma.scheduler.snapshot import Snapshot, assignment
 
 _POINTS: Final[tuple[tuple[str, type], ...]] = (
@@ -28,14 +29,14 @@ _ANY_CHANGE: Final = tuple(hints.Hint(resource, ~hints.Action(0), hints.always) 
 
 
 class Entry(NamedTuple):
-    """A plugin in a profile; the weight of its scores matters where it has any."""
+    """Plugin in a profile, with the weight of its scores."""
 
     plugin: plugin.Plugin
     weight: int = 1
 
     @property
     def extension_points(self) -> tuple[str, ...]:
-        """Where it takes part, by upstream's names."""
+        """Extension points of the plugin, by upstream's names."""
         return tuple(name for name, protocol in _POINTS if isinstance(self.plugin, protocol))
 
     @property
@@ -44,12 +45,12 @@ class Entry(NamedTuple):
 
 
 class Preselection(NamedTuple):
-    """The nodes that come into question before any is looked at."""
+    """Nodes that remain after PreFilter."""
 
     names: frozenset[str] | None = None
     """None for all."""
     absent: verdict.Rejection | None = None
-    """With names: why all others do not."""
+    """Rejection of all other nodes."""
 
 
 _ALL: Final = Preselection()
@@ -72,10 +73,11 @@ class Profile:
             (entry.plugin.score, entry.weight) for entry in entries if isinstance(entry.plugin, plugin.ScorePlugin)
         ]
         self._reserves: Final = [each for each in plugins if isinstance(each, plugin.ReservePlugin)]
+        self._rechecks: Final = [each for each in plugins if isinstance(each, plugin.RecheckPlugin)]
         self._pre_binds: Final = [each for each in plugins if isinstance(each, plugin.PreBindPlugin)]
 
     def __str__(self) -> str:
-        """The plugins as a table, in their order."""
+        """Return the plugins as a table, in their order."""
         return "\n".join(f"{name:<33}{weight:<8}{points}".rstrip() for name, weight, points in self._rows())
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
@@ -86,16 +88,16 @@ class Profile:
 
     # For the queue
 
-    def pre_enqueue(self, waiting: pod.Pod, snapshot: Snapshot) -> verdict.Rejection | None:
-        """Why a pod does not come into the active queue, if that is so."""
+    def pre_enqueue(self, waiting_pod: pod.Pod, snapshot: Snapshot) -> verdict.Rejection | None:
+        """Return the first rejection of a pod before it becomes active, or None."""
         for each in self._pre_enqueue:
-            rejection = each.pre_enqueue(waiting, snapshot)
+            rejection = each.pre_enqueue(waiting_pod, snapshot)
             if rejection is not None:
                 return rejection
         return None
 
     def hints(self, snapshot: Snapshot) -> dict[str, Sequence[hints.Hint]]:
-        """By plugin, the changes that can help pods which it rejected: any, where a plugin does not say."""
+        """Return the changes that can help pods rejected by each plugin. For a plugin without hints, any change can."""
         by_plugin: dict[str, Sequence[hints.Hint]] = {}
         for entry in self.entries:
             if isinstance(entry.plugin, plugin.EnqueueExtensions):
@@ -107,7 +109,7 @@ class Profile:
     # For one pod
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> Preselection | verdict.Rejection:
-        """Which nodes are worth a look, or why none is."""
+        """Return the nodes to filter, or a rejection if no node is feasible."""
         names: frozenset[str] | None = None
         choosy: list[str] = []
         for each in self._pre_filters:
@@ -120,13 +122,13 @@ class Profile:
                 choosy.append(each.name)
                 names = result.names if names is None else names & result.names
                 if not names:
-                    return verdict.Rejection(each.name, (_unsatisfied(choosy, suffix=" simultaneously"),))
+                    return verdict.Rejection(each.name, (_unsatisfied_message(choosy, suffix=" simultaneously"),))
         if names is None:
             return _ALL
-        return Preselection(names, verdict.Rejection(choosy[0], (_unsatisfied(choosy),)))
+        return Preselection(names, verdict.Rejection(choosy[0], (_unsatisfied_message(choosy),)))
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
-        """The nodes that pass all filters, and the first rejection of each of the others."""
+        """Return the nodes that pass all filters, and the first rejection of each other node."""
         rejections: list[tuple[verdict.Rejection, int]] = []
         skipped = cycle.skipped
         for name, run in self._filters:
@@ -139,25 +141,25 @@ class Profile:
         return alive, rejections
 
     def filter_with_nominated_pods(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
-        """The same, where nodes that are kept for more important pods must have room for these too."""
-        kept = 0
+        """Filter nodes that must also have room for more important pods nominated for them."""
+        nominated_nodes = 0
         fork: Snapshot | None = None
         for node, pods in cycle.snapshot.nominations.ahead_of(cycle.pod):
             info = cycle.snapshot.nodes.find(node)
             if info is None or not info.bit & alive:
                 continue
-            kept |= info.bit
+            nominated_nodes |= info.bit
             fork = fork or cycle.snapshot.fork()
-            for other in pods:
-                fork.bind(assignment.Assignment(other.pod, node, other.demand))
+            for nominee in pods:
+                fork.bind(assignment.Assignment(nominee.pod, node, nominee.demand))
         if fork is None:
             return self.filter(cycle, alive)
-        passing, rejections = self.filter(cycle.on(fork), kept)
-        passing, more = self.filter(cycle, alive & ~kept | passing)
+        passing, rejections = self.filter(cycle.on(fork), nominated_nodes)
+        passing, more = self.filter(cycle, alive & ~nominated_nodes | passing)
         return passing, [*rejections, *more]
 
     def post_filter(self, cycle: cyclestate.CycleState, unfit: diagnosis.Diagnosis) -> plugin.PostFilterResult:
-        """What may help a pod that fits nowhere: of the first plugin that succeeds, or of all that tried."""
+        """Return what may help a pod that fits nowhere: from the first plugin that succeeds, or from all plugins."""
         tried = plugin.PostFilterResult()
         if not unfit.node_count:
             return tried
@@ -175,7 +177,7 @@ class Profile:
         return tried
 
     def best(self, cycle: cyclestate.CycleState, passing: int) -> int:
-        """Of the nodes that would do, those with the highest score in all."""
+        """Return the feasible nodes with the highest total score."""
         if not passing & (passing - 1):
             return passing
         classes = [(0, passing)]
@@ -186,16 +188,20 @@ class Profile:
         return scoring.best(classes)
 
     def reserve(self, cycle: cyclestate.CycleState, node: str) -> assignment.Assignment:
-        """All that the pod takes on the node that was chosen for it."""
+        """Return the assignment of a pod to a node, with the additions of all plugins."""
         planned = assignment.Assignment(cycle.pod.pod, node, cycle.pod.demand)
         for each in self._reserves:
             planned = each.reserve(cycle, planned)
         return planned
 
+    def still_fits(self, planned: assignment.Assignment, account: ledger.Ledger) -> bool:
+        """Return True if no plugin objects to a pod on its node, where other schedulers placed pods meanwhile."""
+        return all(each.still_fits(planned, account) for each in self._rechecks)
+
     def pre_bind(
-        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: bindingwork.Handle
+        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: handle.Handle
     ) -> list[tuple[str, bindingwork.BindingWork]]:
-        """What has to be done before a pod is bound, each with the name of its plugin."""
+        """Return the work before a pod is bound, each with the name of its plugin."""
         work: list[tuple[str, bindingwork.BindingWork]] = []
         for each in self._pre_binds:
             todo = each.pre_bind(cycle, planned, handle=handle)
@@ -204,7 +210,7 @@ class Profile:
         return work
 
 
-def _unsatisfied(plugins: list[str], *, suffix: str = "") -> str:
+def _unsatisfied_message(plugins: list[str], *, suffix: str = "") -> str:
     if suffix and len(plugins) == 1:
         return f"node(s) didn't satisfy plugin {plugins[0]}"
     return f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]{suffix}"

@@ -1,40 +1,34 @@
-"""Remedies: what may help a pod that fits nowhere. PostFilter plugins propose them; the scheduler carries them out."""
+"""Remedies: actions that may help a pod that fits nowhere. PostFilter plugins propose them, and each applies itself.
+
+Proposing a remedy changes nothing, so a dry run or an explanation can ask for remedies too. The scheduler applies them
+in the background without knowing what they do.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Protocol
 
-from drachma.api import pod, resourceclaim
-
-
-class Preemptor(NamedTuple):
-    """Whom pods are evicted for."""
-
-    kind: str
-    """In upstream's words: ``pod``, or ``podgroup``."""
-    uid: str
+from drachma.api import pod
+from drachma.scheduler.framework import handle
 
 
-class Eviction(NamedTuple):
-    """Less important pods have to go, the most important first."""
+class Remedy(Protocol):
+    """Action that may help a pod."""
 
-    node: str
-    """From where; for a gang that is the cluster."""
-    victims: tuple[pod.Pod, ...]
-    violations: int = 0
-    """How many of them go beyond what a disruption budget allows."""
+    @property
+    def title(self) -> str:
+        """Name of the action in logs, and of the remedy while it is under way."""
+        ...
 
+    @property
+    def victims(self) -> Sequence[pod.Pod]:
+        """Pods that the remedy evicts."""
+        ...
 
-class Deallocation(NamedTuple):
-    """A claim is allocated where the pod cannot use it, and nobody else does."""
+    async def apply(self, handle: handle.Handle) -> bool:
+        """Carry the remedy out. Return False if the pods that it is for should be tried again at once.
 
-    claim: resourceclaim.ResourceClaim
-
-
-class ClaimDeletion(NamedTuple):
-    """A claim is left over from an earlier attempt."""
-
-    claim: resourceclaim.ResourceClaim
-
-
-Remedy = Eviction | Deallocation | ClaimDeletion
+        Raises AbortError, CollisionError or DrachmaError, which the scheduler logs.
+        """
+        ...

@@ -1,4 +1,4 @@
-"""Required node affinity: the nodes that a pod asks for by labels or names, also by ``nodeSelector``."""
+"""Required node affinity: the nodes that a pod requires by labels, by names or by ``nodeSelector``."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from drachma.values import nodes as matching
 
 _Labels = tuple[tuple[str, str], ...]
 Required = tuple[_Labels, nodeselector.NodeSelector | None]
-"""What a pod requires of nodes: labels, and terms."""
+"""Labels and terms that a pod requires of nodes."""
 
 
-def of(waiting: pod.Pod) -> Required:
-    """What a pod requires of nodes."""
-    return tuple(sorted(waiting.spec.node_selector.items())), nodeaffinity.required(waiting.spec)
+def of(waiting_pod: pod.Pod) -> Required:
+    """Return the required node affinity of a pod."""
+    return tuple(sorted(waiting_pod.spec.node_selector.items())), nodeaffinity.required(waiting_pod.spec)
 
 
 def matches(required: Required, node: nodes.Node) -> bool:
-    """Whether a node is as required."""
+    """Return True if a node matches."""
     try:
         return _matcher(required).matches(node.metadata.labels, node.metadata.name)
     except errors.InvalidValueError:
-        # The API server does not check these terms, and upstream takes bad ones for terms that match nothing.
+        # The API server does not validate these terms, and upstream treats malformed terms as matching nothing.
         return False
 
 
 def matching_nodes(required: Required, of_all: snapshotnodes.Nodes, *, among: int) -> int:
-    """Those of a set of nodes that are as required."""
+    """Return the nodes of a set that match."""
     ask = functools.partial(_matches_info, required)
     return among & of_all.properties.classes(("required", required), ask, among=among).get(True, 0)
 

@@ -1,7 +1,7 @@
-"""Scoring: of the nodes that would do, which are best.
+"""Scoring: finds the best of the feasible nodes.
 
-Every plugin's scores are classes of nodes, so the best total is found by splitting sets of nodes, not by adding up
-scores node by node. Only differences matter: a plugin that gives all nodes the same score is left out.
+The scores of a plugin are classes of nodes, so the best total is found by splitting sets of nodes instead of adding
+scores node by node. Only differences matter: a plugin that scores all nodes alike is left out.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ Scores = Mapping[int, int]
 """Sets of nodes by score."""
 
 
-def normalized(scores: Scores, *, among: int, less_is_better: bool = False) -> dict[int, int]:
-    """Scores of the nodes of ``among`` scaled to 0..100, where the highest among them is 100."""
+def normalize(scores: Scores, *, among: int, less_is_better: bool = False) -> dict[int, int]:
+    """Return the scores of the nodes in ``among`` scaled to 0..100, with the highest at 100."""
     present = {score: same for score, nodes in scores.items() if (same := nodes & among)}
     highest = max(present, default=0)
     scaled: dict[int, int] = {}
@@ -28,7 +28,7 @@ def normalized(scores: Scores, *, among: int, less_is_better: bool = False) -> d
 
 
 def split(classes: list[tuple[int, int]], scores: Scores, *, weight: int = 1) -> list[tuple[int, int]]:
-    """Classes of nodes by total score, after one more plugin."""
+    """Return the classes of nodes by total score, with the scores of one more plugin."""
     return [
         (total + weight * score, both)
         for total, nodes in classes
@@ -37,8 +37,8 @@ def split(classes: list[tuple[int, int]], scores: Scores, *, weight: int = 1) ->
     ]
 
 
-def merged(classes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same classes, where those with the same total are one."""
+def merge(classes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the classes with equal totals merged."""
     totals: dict[int, int] = {}
     for total, nodes in classes:
         totals[total] = totals.get(total, 0) | nodes
@@ -46,7 +46,7 @@ def merged(classes: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def best(classes: list[tuple[int, int]]) -> int:
-    """The nodes with the highest total."""
+    """Return the nodes with the highest total."""
     highest = max(total for total, _ in classes)
     best_nodes = 0
     for total, nodes in classes:
@@ -56,6 +56,6 @@ def best(classes: list[tuple[int, int]]) -> int:
 
 
 def pick(nodes: int, start: int) -> int:
-    """The first node of a set at or after a slot, going round; the slot of the node."""
+    """Return the slot of the first node of a set at or after a slot, wrapping around."""
     candidates = nodes >> start << start or nodes
     return (candidates & -candidates).bit_length() - 1

@@ -1,9 +1,8 @@
-"""Verdicts: what a plugin says about a node, or about a pod on any node. "Does not fit" is data, not an exception.
+"""Verdicts: the answer of a plugin about a node, or about a pod on any node. "Does not fit" is data, not an exception.
 
-A :class:`Rejection` is kept for the pod's condition, for preemption (which only helps where a rejection is resolvable)
-and for the queue, which wakes the pod by the hints of the plugins that rejected it. :class:`AbortError` is for what
-makes scheduling the pod pointless at the moment, such as an expression that fails; the pod is tried again after a
-pause.
+A :class:`Rejection` serves the pod's condition, preemption (which helps only if the rejection is resolvable) and the
+queue, which wakes the pod by the hints of the plugins that rejected it. :class:`AbortError` is for errors such as an
+expression that fails. The pod is tried again after a pause.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from typing import NamedTuple
 
 
 class Rejection(NamedTuple):
-    """Why a node, or a pod as a whole, is out of the question."""
+    """Reasons why a node, or a pod as a whole, is rejected."""
 
     plugin: str
     reasons: tuple[str, ...]
     is_resolvable: bool = False
-    """Whether evicting pods could change it."""
+    """True if evictions could end the rejection."""
 
 
 class AbortError(Exception):
-    """Scheduling the pod failed for a reason that is not about fit; the text is what people see."""
+    """Scheduling failed with an error that is not about fit. The message is what users see."""

@@ -1,1 +1,1 @@
-"""Several schedulers at once: who is there, who looks after which pod, and what each of them is about to do."""
+"""Several schedulers at once: their membership, their responsibility for pods, and their announcements."""

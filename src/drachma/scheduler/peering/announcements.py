@@ -1,12 +1,12 @@
-"""Announcements: the pods that each scheduler has in hand, where they go, and what they take there.
+"""Announcements: the pods that each scheduler holds, with their nodes and the resources that they take.
 
 Every scheduler writes its announcements into its own lease (:mod:`drachma.scheduler.peering.peerlease`), many in one
-write, and reads those of all others. One list of leases has one order of writes, which is the same for everybody: of
-two announcements that cannot both be carried out, the one with the higher version has to give way.
+write, and reads those of all peers. The list of leases has one order of writes, which is the same for all schedulers.
+Of two announcements that cannot both be carried out, the one with the higher version gives way.
 
-An announcement stands until the pod is bound and its claims are seen with their devices, until the pod is gone, or its
-scheduler takes it back. One that merely disappears was carried out: it counts until this scheduler sees that, too.
-Pods and claims are watched apart, so either may be seen first.
+An announcement stands until the pod is bound and its claims are seen with their devices, until the pod is gone, or
+until its scheduler takes it back. An announcement that merely disappears was carried out: it counts until this
+scheduler sees the result. Pods and claims are watched separately, so either may be seen first.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from drachma.scheduler.snapshot import assignment
 _log = logging.getLogger(__name__)
 
 LINGER_SECONDS: Final = 10.0
-"""How long an announcement that disappeared counts at most."""
+"""Time limit after which an announcement that disappeared no longer counts."""
 
 NOTHING: Final = ledger.Demand((), 0, 0, ())
-"""What a pod takes that goes nowhere."""
+"""Demand of a pod that goes to no node."""
 
 Result = resourceclaim.DeviceRequestAllocationResult
 IndexT = TypeVar("IndexT")
 
 
 class Announcement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A pod that a scheduler has in hand; without a node it is only kept from going anywhere."""
+    """Pod that a scheduler holds. Without a node, the pod is only kept from being scheduled."""
 
     namespace: str
     name: str
     number: int = 0
-    """Tells it from others of the same content."""
+    """Number that distinguishes it from announcements with the same content."""
     node: str = ""
     demand: ledger.Demand = NOTHING
     devices: Mapping[str, tuple[Result, ...]] = {}
-    """What its claims, by :func:`claim_key`, get."""
+    """Allocation results of its claims, by :func:`claim_key`."""
 
     def exclusive(self) -> Iterator[tuple[str, identity.DeviceID]]:
-        """The devices that nobody else can have, each with its claim."""
+        """Yield the devices that no other claim can share, each with its claim."""
         for claim, results in self.devices.items():
             for result in results:
                 if result.share_id is None:
@@ -55,7 +55,7 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 def claim_key(claim: resourceclaim.ResourceClaim) -> str:
-    """The uid of a claim; for that of extended resources, which has none before it is written, the uid of its pod."""
+    """Return the uid of a claim, or of its pod for an unwritten claim for extended resources."""
     if claim.metadata.annotations.get(wellknown.EXTENDED_RESOURCE_ANNOTATION) == "true":
         for owner in claim.metadata.owner_references:
             if owner.controller:
@@ -64,7 +64,7 @@ def claim_key(claim: resourceclaim.ResourceClaim) -> str:
 
 
 Texts = Mapping[str, bytes]
-"""Announcements by the uid of their pod, as JSON; ``null`` for what was taken back."""
+"""Announcements as JSON by the uid of their pod; ``null`` for those that were taken back."""
 
 TAKEN_BACK: Final = b"null"
 
@@ -74,17 +74,17 @@ _decoder = msgspec.json.Decoder(Announcement | None, dec_hook=hooks.decode)
 
 
 def encode(announcement: Announcement) -> bytes:
-    """One announcement as JSON."""
+    """Return an announcement as JSON."""
     return _encoder.encode(announcement)
 
 
 def join(texts: Texts) -> str:
-    """All announcements of a scheduler as one text."""
+    """Return all announcements of a scheduler as one text."""
     return _encoder.encode({uid: msgspec.Raw(text) for uid, text in texts.items()}).decode()
 
 
 def split(text: str) -> dict[str, bytes]:
-    """The announcements of such a text; none where it is unreadable, which is logged."""
+    """Return the announcements of such a text. An unreadable text is logged, and has none."""
     try:
         return {uid: bytes(raw) for uid, raw in _texts_decoder.decode(text).items()} if text else {}
     except msgspec.DecodeError as error:
@@ -93,7 +93,7 @@ def split(text: str) -> dict[str, bytes]:
 
 
 class Record:
-    """An announcement, who made it, and the version of the lease that brought it: 0 where that is not known."""
+    """Announcement with its scheduler and the version of the lease that brought it; 0 if the version is unknown."""
 
     __slots__ = ("content", "ended", "is_bound", "peer", "uid", "version")
 
@@ -103,13 +103,13 @@ class Record:
         self.content = content
         self.version = version
         self.ended: float | None = None
-        """When it disappeared."""
+        """Time at which the announcement disappeared."""
         self.is_bound = False
-        """Whether its pod is seen bound."""
+        """True if the pod was seen bound."""
 
 
 class Announced:
-    """All announcements that stand, of all schedulers."""
+    """All standing announcements of all schedulers."""
 
     def __init__(self) -> None:
         self._texts: Final[dict[str, Texts]] = {}
@@ -118,24 +118,24 @@ class Announced:
         self._by_device: Final[dict[identity.DeviceID, dict[tuple[str, str], Record]]] = {}
         self._by_claim: Final[dict[str, dict[tuple[str, str], Record]]] = {}
 
-    def of_pod(self, uid: str) -> Iterable[Record]:
-        """All announcements of a pod."""
+    def pod_records(self, uid: str) -> Iterable[Record]:
+        """Return all announcements of a pod."""
         return tuple(self._by_pod.get(uid, {}).values())
 
-    def by(self, peer: str, uid: str) -> Record | None:
-        """The announcement of a pod that a scheduler made."""
+    def peer_record(self, peer: str, uid: str) -> Record | None:
+        """Return the announcement of a pod by one scheduler, or None."""
         return self._by_pod.get(uid, {}).get(peer)
 
-    def on_node(self, node: str) -> Iterable[Record]:
-        """All announcements of pods that go to a node."""
+    def node_records(self, node: str) -> Iterable[Record]:
+        """Return all announcements of pods for a node."""
         return tuple(self._by_node.get(node, {}).values())
 
-    def with_device(self, device: identity.DeviceID) -> Iterable[Record]:
-        """All announcements that take the whole of a device."""
+    def device_records(self, device: identity.DeviceID) -> Iterable[Record]:
+        """Return all announcements that take a whole device."""
         return tuple(self._by_device.get(device, {}).values())
 
     def read(self, peer: str, texts: Texts, *, version: int, now: float) -> tuple[list[Record], list[Record]]:
-        """Take in what a scheduler announces now; returns what is new and what no longer stands."""
+        """Read the current announcements of a scheduler. Return the new records, and those that no longer stand."""
         before = self._texts.get(peer, {})
         self._texts[peer] = texts
         added, removed = [], []
@@ -153,30 +153,30 @@ class Announced:
         return added, removed
 
     def end_all(self, peer: str, *, now: float) -> None:
-        """A scheduler ended in good order: what it announced was carried out, or will not be."""
+        """Note that a scheduler ended in good order: its announcements were carried out, or will not be."""
         for uid in self._texts.pop(peer, {}):
             self._end(peer, uid, now=now)
 
     def drop_all(self, peer: str) -> list[Record]:
-        """A scheduler is dead; returns what no longer stands."""
+        """Drop the announcements of a dead scheduler, and return them."""
         self._texts.pop(peer, None)
         uids = [uid for uid, records in self._by_pod.items() if peer in records]
         return [record for uid in uids for record in self._remove(peer, uid)]
 
     def bound(self, uid: str, *, allocated: Container[str]) -> list[Record]:
-        """A pod is bound, and ``allocated`` are the claims seen with their devices; returns what no longer stands."""
-        records = self.of_pod(uid)
+        """Note that a pod is bound, with the claims seen with devices. Return the records that no longer stand."""
+        records = self.pod_records(uid)
         for record in records:
             record.is_bound = True
         return self._settle(records, allocated)
 
     def allocate(self, claim: str, *, allocated: Container[str]) -> list[Record]:
-        """A claim is seen with its devices, as are those in ``allocated``; returns what no longer stands."""
+        """Note that a claim is seen with devices, like ``allocated``. Return the records that no longer stand."""
         return self._settle(tuple(self._by_claim.get(claim, {}).values()), allocated)
 
     def gone(self, uid: str) -> list[Record]:
-        """A pod is gone; returns what no longer stands."""
-        return [gone for record in self.of_pod(uid) for gone in self._remove(record.peer, uid)]
+        """Note that a pod is gone. Return the records that no longer stand."""
+        return [removed for record in self.pod_records(uid) for removed in self._remove(record.peer, uid)]
 
     def _settle(self, records: Iterable[Record], allocated: Container[str]) -> list[Record]:
         return [
@@ -187,17 +187,17 @@ class Announced:
         ]
 
     def expire(self, *, now: float) -> list[Record]:
-        """Returns what disappeared long ago and stands no longer, although it was never seen carried out."""
+        """Return the records that disappeared long ago and no longer stand, although their result was never seen."""
         late = [
             record
             for records in self._by_pod.values()
             for record in records.values()
             if record.ended is not None and record.ended + LINGER_SECONDS <= now
         ]
-        return [gone for record in late for gone in self._remove(record.peer, record.uid)]
+        return [removed for record in late for removed in self._remove(record.peer, record.uid)]
 
     def _end(self, peer: str, uid: str, *, now: float) -> None:
-        record = self.by(peer, uid)
+        record = self.peer_record(peer, uid)
         if record is not None:
             record.ended = now
 
@@ -233,14 +233,14 @@ def _drop(index: dict[IndexT, dict[tuple[str, str], Record]], value: IndexT, key
             del index[value]
 
 
-# What others are about to write
+# Announced allocations
 
 
 _STAND_IN: Final = "announced by "
 
 
 def stand_in(record: Record) -> assignment.Allocation:
-    """What an announced pod gets, as a claim that is nowhere but in the mind of a scheduler."""
+    """Return the allocations of an announced pod as one stand-in claim, which exists only in this scheduler."""
     name = f"{_STAND_IN}{record.peer} for {record.uid}"
     results = tuple(
         msgspec.structs.replace(each, share_id=f"{each.share_id}, announced") if each.share_id is not None else each
@@ -254,5 +254,5 @@ def stand_in(record: Record) -> assignment.Allocation:
 
 
 def is_claim(owner: str) -> bool:
-    """Whether an owner of a device is a claim, and not the stand-in of one."""
+    """Return True if an owner of a device is a claim, and not a stand-in."""
     return not owner.startswith(_STAND_IN)

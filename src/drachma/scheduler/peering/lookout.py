@@ -1,7 +1,7 @@
-"""The lookout: what a scheduler sees of the others. Who lives, what each has announced, and when that is complete.
+"""The lookout: the view of one scheduler on its peers. It knows which ones live and what they have announced.
 
-It reads the leases of all schedulers (:mod:`drachma.scheduler.peering.peerlease`), has decisions count what others
-announced, notices who is dead, and tells whenever pods come to this scheduler or go from it.
+It reads the leases of all schedulers (:mod:`drachma.scheduler.peering.peerlease`), has decisions count their
+announcements, notices dead schedulers, and reports pods whose scheduler changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from drachma.scheduler.peering import announcements, anticipation, membership, p
 
 _LOOK_SECONDS: Final = 1.0
 _FORGET_SECONDS: Final = 60.0
-"""How long after its end the lease of a dead scheduler is deleted."""
+"""Time after which the lease of a dead scheduler is deleted."""
 
 _PAGE: Final = 500
 
@@ -26,42 +26,42 @@ Claim = resourceclaim.ResourceClaim
 
 
 class Lookout:
-    """What one scheduler sees."""
+    """View of one scheduler on its peers."""
 
     def __init__(
         self,
         client: protocol.Client,
-        shared: informers.Informers,
+        informers: informers.Informers,
         *,
         own: str,
         members: membership.Membership,
-        counting: anticipation.Anticipation,
-        time: clock.Clock,
+        anticipation: anticipation.Anticipation,
+        clock: clock.Clock,
     ) -> None:
         """``own`` is the name of this scheduler's lease."""
         self._client: Final = client
-        self._pods: Final = shared.of(pod.Pod)
-        self._claims: Final = shared.of(Claim)
-        self._leases: Final = shared.of(lease.Lease, peerlease.SELECTION)
+        self._pods: Final = informers.of(pod.Pod)
+        self._claims: Final = informers.of(Claim)
+        self._leases: Final = informers.of(lease.Lease, peerlease.SELECTION)
         self._own: Final = own
         self._members: Final = members
-        self._anticipation: Final = counting
-        self._clock: Final = time
+        self._anticipation: Final = anticipation
+        self._clock: Final = clock
         self.announced: Final = announcements.Announced()
         self.has_gap = True
-        """Whether announcements may have come and gone that nobody told of, as when all were listed."""
+        """True if announcements may have come and gone unseen, as after a list."""
         self._pod_progress: Final = progress.Progress(self._pods)
         self._lease_progress: Final = progress.Progress(self._leases)
         self._silent_since: Final[dict[str, float]] = {}
         self._allocated: Final[set[str]] = set()
-        """The keys of claims that are seen with devices."""
+        """Keys of claims that were seen with devices."""
         self._catching_up: Final = asyncio.Lock()
-        self._assign: Callable[[pod.Pod], None] = lambda waiting: None
+        self._assign: Callable[[pod.Pod], None] = lambda waiting_pod: None
 
     def register(self, assign: Callable[[pod.Pod], None]) -> None:
-        """Hear of everything that matters, after all other handlers.
+        """Register handlers, after all other handlers.
 
-        ``assign`` gets pods that have no node whenever they may be this scheduler's to look after, or no longer.
+        ``assign`` is called with waiting pods whenever the responsibility for them may have changed.
         """
         self._assign = assign
         self._pods.add_handler(
@@ -81,7 +81,7 @@ class Lookout:
         )
 
     async def run(self) -> None:
-        """Notices who is dead, and clears away what they left, until cancelled."""
+        """Notice dead schedulers and delete their leases, until cancelled."""
         while True:
             await self._clock.sleep(_LOOK_SECONDS)
             now = self._clock.monotonic()
@@ -96,17 +96,17 @@ class Lookout:
                 await self._delete_lease(name)
 
     def reassign(self) -> None:
-        """Look again at who looks after which of the pods that wait."""
-        for known in self._pods.cache:
-            if not known.spec.node_name:
-                self._assign(known)
+        """Report all waiting pods, since the responsibility for them may have changed."""
+        for each in self._pods.cache:
+            if not each.spec.node_name:
+                self._assign(each)
 
-    async def until_own(self, version: int) -> None:
-        """Returns once a version of the own lease came back, and with it all that others announced before."""
-        await self._lease_progress.until(cache.Key(peerlease.NAMESPACE, self._own), version)
+    async def wait_for_own(self, version: int) -> None:
+        """Return once a version of this scheduler's lease was read back, with all earlier announcements of peers."""
+        await self._lease_progress.wait_for_version(cache.Key(peerlease.NAMESPACE, self._own), version)
 
     async def catch_up(self) -> None:
-        """Returns once all that was bound before the announcements at hand were read is seen as bound."""
+        """Return once all pods are seen as bound that were bound before the current announcements were read."""
         async with self._catching_up:
             if not self.has_gap:
                 return
@@ -124,35 +124,35 @@ class Lookout:
             page = await self._client.list(pod.Pod, limit=_PAGE, continue_token=token)
             for listed in page.items:
                 if listed.spec.node_name:
-                    await self._pod_progress.until_seen(listed)
+                    await self._pod_progress.wait_for(listed)
             token = page.continue_token
             if not token:
                 return
 
-    # What is heard
+    # Handlers
 
-    def _lease_changed(self, known: lease.Lease) -> None:
-        name, now = known.metadata.name, self._clock.monotonic()
+    def _lease_changed(self, peer_lease: lease.Lease) -> None:
+        name, now = peer_lease.metadata.name, self._clock.monotonic()
         is_exact = bool(self._leases.resource_version)
         self.has_gap = self.has_gap or not is_exact
-        texts = announcements.split(known.metadata.annotations.get(peerlease.ANNOTATION, ""))
-        version = resourceversion.number(known.metadata.resource_version) if is_exact else 0
+        texts = announcements.split(peer_lease.metadata.annotations.get(peerlease.ANNOTATION, ""))
+        version = resourceversion.number(peer_lease.metadata.resource_version) if is_exact else 0
         added, removed = self.announced.read(name, texts, version=version, now=now)
         self._discount(removed)
         for record in added if name != self._own else ():
             self._anticipation.count(record)
         self._silent_since.pop(name, None)
-        if self._members.heard(known):
+        if self._members.heard(peer_lease):
             self.reassign()
-        self._lease_progress.heard(known)
+        self._lease_progress.heard(peer_lease)
 
-    def _lease_gone(self, known: lease.Lease) -> None:
-        name = known.metadata.name
+    def _lease_gone(self, peer_lease: lease.Lease) -> None:
+        name = peer_lease.metadata.name
         self.announced.end_all(name, now=self._clock.monotonic())
         self._silent_since.pop(name, None)
         if self._members.gone(name):
             self.reassign()
-        self._lease_progress.heard(known)
+        self._lease_progress.heard(peer_lease)
 
     async def _delete_lease(self, name: str) -> None:
         del self._silent_since[name]
@@ -164,31 +164,31 @@ class Lookout:
                 lease.Lease, name, namespace=peerlease.NAMESPACE, preconditions=patches.unchanged(dead)
             )
         except errors.DrachmaError:
-            # It lives after all, somebody else deleted it, or whoever comes next will.
+            # The scheduler lives after all, or another one has deleted the lease or will.
             return
 
-    def _pod_changed(self, known: pod.Pod) -> None:
-        if known.spec.node_name:
-            self._discount(self.announced.bound(known.metadata.uid, allocated=self._allocated))
-        self._pod_progress.heard(known)
+    def _pod_changed(self, changed_pod: pod.Pod) -> None:
+        if changed_pod.spec.node_name:
+            self._discount(self.announced.bound(changed_pod.metadata.uid, allocated=self._allocated))
+        self._pod_progress.heard(changed_pod)
 
-    def _pod_gone(self, known: pod.Pod) -> None:
-        self._discount(self.announced.gone(known.metadata.uid))
-        self._pod_progress.heard(known)
+    def _pod_gone(self, deleted_pod: pod.Pod) -> None:
+        self._discount(self.announced.gone(deleted_pod.metadata.uid))
+        self._pod_progress.heard(deleted_pod)
 
-    def _claim_changed(self, known: Claim) -> None:
-        key = announcements.claim_key(known)
-        if known.status.allocation is None:
+    def _claim_changed(self, changed_claim: Claim) -> None:
+        key = announcements.claim_key(changed_claim)
+        if changed_claim.status.allocation is None:
             self._allocated.discard(key)
         elif key not in self._allocated:
             self._allocated.add(key)
             self._discount(self.announced.allocate(key, allocated=self._allocated))
 
-    def _claim_gone(self, known: Claim) -> None:
-        self._allocated.discard(announcements.claim_key(known))
+    def _claim_gone(self, deleted_claim: Claim) -> None:
+        self._allocated.discard(announcements.claim_key(deleted_claim))
 
     def _discount(self, records: Iterable[announcements.Record]) -> None:
         for record in records:
-            waiting = self._anticipation.discount(record) if record.peer != self._own else None
-            if waiting is not None:
-                self._assign(waiting)
+            waiting_pod = self._anticipation.discount(record) if record.peer != self._own else None
+            if waiting_pod is not None:
+                self._assign(waiting_pod)

@@ -1,7 +1,7 @@
-"""The lease of one of several schedulers: it says that the scheduler lives, and carries its announcements.
+"""The lease of one of several schedulers: it shows that the scheduler lives, and carries its announcements.
 
-All that is announced while one write is under way, and a moment longer, goes into the next: a few writes a second,
-however many pods. Who cannot renew the lease in time has to assume that others have taken over
+Everything that is announced during one write, and a moment longer, goes into the next write: a few writes a second for
+any number of pods. A scheduler that cannot renew its lease in time must assume that others have taken over
 (:attr:`PeerLease.is_current`), well before they do.
 """
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 NAMESPACE: Final = "kube-system"
 SELECTION: Final = protocol.Selection(NAMESPACE, labels="drachma/component=scheduler")
-"""The leases of all schedulers."""
+"""Leases of all schedulers."""
 
 ANNOTATION: Final = "drachma/announcements"
 
@@ -36,17 +36,17 @@ _GATHER_SECONDS: Final = 0.1
 _PAUSE_SECONDS: Final = 1.0
 
 _REMEMBERED_SECONDS: Final = 5.0
-"""How long it is written that something was taken back, for everybody to see."""
+"""Time for which the lease shows that an announcement was taken back, so that all peers see it."""
 
 
 class PeerLease:
-    """Made anew for every process; ``name`` tells it from all others."""
+    """Lease of this process; every process has a new ``name``."""
 
-    def __init__(self, client: protocol.Client, *, scheduler: str, time: clock.Clock, chance: random.Random) -> None:
-        self.name: Final = f"drachma-scheduler-{chance.getrandbits(64):016x}"
+    def __init__(self, client: protocol.Client, *, scheduler: str, clock: clock.Clock, rng: random.Random) -> None:
+        self.name: Final = f"drachma-scheduler-{rng.getrandbits(64):016x}"
         self._client: Final = client
         self._scheduler: Final = scheduler
-        self._clock: Final = time
+        self._clock: Final = clock
         self._texts: Final[dict[str, bytes]] = {}
         self._taken_back: Final[dict[str, float]] = {}
         self._due: Final = asyncio.Event()
@@ -56,45 +56,45 @@ class PeerLease:
 
     @property
     def is_current(self) -> bool:
-        """Whether nobody can have taken this scheduler for dead."""
+        """True if no peer can have declared this scheduler dead."""
         return self._clock.monotonic() - self._renewed < _CURRENT_SECONDS
 
     async def announce(self, contents: Mapping[str, announcements.Announcement]) -> int:
-        """Returns once announcements of pods, by uid, are written in one write: the version of the lease."""
+        """Announce pods by uid in one write, and return the version of the lease."""
         for uid, content in contents.items():
             self._texts[uid] = announcements.encode(content)
             self._taken_back.pop(uid, None)
         return await self.written()
 
     async def written(self) -> int:
-        """Returns once the lease is written as it is now: its version."""
+        """Return the version of the lease once its current content is written."""
         self._due.set()
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
         return await asyncio.shield(self._next)
 
     def take_back(self, uid: str) -> None:
-        """Have it written soon that a pod is not in hand any more, and goes nowhere."""
+        """Write soon that a pod is released and goes to no node."""
         if self._texts.pop(uid, None) is not None:
             self._taken_back[uid] = self._clock.monotonic() + _REMEMBERED_SECONDS
             self._due.set()
 
     def drop(self, uid: str) -> None:
-        """Have the announcement of a pod that was bound left out of the next write."""
+        """Leave the announcement of a bound pod out of the next write."""
         self._texts.pop(uid, None)
 
     async def run(self) -> None:
-        """Writes what is announced, and renews the lease, until cancelled; then gives it up."""
+        """Write announcements and renew the lease until cancelled. Then give the lease up."""
         try:
             while True:
                 await self._write()
-                await self._until_due()
+                await self._wait_until_due()
         finally:
             with contextlib.suppress(errors.DrachmaError):
                 await self._client.delete(lease.Lease, self.name, namespace=NAMESPACE)
 
-    async def _until_due(self) -> None:
-        """Returns when there is something to write, but not too soon after the last time; or when it has to be."""
+    async def _wait_until_due(self) -> None:
+        """Return when there is something to write, at a limited rate, or when the lease must be renewed."""
         tasks = {
             asyncio.ensure_future(self._due.wait()),
             asyncio.ensure_future(self._clock.sleep(_RENEW_SECONDS)),
@@ -104,16 +104,16 @@ class PeerLease:
         finally:
             for task in tasks:
                 task.cancel()
-        left = self._began + _GATHER_SECONDS - self._clock.monotonic()
-        if left > 0:
-            await self._clock.sleep(left)
+        seconds = self._began + _GATHER_SECONDS - self._clock.monotonic()
+        if seconds > 0:
+            await self._clock.sleep(seconds)
 
     async def _write(self) -> None:
-        waiting: list[asyncio.Future[int]] = []
+        waiters: list[asyncio.Future[int]] = []
         while True:
             self._due.clear()
             if self._next is not None:
-                waiting.append(self._next)
+                waiters.append(self._next)
                 self._next = None
             began = self._began = self._clock.monotonic()
             try:
@@ -123,7 +123,7 @@ class PeerLease:
                 await self._clock.sleep(_PAUSE_SECONDS)
                 continue
             self._renewed = began
-            for future in waiting:
+            for future in waiters:
                 future.set_result(version)
             return
 
@@ -147,13 +147,13 @@ class PeerLease:
         }
 
     async def _put(self, content: dict[str, Any]) -> int:
-        """Writes the lease, and makes it where there is none; returns its version."""
+        """Write the lease, or create it if it does not exist. Return its version."""
         try:
             patch = patches.merge(content)
-            written = await self._client.patch(lease.Lease, self.name, namespace=NAMESPACE, patch=patch)
-            return resourceversion.number(written.metadata.resource_version)
+            patched_lease = await self._client.patch(lease.Lease, self.name, namespace=NAMESPACE, patch=patch)
+            return resourceversion.number(patched_lease.metadata.resource_version)
         except errors.ObjectNotFoundError:
-            # The first time; or others took this scheduler for dead.
+            # This is the first write, or peers have declared this scheduler dead.
             place = {"name": self.name, "namespace": NAMESPACE, "labels": {"drachma/component": "scheduler"}}
             document = {
                 "apiVersion": "coordination.k8s.io/v1",
@@ -161,5 +161,5 @@ class PeerLease:
                 "metadata": {**content["metadata"], **place},
                 "spec": content["spec"],
             }
-            made = await self._client.create_document(lease.Lease, document)
-            return int(made["metadata"]["resourceVersion"])
+            created_lease = await self._client.create_document(lease.Lease, document)
+            return int(created_lease["metadata"]["resourceVersion"])

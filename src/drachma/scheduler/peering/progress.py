@@ -1,6 +1,6 @@
-"""How far an informer has come: waits until it shows something that was written.
+"""Progress of an informer: waits until it shows a write.
 
-Whoever sees its own write come back has seen every earlier one to objects of the same kind.
+A component that reads its own write back has seen every earlier write to objects of the same kind.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
 class Progress(Generic[ObjectT]):
-    """The progress of one informer; a handler tells it of every object that changed or is gone."""
+    """Progress of one informer. A handler reports every object that changed or is gone."""
 
     def __init__(self, source: informer.Informer[ObjectT]) -> None:
         self._source: Final = source
         self._waiters: Final[dict[cache.Key, list[Callable[[], None]]]] = {}
 
     def heard(self, changed: ObjectT) -> None:
-        """An object changed, or is gone."""
+        """Note that an object changed or is gone."""
         for waiter in tuple(self._waiters.get(cache.key_of(changed), ())):
             waiter()
 
-    async def until_seen(self, written: ObjectT) -> None:
-        """Returns once the informer has come as far as a write."""
-        await self.until(cache.key_of(written), resourceversion.number(written.metadata.resource_version))
+    async def wait_for(self, written_object: ObjectT) -> None:
+        """Return once the informer has shown a write."""
+        await self.wait_for_version(
+            cache.key_of(written_object), resourceversion.number(written_object.metadata.resource_version)
+        )
 
-    async def until(self, key: cache.Key, version: int) -> None:
-        """Returns once the informer has come as far as a version of an object."""
+    async def wait_for_version(self, key: cache.Key, version: int) -> None:
+        """Return once the informer has shown a version of an object."""
         heard = asyncio.Event()
         waiters = self._waiters.setdefault(key, [])
         waiters.append(heard.set)

@@ -1,1 +1,1 @@
-"""The plugins, one module each: what they reject, what they prefer, and what can help. They do not know each other."""
+"""The plugins, one module each: their rejections, preferences and hints. They do not know each other."""

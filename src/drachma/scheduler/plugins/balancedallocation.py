@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: a node whose cpu and memory are used evenly is better."""
+"""NodeResourcesBalancedAllocation: prefers nodes whose cpu and memory are used evenly."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class NodeResourcesBalancedAllocation:
     name: Final = _NAME
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
-        """How much more evenly a node is used with the pod than without; nothing for pods that request neither."""
-        asked = dict(delegation.demand(cycle.pod, cycle.snapshot).amounts)
-        cpu, memory = asked.get(resourcenames.CPU, 0), asked.get(resourcenames.MEMORY, 0)
+        """Score nodes by how much more evenly they are used with the pod. A pod without such requests has no scores."""
+        requested = dict(delegation.demand(cycle.pod, cycle.snapshot).amounts)
+        cpu, memory = requested.get(resourcenames.CPU, 0), requested.get(resourcenames.MEMORY, 0)
         if not cpu and not memory:
             return {}
         classes = cycle.snapshot.nodes.resources.classes(

@@ -1,8 +1,7 @@
-"""DefaultPreemption: which less important pods to evict so that a pod fits, and from which node.
+"""DefaultPreemption: finds the less important pods to evict so that a pod fits, and their node.
 
-It only decides, in forks of the snapshot; evicting is up to the scheduler. Devices are not freed by evicting pods here,
-as upstream: what a claim holds, it holds until it is deallocated. Disruption budgets are kept where that is possible,
-and overdrawn where it is not.
+It only decides, in forks of the snapshot; the eviction is a remedy. As upstream, evictions free no devices: a claim
+keeps its devices until it is deallocated. Disruption budgets are respected if possible, and exceeded otherwise.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import random
 from typing import Final
 
 from drachma.api import pod
-from drachma.scheduler.framework import cyclestate, diagnosis, plugin, remedy, verdict, victims
+from drachma.scheduler.framework import cyclestate, diagnosis, eviction, plugin, verdict, victims
 from drachma.scheduler.snapshot import nodeclass, nodeinfo
 
 _NAME: Final = "DefaultPreemption"
@@ -27,27 +26,25 @@ class DefaultPreemption:
 
     name: Final = _NAME
 
-    def __init__(self, chance: random.Random) -> None:
-        self._chance: Final = chance
+    def __init__(self, rng: random.Random) -> None:
+        self._rng: Final = rng
 
     def post_filter(
         self, cycle: cyclestate.CycleState, unfit: diagnosis.Diagnosis, *, filters: plugin.Filters
     ) -> plugin.PostFilterResult:
-        """The best node to evict pods from, or why there is none."""
+        """Return the best eviction, or why there is none."""
         problem = _ineligible(cycle, unfit)
         if problem:
             return _result(problem)
         potential = list(nodeclass.slots(unfit.resolvable))
         rejections: list[tuple[verdict.Rejection, int]] = []
-        candidates: list[remedy.Eviction] = []
+        candidates: list[eviction.Eviction] = []
         is_harmless = False
-        start = self._chance.randrange(len(potential)) if potential else 0
+        start = self._rng.randrange(len(potential)) if potential else 0
         enough = min(max(len(potential) * _CANDIDATES_PERCENT // 100, _LEAST_CANDIDATES), len(potential))
-        trial = cycle.on(cycle.snapshot.fork()) if potential else cycle
         for slot in potential[start:] + potential[:start]:
-            trial.snapshot.start()
+            trial = cycle.on(cycle.snapshot.fork())
             outcome = _dry_run(trial, trial.snapshot.nodes.at(slot), filters=filters)
-            trial.snapshot.revert()
             if isinstance(outcome, verdict.Rejection):
                 rejections.append((outcome, 1 << slot))
                 continue
@@ -86,31 +83,34 @@ def _ineligible(cycle: cyclestate.CycleState, unfit: diagnosis.Diagnosis) -> str
 
 def _dry_run(
     trial: cyclestate.CycleState, node: nodeinfo.NodeInfo, *, filters: plugin.Filters
-) -> remedy.Eviction | verdict.Rejection:
-    """Who would have to go from a node, or why that would not help; the trial's snapshot is changed."""
+) -> eviction.Eviction | verdict.Rejection:
+    """Return the eviction from a node, or why it would not help. The trial's snapshot is changed."""
     fork = trial.snapshot
-    lesser = victims.below(trial.pod.priority, fork, (node,))
-    if not lesser:
+    victim_candidates = victims.candidates_below(trial.pod.priority, fork, (node,))
+    if not victim_candidates:
         return _NO_VICTIMS
-    for each in lesser:
+    for each in victim_candidates:
         each.leave(fork)
     passing, rejections = filters.filter_with_nominated_pods(trial, node.bit)
     if not passing:
         return rejections[0][0]
-    spared = victims.spare(lesser, fork, fits=lambda: bool(filters.filter_with_nominated_pods(trial, node.bit)[0]))
+    spared = victims.spare(
+        victim_candidates, fork, fits=lambda: bool(filters.filter_with_nominated_pods(trial, node.bit)[0])
+    )
     if not spared.victims:
         raise verdict.AbortError(f'expected at least one victim pod on node "{node.name}"')
-    return remedy.Eviction(node.name, spared.victims, spared.violations)
+    preemptor = eviction.Preemptor("pod", trial.pod.uid)
+    return eviction.Eviction(preemptor, node.name, spared.victims, spared.violations)
 
 
-def _rank(candidate: remedy.Eviction) -> tuple[int, int, int, int, float]:
-    """Candidates in order, best first: by the budgets that are overdrawn, then as upstream by who has to go.
+def _rank(candidate: eviction.Eviction) -> tuple[int, int, int, int, float]:
+    """Return the sort key of candidates, best first: by exceeded budgets, and then as upstream by the victims.
 
-    That is by the highest priority, the sum of priorities, their number, and the age of the most important.
+    That is by the highest priority, the sum of priorities, their number, and the age of the most important victim.
     """
     priorities = [_priority(victim) for victim in candidate.victims]
     highest = max(priorities)
-    earliest = min(victims.started(victim) for victim in candidate.victims if _priority(victim) == highest)
+    earliest = min(victims.start_time(victim) for victim in candidate.victims if _priority(victim) == highest)
     return (
         candidate.violations,
         priorities[0],
@@ -120,5 +120,5 @@ def _rank(candidate: remedy.Eviction) -> tuple[int, int, int, int, float]:
     )
 
 
-def _priority(of: pod.Pod) -> int:
-    return of.spec.priority or 0
+def _priority(victim: pod.Pod) -> int:
+    return victim.spec.priority or 0

@@ -1,7 +1,8 @@
-"""GangScheduling: a pod of a gang is not looked at before enough pods of the gang are there.
+"""GangScheduling: a pod of a gang is not tried before enough pods of the gang exist.
 
-That they get their nodes together is up to the scheduler (:mod:`drachma.scheduler.gangsearch`); this plugin says when
-to try. A gang that did not fit hangs on what any of its pods could need, so any change that makes room wakes it.
+This plugin says when to try a gang. The scheduling cycle places the pods together
+(:mod:`drachma.scheduler.cycle.gangsearch`). A gang that did not fit depends on everything that any of its pods needs,
+so any change that makes room wakes it.
 """
 
 from __future__ import annotations
@@ -14,40 +15,40 @@ from drachma.runtime import cache
 from drachma.scheduler.framework import hints, verdict
 from drachma.scheduler.snapshot import Snapshot, gangs
 
-NAME: Final = "GangScheduling"
-
 Claim = resourceclaim.ResourceClaim
 
 
 class GangScheduling:
     """The plugin."""
 
-    name: Final = NAME
+    name: Final = hints.GANG_SCHEDULING
 
-    def pre_enqueue(self, waiting: pod.Pod, snapshot: Snapshot) -> verdict.Rejection | None:
-        """Why the pod is not even tried: nobody knows its gang, or pods of it are missing."""
-        gang = snapshot.gangs.of(waiting)
+    def pre_enqueue(self, waiting_pod: pod.Pod, snapshot: Snapshot) -> verdict.Rejection | None:
+        """Return a rejection if the gang of the pod is not defined, or if too few of its pods exist."""
+        gang = snapshot.gangs.of(waiting_pod)
         match gang:
             case None:
                 return None
             case gangs.Undefined(problem=problem):
-                return verdict.Rejection(NAME, (problem,))
+                return verdict.Rejection(self.name, (problem,))
             case gangs.Gang():
                 if len(gang.members) + gang.done >= gang.size:
                     return None
-                return verdict.Rejection(NAME, ("waiting for minCount pods from a gang to appear in scheduling queue",))
+                return verdict.Rejection(
+                    self.name, ("waiting for minCount pods from a gang to appear in scheduling queue",)
+                )
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS
 
 
-def _fellow_helps(waiting: pod.Pod, _old: object, new: pod.Pod) -> bool:
-    return gangs.key_of(waiting) == gangs.key_of(new)
+def _member_helps(waiting_pod: pod.Pod, _old: object, new: pod.Pod) -> bool:
+    return gangs.key_of(waiting_pod) == gangs.key_of(new)
 
 
-def _group_helps(waiting: pod.Pod, _old: podgroup.PodGroup | None, new: podgroup.PodGroup) -> bool:
-    key = gangs.key_of(waiting)
+def _group_helps(waiting_pod: pod.Pod, _old: podgroup.PodGroup | None, new: podgroup.PodGroup) -> bool:
+    key = gangs.key_of(waiting_pod)
     return (
         key is not None
         and key.source is gangs.Source.POD_GROUP
@@ -62,8 +63,8 @@ def _claim_helps(_waiting: pod.Pod, old: Claim | None, new: Claim | None) -> boo
 _A, _R = hints.Action, hints.Resource
 _ROOM: Final = _A.ADD | _A.UPDATE_NODE_ALLOCATABLE | _A.UPDATE_NODE_LABEL | _A.UPDATE_NODE_TAINT
 _HINTS: Final = (
-    hints.Hint(_R.UNSCHEDULED_POD, _A.ADD, _fellow_helps),
-    hints.Hint(_R.ASSIGNED_POD, _A.ADD, _fellow_helps),
+    hints.Hint(_R.UNSCHEDULED_POD, _A.ADD, _member_helps),
+    hints.Hint(_R.ASSIGNED_POD, _A.ADD, _member_helps),
     hints.Hint(_R.POD_GROUP, _A.ADD | _A.UPDATE, _group_helps),
     hints.Hint(_R.NODE, _ROOM, hints.always),
     hints.Hint(_R.ASSIGNED_POD, _A.DELETE | _A.UPDATE_POD_SCALE_DOWN, hints.always),

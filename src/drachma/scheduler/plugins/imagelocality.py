@@ -1,6 +1,6 @@
-"""ImageLocality: nodes that have a pod's images already are preferred, large images more, and those of many nodes most.
+"""ImageLocality: prefers nodes that have a pod's images.
 
-An image counts by its size times the share of nodes that have it, so that not all pods come to the one node that has.
+An image counts by its size times the share of nodes that have it, so that not all pods go to the only node with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from drachma.scheduler.snapshot import nodeinfo
 _MIB: Final = 1024 * 1024
 _LEAST: Final = 23 * _MIB
 _MOST: Final = 1000 * _MIB
-"""Of each image."""
+"""Size above which an image counts no more."""
 
 
 class ImageLocality:
@@ -26,21 +26,21 @@ class ImageLocality:
     name: Final = "ImageLocality"
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
-        """The more of its images, by size and spread, a node has, the better."""
+        """Score nodes by their images of the pod, weighted by size and spread."""
         nodes = cycle.snapshot.nodes
         if not nodes.with_images & passing:
             return {}
         images = list(_images(cycle.pod.pod))
         classes = [(0, passing)]
         for image in images:
-            sizes = nodes.properties.classes(("image", image), functools.partial(_size, image), among=nodes.everyone)
-            share = (nodes.everyone & ~sizes.get(0, 0)).bit_count() / len(nodes)
+            sizes = nodes.properties.classes(("image", image), functools.partial(_size, image), among=nodes.all_nodes)
+            share = (nodes.all_nodes & ~sizes.get(0, 0)).bit_count() / len(nodes)
             if share:
                 worth: dict[int, int] = {}
                 for size, members in sizes.items():
                     amount = int(size * share)
                     worth[amount] = worth.get(amount, 0) | members
-                classes = scoring.merged(scoring.split(classes, worth))
+                classes = scoring.merge(scoring.split(classes, worth))
         most = _MOST * len(images)
         scores: dict[int, int] = {}
         for total, same in classes:
@@ -49,19 +49,19 @@ class ImageLocality:
         return scores
 
 
-def _images(of: pod.Pod) -> Iterator[str]:
-    for container in (*of.spec.init_containers, *of.spec.containers):
-        yield _with_tag(container.image)
-    for volume in of.spec.volumes:
+def _images(waiting_pod: pod.Pod) -> Iterator[str]:
+    for container in (*waiting_pod.spec.init_containers, *waiting_pod.spec.containers):
+        yield _add_default_tag(container.image)
+    for volume in waiting_pod.spec.volumes:
         if volume.image is not None:
-            yield _with_tag(volume.image.reference)
+            yield _add_default_tag(volume.image.reference)
 
 
-def _with_tag(image: str) -> str:
-    """An image's name as nodes say it."""
+def _add_default_tag(image: str) -> str:
+    """Return an image's name with a tag, as nodes report it."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
 def _size(image: str, info: nodeinfo.NodeInfo) -> int:
-    """How large an image on a node is; 0 where it is not there."""
+    """Return the size of an image on a node, or 0."""
     return next((each.size_bytes for each in info.node.status.images if image in each.names), 0)

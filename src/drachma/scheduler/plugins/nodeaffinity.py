@@ -1,4 +1,4 @@
-"""NodeAffinity: the labels and names of nodes that a pod requires (also by nodeSelector) or prefers."""
+"""NodeAffinity: labels and names of nodes that a pod requires (also by nodeSelector) or prefers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NodeAffinity:
     name: Final = _NAME
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult | verdict.Rejection:
-        """Which nodes the pod requires by name; nothing is to be filtered where it requires nothing."""
+        """Return the nodes that the pod requires by name. Skip the filter if it requires nothing."""
         spec = cycle.pod.pod.spec
         selector = nodeaffinity.required(spec)
         if selector is None:
@@ -39,13 +39,13 @@ class NodeAffinity:
         return PreFilterResult(names) if names else _CONFLICT
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """The nodes that are as required."""
+        """Return the nodes that match."""
         required = requiredaffinity.of(cycle.pod.pod)
         passing = requiredaffinity.matching_nodes(required, cycle.snapshot.nodes, among=alive)
         return plugin.split(alive, passing, rejection=_REJECTION)
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
-        """The weights of the preferred terms that a node matches, added up: the more the better."""
+        """Score nodes by the total weight of matching preferred terms."""
         affinity = cycle.pod.pod.spec.affinity
         if affinity is None or affinity.node_affinity is None:
             return {}
@@ -59,15 +59,15 @@ class NodeAffinity:
         classes = cycle.snapshot.nodes.properties.classes(
             ("preferred", terms), functools.partial(_preference, weighted), among=passing
         )
-        return scoring.normalized(classes, among=passing)
+        return scoring.normalize(classes, among=passing)
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS
 
 
 def _names(selector: nodeselector.NodeSelector) -> frozenset[str] | None:
-    """The nodes that are required by name, none where terms contradict each other; None if a term leaves it open."""
+    """Return the nodes required by name, empty if terms contradict each other, or None if a term names none."""
     if not selector.node_selector_terms:
         return None
     names: set[str] = set()
@@ -104,8 +104,8 @@ def _preference(weighted: _Weighted, info: nodeinfo.NodeInfo) -> int:
     return sum(weight for weight, term in weighted if term.matches(info.node.metadata.labels, info.name))
 
 
-def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
-    required = requiredaffinity.of(waiting)
+def _node_helps(waiting_pod: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
+    required = requiredaffinity.of(waiting_pod)
     return requiredaffinity.matches(required, new) and (old is None or not requiredaffinity.matches(required, old))
 
 

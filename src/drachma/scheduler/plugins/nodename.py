@@ -19,12 +19,12 @@ class NodeName:
     name: Final = _NAME
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """The node that the pod names, or all where it names none."""
+        """Return the node that the pod names, or all nodes if it names none."""
         node = cycle.pod.pod.spec.node_name
         if not node:
             return alive, ()
         return plugin.split(alive, cycle.snapshot.nodes.named(frozenset({node})), rejection=_REJECTION)
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS

@@ -1,4 +1,4 @@
-"""NodePorts: pods that want the same port of a node cannot share it."""
+"""NodePorts: pods on a node cannot share a host port."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from drachma.accounting import ledger, ports
 from drachma.api import pod
 from drachma.scheduler.framework import cyclestate, hints, plugin, verdict
 from drachma.scheduler.framework.plugin import Filtered
-from drachma.scheduler.snapshot import Snapshot, nodeinfo
+from drachma.scheduler.snapshot import Snapshot, assignment, nodeinfo
 
 _NAME: Final = "NodePorts"
 _REJECTION: Final = verdict.Rejection(
@@ -23,7 +23,7 @@ class NodePorts:
     name: Final = _NAME
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """The nodes that have the pod's ports left."""
+        """Return the nodes on which the pod's ports are free."""
         requested = cycle.pod.demand.ports
         nodes = cycle.snapshot.nodes
         in_use = alive & nodes.with_ports
@@ -32,22 +32,25 @@ class NodePorts:
         classes = nodes.resources.classes((_NAME, requested), functools.partial(_fits, requested), among=in_use)
         return plugin.split(alive, classes.get(True, 0) | ~in_use, rejection=_REJECTION)
 
+    def still_fits(self, planned: assignment.Assignment, account: ledger.Ledger) -> bool:
+        """Return True if the pod's ports are free."""
+        return _are_free(planned.demand.ports, account)
+
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS
 
 
-def fits(requested: tuple[ports.HostPort, ...], account: ledger.Ledger) -> bool:
-    """Whether a node has the ports left."""
+def _are_free(requested: tuple[ports.HostPort, ...], account: ledger.Ledger) -> bool:
     return not requested or not account.used_ports or ports.are_free(requested, account.used_ports)
 
 
 def _fits(requested: tuple[ports.HostPort, ...], info: nodeinfo.NodeInfo) -> bool:
-    return fits(requested, info.ledger)
+    return _are_free(requested, info.ledger)
 
 
-def _deletion_helps(waiting: pod.Pod, old: pod.Pod, _new: None) -> bool:
-    return not ports.are_free(ports.wanted(waiting), ports.wanted(old))
+def _deletion_helps(waiting_pod: pod.Pod, old: pod.Pod, _new: None) -> bool:
+    return not ports.are_free(ports.host_ports(waiting_pod), ports.host_ports(old))
 
 
 _HINTS: Final = (

@@ -1,4 +1,4 @@
-"""NodeResourcesFit: whether what is left of a node is enough, and which node has most left, or least by strategy."""
+"""NodeResourcesFit: filters nodes by the resources left, and prefers the nodes with most or least left."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import enum
 from collections.abc import Hashable, Iterable
 from typing import Final, NamedTuple
 
-from drachma.accounting import ledger, requests, resourcenames, shortage
+from drachma.accounting import ledger, requests, resourcenames
 from drachma.api import deviceclass, gates, pod
 from drachma.api import node as nodes
 from drachma.scheduler.framework import cyclestate, hints, plugin, scoring, verdict
 from drachma.scheduler.framework.plugin import Filtered, PreFilterResult, Scores
-from drachma.scheduler.snapshot import Snapshot, delegation, nodeinfo
+from drachma.scheduler.snapshot import Snapshot, assignment, delegation, nodeinfo
 
 _NAME: Final = "NodeResourcesFit"
 _TOO_MANY: Final = "Too many pods"
 
 
 class Strategy(enum.Enum):
-    """Which nodes are better, by upstream's names."""
+    """Preference of nodes, by upstream's names."""
 
     LEAST_ALLOCATED = "LeastAllocated"
     MOST_ALLOCATED = "MostAllocated"
 
 
 class Fit(NamedTuple):
-    """How a demand fits a node: a score if it does, or why not."""
+    """Fit of a demand on a node: a score, or reasons."""
 
     score: int
     reasons: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Fit(NamedTuple):
 
 
 class FitQuestion:
-    """What is asked of a node's ledger; ``delegated`` are resources that devices may stand for."""
+    """Question to a node's ledger. ``delegated`` are resources that devices may provide."""
 
     __slots__ = ("_amounts", "_delegated", "_scored_cpu", "_scored_memory", "key")
 
@@ -46,21 +46,21 @@ class FitQuestion:
         self._delegated = delegated
         self._scored_cpu, self._scored_memory = demand.scored_cpu, demand.scored_memory
         self.key: Hashable = (_NAME, demand.amounts, demand.scored_cpu, demand.scored_memory, delegated)
-        """The same only for questions that every node answers alike."""
+        """Key of the question: equal only if every node gives the same answers."""
 
     def ask(self, account: ledger.Ledger) -> Fit:
-        """The answer of one node."""
-        short = shortage.resources(self._amounts, account, delegated=self._delegated)
+        """Return the answer of one ledger."""
+        short = ledger.lacking_resources(self._amounts, account, delegated=self._delegated)
         is_full = len(account.bookings) + 1 > account.allowed_pods
         if not short and not is_full:
             return Fit(self._least_allocated(account))
         reasons = tuple(f"Insufficient {name}" for name in short)
         if is_full:
             reasons = (_TOO_MANY, *reasons)
-        return Fit(0, reasons, shortage.is_resolvable(short, self._amounts, account=account))
+        return Fit(0, reasons, ledger.could_fit_empty(short, self._amounts, account=account))
 
     def ask_node(self, info: nodeinfo.NodeInfo) -> Fit:
-        """The same of a node of a snapshot."""
+        """Return the answer of a node of a snapshot."""
         return self.ask(info.ledger)
 
     def _least_allocated(self, account: ledger.Ledger) -> int:
@@ -88,14 +88,14 @@ class NodeResourcesFit:
         self._has_extended: Final = enabled.on(gates.Gate.EXTENDED_RESOURCE)
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult:
-        """Works out what nodes are asked."""
+        """Prepare the question to nodes."""
         demand = delegation.demand(cycle.pod, cycle.snapshot)
         delegated = delegation.extended(cycle.pod, cycle.snapshot.devices) if self._has_extended else frozenset()
         cycle.write(_QUESTION, FitQuestion(demand, delegated))
         return plugin.ALL_NODES
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """The nodes that have enough left."""
+        """Return the nodes with enough left."""
         question = cycle.read(_QUESTION)
         classes = cycle.snapshot.nodes.resources.classes(question.key, question.ask_node, among=alive)
         passing = 0
@@ -114,22 +114,26 @@ class NodeResourcesFit:
         return passing, rejections
 
     def score(self, cycle: cyclestate.CycleState, _passing: int) -> Scores:
-        """The more is left of cpu and memory, the better, or the worse: as the strategy says."""
+        """Score nodes by the cpu and memory left, more or less being better by strategy."""
         scores = cycle.read(_SCORES)
         if self._strategy is Strategy.LEAST_ALLOCATED:
             return scores
         return {scoring.MAX - score: nodes for score, nodes in scores.items()}
 
+    def still_fits(self, planned: assignment.Assignment, account: ledger.Ledger) -> bool:
+        """Return True if the node has enough left for the pod."""
+        return not FitQuestion(planned.demand, planned.delegated).ask(account).reasons
+
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS
 
 
-def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
-    asked = resourcenames.amounts(requests.total(waiting))
+def _node_helps(waiting_pod: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
+    requested = resourcenames.amounts(requests.total(waiting_pod))
     account = ledger.Ledger()
     account.measure(new)
-    if account.allowed_pods < 1 or shortage.resources(tuple(_without_devices(asked)), account):
+    if account.allowed_pods < 1 or ledger.lacking_resources(tuple(_node_amounts(requested)), account):
         return False
     if old is None:
         return True
@@ -137,20 +141,22 @@ def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bo
     before.measure(old)
     if account.allowed_pods > before.allowed_pods:
         return True
-    return any(account.allocatable.get(name, 0) > before.allocatable.get(name, 0) for name, _ in asked)
+    return any(account.allocatable.get(name, 0) > before.allocatable.get(name, 0) for name, _ in requested)
 
 
-def _without_devices(asked: resourcenames.Amounts) -> Iterable[tuple[str, int]]:
-    """Whether a class backs a resource is not known here: it may, and then the node need not have it."""
-    return (entry for entry in asked if not resourcenames.may_be_devices(entry[0]))
+def _node_amounts(requested: resourcenames.Amounts) -> Iterable[tuple[str, int]]:
+    """Yield the amounts that the node must have. A device class may back the others, which is not known here."""
+    return (entry for entry in requested if not resourcenames.may_be_devices(entry[0]))
 
 
-def _class_helps(waiting: pod.Pod, old: deviceclass.DeviceClass | None, new: deviceclass.DeviceClass) -> bool:
-    asked = dict(resourcenames.amounts(requests.total(waiting)))
+def _class_helps(waiting_pod: pod.Pod, old: deviceclass.DeviceClass | None, new: deviceclass.DeviceClass) -> bool:
+    requested = dict(resourcenames.amounts(requests.total(waiting_pod)))
     explicit = new.spec.extended_resource_name
-    if old is None and resourcenames.DEVICE_CLASS_PREFIX + new.metadata.name in asked:
+    if old is None and resourcenames.DEVICE_CLASS_PREFIX + new.metadata.name in requested:
         return True
-    return explicit is not None and explicit in asked and (old is None or old.spec.extended_resource_name != explicit)
+    return (
+        explicit is not None and explicit in requested and (old is None or old.spec.extended_resource_name != explicit)
+    )
 
 
 _HINTS: Final = (

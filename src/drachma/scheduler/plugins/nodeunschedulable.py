@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned nodes take no pods but those that tolerate it."""
+"""NodeUnschedulable: cordoned nodes accept only pods that tolerate it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class NodeUnschedulable:
     name: Final = _NAME
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """The nodes that are not cordoned, or all where the pod does not mind."""
+        """Return the nodes that are not cordoned, or all nodes if the pod tolerates it."""
         cordoned = cycle.snapshot.nodes.cordoned & alive
         if not cordoned or taints.is_tolerated(_TAINT, cycle.pod.pod.spec.tolerations):
             return alive, ()
         return plugin.split(alive, ~cordoned, rejection=_REJECTION)
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS
 
 

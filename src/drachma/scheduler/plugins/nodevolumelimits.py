@@ -1,7 +1,7 @@
-"""NodeVolumeLimits: how many volumes of a storage driver a node can have, as its CSINode says.
+"""NodeVolumeLimits: limits the volumes of a storage driver on a node, as its CSINode says.
 
-Volumes that pods of the node use count, and those that are attached for whatever reason, each once. A claim that has
-no volume yet counts for the driver that will make it. Drivers may also want pods to go only where they are installed.
+Volumes of the node's pods count, and attached volumes, each once. A claim without a volume counts for the driver that
+will provision it. A driver may also require pods to go only to nodes where it is installed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TOO_MANY: Final = verdict.Rejection(_NAME, ("node(s) exceed max volume count",)
 
 
 class _Volume(NamedTuple):
-    """A volume of a driver; one that is yet to be made goes by its claim."""
+    """Volume of a driver; a volume that is not provisioned yet goes by its claim."""
 
     driver: str
     handle: str | cache.Key
@@ -40,7 +40,7 @@ class NodeVolumeLimits:
     name: Final = _NAME
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult:
-        """Finds the volumes of the pod that a driver provides; nothing is to be filtered where there is none."""
+        """Find the volumes of the pod that drivers provide. Skip the filter if there are none."""
         volumes = frozenset(_volumes(cycle.pod.pod, cycle.snapshot.volumes))
         if not volumes:
             return plugin.SKIP
@@ -48,50 +48,50 @@ class NodeVolumeLimits:
         return plugin.ALL_NODES
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """The nodes that can have all of the pod's volumes beside those that they have."""
-        volumes, known = cycle.read(_VOLUMES), cycle.snapshot.volumes
+        """Return the nodes that can have all of the pod's volumes in addition to their own."""
+        volumes, snapshot_volumes = cycle.read(_VOLUMES), cycle.snapshot.volumes
         rejections: list[tuple[verdict.Rejection, int]] = []
         for driver in sorted({each.driver for each in volumes}):
-            wanting = known.drivers.get(driver)
+            wanting = snapshot_volumes.drivers.get(driver)
             if alive and wanting is not None and wanting.spec.prevent_pod_scheduling_if_missing:
-                missing = verdict.Rejection(
+                not_installed = verdict.Rejection(
                     _NAME, (f"{driver} CSI driver is not installed on the node",), is_resolvable=True
                 )
                 installed = _nodes_with(driver, cycle.snapshot, among=alive)
-                alive, more = plugin.split(alive, installed, rejection=missing)
+                alive, more = plugin.split(alive, installed, rejection=not_installed)
                 rejections += more
         full = 0
         for slot in nodeclass.slots(alive):
             info = cycle.snapshot.nodes.at(slot)
-            if not _has_room(volumes, info, known):
+            if not _has_room(volumes, info, snapshot_volumes):
                 full |= info.bit
         alive, more = plugin.split(alive, ~full, rejection=_TOO_MANY)
         return alive, [*rejections, *more]
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS
 
 
-def _volumes(of: pod.Pod, known: snapshotvolumes.Volumes) -> Iterator[_Volume]:
-    """The volumes of a pod, as far as it is known which driver has them."""
-    for name in volumeclaims.names(of):
-        key = cache.Key(of.metadata.namespace, name)
-        claim = known.claims.get(key)
+def _volumes(user: pod.Pod, snapshot_volumes: snapshotvolumes.Volumes) -> Iterator[_Volume]:
+    """Yield the volumes of a pod whose driver is known."""
+    for name in volumeclaims.names(user):
+        key = cache.Key(user.metadata.namespace, name)
+        claim = snapshot_volumes.claims.get(key)
         if claim is None:
             continue
-        volume = known.volumes.get(claim.spec.volume_name) if claim.spec.volume_name else None
+        volume = snapshot_volumes.volumes.get(claim.spec.volume_name) if claim.spec.volume_name else None
         if volume is not None:
             if volume.spec.csi is not None:
                 yield _Volume(volume.spec.csi.driver, volume.spec.csi.volume_handle)
             continue
-        chosen = known.classes.get(persistentvolumeclaim.class_of(claim))
-        if chosen is not None and chosen.provisioner:
-            yield _Volume(chosen.provisioner, key)
+        storage_class = snapshot_volumes.classes.get(persistentvolumeclaim.class_of(claim))
+        if storage_class is not None and storage_class.provisioner:
+            yield _Volume(storage_class.provisioner, key)
 
 
 def _nodes_with(driver: str, snapshot: Snapshot, *, among: int) -> int:
-    """The nodes on which a driver is installed."""
+    """Return the nodes on which a driver is installed."""
     nodes = 0
     for slot in nodeclass.slots(among):
         info = snapshot.nodes.at(slot)
@@ -101,13 +101,13 @@ def _nodes_with(driver: str, snapshot: Snapshot, *, among: int) -> int:
     return nodes
 
 
-def _has_room(volumes: frozenset[_Volume], info: nodeinfo.NodeInfo, known: snapshotvolumes.Volumes) -> bool:
-    described = known.driver_nodes.get(info.name)
+def _has_room(volumes: frozenset[_Volume], info: nodeinfo.NodeInfo, snapshot_volumes: snapshotvolumes.Volumes) -> bool:
+    described = snapshot_volumes.driver_nodes.get(info.name)
     limits = {} if described is None else _limits(described)
     if limits.keys().isdisjoint(each.driver for each in volumes):
         return True
-    present = {each for booking in info.ledger.bookings.values() for each in _volumes(booking.pod, known)}
-    present |= set(_attached(info.name, known))
+    present = {each for booking in info.ledger.bookings.values() for each in _volumes(booking.pod, snapshot_volumes)}
+    present |= set(_attached(info.name, snapshot_volumes))
     counts = collections.Counter(each.driver for each in present)
     more = collections.Counter(each.driver for each in volumes - present)
     return all(counts[driver] + count <= limits[driver] for driver, count in more.items() if driver in limits)
@@ -121,9 +121,9 @@ def _limits(described: csinode.CSINode) -> dict[str, int]:
     }
 
 
-def _attached(node: str, known: snapshotvolumes.Volumes) -> Iterator[_Volume]:
-    for attachment in known.attachments.get(node, {}).values():
-        volume = known.volumes.get(attachment.spec.source.persistent_volume_name or "")
+def _attached(node: str, snapshot_volumes: snapshotvolumes.Volumes) -> Iterator[_Volume]:
+    for attachment in snapshot_volumes.attachments.get(node, {}).values():
+        volume = snapshot_volumes.volumes.get(attachment.spec.source.persistent_volume_name or "")
         if attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
             yield _Volume(attachment.spec.attacher, volume.spec.csi.volume_handle)
 
@@ -137,12 +137,14 @@ def _deletion_helps(_waiting: pod.Pod, old: pod.Pod, _new: None) -> bool:
     return bool(volumeclaims.names(old))
 
 
-def _claim_helps(waiting: pod.Pod, _old: None, new: Claim) -> bool:
-    return new.metadata.namespace == waiting.metadata.namespace and new.metadata.name in volumeclaims.names(waiting)
+def _claim_helps(waiting_pod: pod.Pod, _old: None, new: Claim) -> bool:
+    return new.metadata.namespace == waiting_pod.metadata.namespace and new.metadata.name in volumeclaims.names(
+        waiting_pod
+    )
 
 
-def _detachment_helps(waiting: pod.Pod, _old: volumeattachment.VolumeAttachment, _new: None) -> bool:
-    return not all(volumeclaims.names(waiting).values())
+def _detachment_helps(waiting_pod: pod.Pod, _old: volumeattachment.VolumeAttachment, _new: None) -> bool:
+    return not all(volumeclaims.names(waiting_pod).values())
 
 
 _HINTS: Final = (

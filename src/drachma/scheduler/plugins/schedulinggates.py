@@ -1,4 +1,4 @@
-"""SchedulingGates: a pod with gates left is not looked at."""
+"""SchedulingGates: a pod with gates is not tried."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class SchedulingGates:
 
     name: Final = "SchedulingGates"
 
-    def pre_enqueue(self, waiting: pod.Pod, _snapshot: Snapshot) -> verdict.Rejection | None:
-        """Why the pod is not even tried, if that is so."""
-        gates = waiting.spec.scheduling_gates
+    def pre_enqueue(self, waiting_pod: pod.Pod, _snapshot: Snapshot) -> verdict.Rejection | None:
+        """Return a rejection if the pod has gates."""
+        gates = waiting_pod.spec.scheduling_gates
         if not gates:
             return None
         listed = " ".join(gate.name for gate in gates)
         return verdict.Rejection(self.name, (f"waiting for scheduling gates: [{listed}]",))
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS

@@ -1,8 +1,8 @@
-"""StructuredParameters: what claims of the first alpha ask for beyond what v1 claims can say (ADR 13).
+"""StructuredParameters: requirements of claims of the first alpha that v1 claims cannot express (ADR 13).
 
-Looks at nothing but annotations of v1 claims that stand for such claims (:mod:`drachma.structured.counterpart`): that
-parameters are missing, that somebody else uses a claim that is for one at a time, and on which nodes a claim may be
-allocated. A pod without such claims never gets past the first question.
+It reads only annotations of v1 claims that represent such claims (:mod:`drachma.structured.counterpart`): missing
+parameters, claims for one pod at a time, and the nodes on which a claim may be allocated. A pod without such claims is
+skipped.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class StructuredParameters:
     name: Final = "StructuredParameters"
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         claim = hints.Hint(
             hints.Resource.RESOURCE_CLAIM, hints.Action.ADD | hints.Action.UPDATE | hints.Action.DELETE, _is_own
         )
         return (claim, hints.Hint(hints.Resource.NODE, hints.Action.ADD | hints.Action.UPDATE_NODE_LABEL, hints.always))
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> plugin.PreFilterResult | verdict.Rejection:
-        """Whether the claims have their parameters and may be used, and which nodes they are for."""
+        """Check that the claims have their parameters and may be used, and read the nodes that they are for."""
         selectors = []
         for claim in _claims(cycle.pod.pod, cycle.snapshot):
             reason = counterpart.reason(claim)
@@ -52,7 +52,7 @@ class StructuredParameters:
         return plugin.ALL_NODES
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
-        """The nodes that all classes of claims that are not allocated yet are for."""
+        """Return the nodes that suit all classes of claims without an allocation."""
         passing = alive
         for selector in cycle.read(_SELECTORS):
             ask = functools.partial(_matches, selector)
@@ -61,17 +61,19 @@ class StructuredParameters:
         return plugin.split(alive, passing, rejection=verdict.Rejection(self.name, (_UNSUITABLE,)))
 
 
-def _claims(of: pod.Pod, snapshot: Snapshot) -> list[resourceclaim.ResourceClaim]:
-    """The pod's claims, as far as they are there."""
-    if not of.spec.resource_claims:
+def _claims(user: pod.Pod, snapshot: Snapshot) -> list[resourceclaim.ResourceClaim]:
+    """Return the existing claims of a pod."""
+    if not user.spec.resource_claims:
         return []
-    found = (snapshot.claims.get(of.metadata.namespace, name) for name in podclaims.names(of))
-    return [claim for claim in found if claim is not None]
+    claims = (snapshot.claims.get(user.metadata.namespace, name) for name in podclaims.names(user))
+    return [claim for claim in claims if claim is not None]
 
 
-def _is_own(waiting: pod.Pod, old: resourceclaim.ResourceClaim | None, new: resourceclaim.ResourceClaim | None) -> bool:
+def _is_own(
+    waiting_pod: pod.Pod, old: resourceclaim.ResourceClaim | None, new: resourceclaim.ResourceClaim | None
+) -> bool:
     changed = new or old
-    return changed is not None and changed.metadata.name in podclaims.names(waiting)
+    return changed is not None and changed.metadata.name in podclaims.names(waiting_pod)
 
 
 def _matches(selector: nodeselector.NodeSelector, info: nodeinfo.NodeInfo) -> bool:

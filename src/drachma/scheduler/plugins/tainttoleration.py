@@ -1,4 +1,4 @@
-"""TaintToleration: taints keep pods away that do not tolerate them, or make nodes less welcome."""
+"""TaintToleration: taints reject pods that do not tolerate them, or make nodes less preferred."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _Tolerations = tuple[pod.Toleration, ...]
 
 
 class _Taints(NamedTuple):
-    """What a node's taints mean for a pod."""
+    """Effect of a node's taints on a pod."""
 
     is_welcome: bool
     discouraging: int = 0
-    """Taints that only discourage, and are not tolerated."""
+    """Number of PreferNoSchedule taints that are not tolerated."""
 
 
 _DISCOURAGING: Final = cyclestate.Key[Scores]("nodes by taints that discourage")
@@ -35,7 +35,7 @@ class TaintToleration:
     name: Final = _NAME
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """The nodes without a taint that keeps the pod away."""
+        """Return the nodes without a taint that rejects the pod."""
         nodes = cycle.snapshot.nodes
         tainted = nodes.tainted & alive
         if not tainted:
@@ -51,19 +51,19 @@ class TaintToleration:
         return plugin.split(alive, functools.reduce(int.__or__, discouraging.values()), rejection=_REJECTION)
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
-        """The fewer taints that only discourage are not tolerated, the better."""
+        """Score nodes higher for fewer PreferNoSchedule taints that are not tolerated."""
         discouraging = cycle.find(_DISCOURAGING)
         if discouraging is None or len(discouraging) < 2:
             return {}
-        return scoring.normalized(discouraging, among=passing, less_is_better=True)
+        return scoring.normalize(discouraging, among=passing, less_is_better=True)
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS
 
 
 def _judge(tolerations: _Tolerations, info: nodeinfo.NodeInfo) -> _Taints:
-    if taints.preventing(info.node.spec.taints, tolerations) is not None:
+    if taints.first_untolerated(info.node.spec.taints, tolerations) is not None:
         return _Taints(is_welcome=False)
     discouraging = sum(
         taint.effect == taints.PREFER_NO_SCHEDULE and not taints.is_tolerated(taint, tolerations)
@@ -72,10 +72,10 @@ def _judge(tolerations: _Tolerations, info: nodeinfo.NodeInfo) -> _Taints:
     return _Taints(is_welcome=True, discouraging=discouraging)
 
 
-def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
-    tolerations = waiting.spec.tolerations
-    was_prevented = old is None or taints.preventing(old.spec.taints, tolerations) is not None
-    return was_prevented and taints.preventing(new.spec.taints, tolerations) is None
+def _node_helps(waiting_pod: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
+    tolerations = waiting_pod.spec.tolerations
+    was_prevented = old is None or taints.first_untolerated(old.spec.taints, tolerations) is not None
+    return was_prevented and taints.first_untolerated(new.spec.taints, tolerations) is None
 
 
 _HINTS: Final = (

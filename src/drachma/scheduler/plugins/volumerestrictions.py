@@ -1,4 +1,4 @@
-"""VolumeRestrictions: claims that are for one pod at a time, and disks that pods of a node cannot share."""
+"""VolumeRestrictions: claims for one pod at a time, and disks that pods of a node cannot share."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class VolumeRestrictions:
     name: Final = _NAME
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult | verdict.Rejection:
-        """Finds the claims that nobody else may use; nothing is to be filtered where there is no such, and no disk."""
+        """Find the claims that only one pod may use. Skip the filter if there are none and no disks."""
         own = cycle.pod.pod
         if not own.spec.volumes:
             return plugin.SKIP
         exclusive: set[str] = set()
-        for name in _named_claims(own):
+        for name in _claim_names(own):
             claim = cycle.snapshot.volumes.claims.get(cache.Key(own.metadata.namespace, name))
             if claim is None:
                 return verdict.Rejection(_NAME, (f'persistentvolumeclaim "{name}" not found',))
@@ -47,7 +47,7 @@ class VolumeRestrictions:
         return plugin.ALL_NODES
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """The nodes that have the pod's disks left, and none at all while its claims are in use anywhere."""
+        """Return the nodes on which the pod's disks are free; none while its claims are in use on any node."""
         rejections: list[tuple[verdict.Rejection, int]] = []
         nodes, own = cycle.snapshot.nodes, cycle.pod.pod
         disks = tuple(filter(volumeclaims.is_exclusive, own.spec.volumes))
@@ -58,24 +58,24 @@ class VolumeRestrictions:
         claims = cycle.read(_CLAIMS)
         if claims and alive:
             question = functools.partial(_uses_any, own.metadata.namespace, claims)
-            users = nodes.resources.classes((_NAME, own.metadata.namespace, claims), question, among=nodes.everyone)
+            users = nodes.resources.classes((_NAME, own.metadata.namespace, claims), question, among=nodes.all_nodes)
             if users.get(True, 0):
                 return 0, [*rejections, (_CLAIM_IN_USE, alive)]
         return alive, rejections
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS
 
 
-def _named_claims(of: pod.Pod) -> Iterable[str]:
-    """The claims that a pod names, not those that are made for it alone."""
-    return (name for name, is_own in volumeclaims.names(of).items() if not is_own)
+def _claim_names(user: pod.Pod) -> Iterable[str]:
+    """Return the claims that a pod names, without those generated for it."""
+    return (name for name, is_own in volumeclaims.names(user).items() if not is_own)
 
 
 def _uses_any(namespace: str, claims: frozenset[str], info: nodeinfo.NodeInfo) -> bool:
     return any(
-        booking.pod.metadata.namespace == namespace and not claims.isdisjoint(_named_claims(booking.pod))
+        booking.pod.metadata.namespace == namespace and not claims.isdisjoint(_claim_names(booking.pod))
         for booking in info.ledger.bookings.values()
     )
 
@@ -84,36 +84,36 @@ def _has_disks(disks: tuple[pod.Volume, ...], info: nodeinfo.NodeInfo) -> bool:
     return not any(_conflict(disks, booking.pod) for booking in info.ledger.bookings.values())
 
 
-def _conflict(disks: Iterable[pod.Volume], other: pod.Pod) -> bool:
-    theirs = tuple(filter(volumeclaims.is_exclusive, other.spec.volumes))
+def _conflict(disks: Iterable[pod.Volume], resident: pod.Pod) -> bool:
+    theirs = tuple(filter(volumeclaims.is_exclusive, resident.spec.volumes))
     return any(_excludes(own, each) for own in disks for each in theirs)
 
 
-def _excludes(own: pod.Volume, other: pod.Volume) -> bool:
-    """Whether two volumes are one disk, which two pods of a node cannot have; most of them may be read by both."""
-    gce, other_gce = own.gce_persistent_disk, other.gce_persistent_disk
+def _excludes(own: pod.Volume, resident_volume: pod.Volume) -> bool:
+    """Return True if two volumes are the same disk and two pods of a node cannot share it. Most may be read by both."""
+    gce, other_gce = own.gce_persistent_disk, resident_volume.gce_persistent_disk
     if gce is not None and other_gce is not None and gce.pd_name == other_gce.pd_name:
         return not (gce.read_only and other_gce.read_only)
-    ebs, other_ebs = own.aws_elastic_block_store, other.aws_elastic_block_store
+    ebs, other_ebs = own.aws_elastic_block_store, resident_volume.aws_elastic_block_store
     if ebs is not None and other_ebs is not None:
         return ebs.volume_id == other_ebs.volume_id
-    if own.iscsi is not None and other.iscsi is not None and own.iscsi.iqn == other.iscsi.iqn:
-        return not (own.iscsi.read_only and other.iscsi.read_only)
-    rbd, other_rbd = own.rbd, other.rbd
+    if own.iscsi is not None and resident_volume.iscsi is not None and own.iscsi.iqn == resident_volume.iscsi.iqn:
+        return not (own.iscsi.read_only and resident_volume.iscsi.read_only)
+    rbd, other_rbd = own.rbd, resident_volume.rbd
     if rbd is None or other_rbd is None or (rbd.pool, rbd.image) != (other_rbd.pool, other_rbd.image):
         return False
     return not set(rbd.monitors).isdisjoint(other_rbd.monitors) and not (rbd.read_only and other_rbd.read_only)
 
 
-def _deletion_helps(waiting: pod.Pod, old: pod.Pod, _new: None) -> bool:
-    if old.metadata.namespace != waiting.metadata.namespace:
+def _deletion_helps(waiting_pod: pod.Pod, old: pod.Pod, _new: None) -> bool:
+    if old.metadata.namespace != waiting_pod.metadata.namespace:
         return False
-    disks = filter(volumeclaims.is_exclusive, waiting.spec.volumes)
-    return _conflict(tuple(disks), old) or not set(_named_claims(waiting)).isdisjoint(_named_claims(old))
+    disks = filter(volumeclaims.is_exclusive, waiting_pod.spec.volumes)
+    return _conflict(tuple(disks), old) or not set(_claim_names(waiting_pod)).isdisjoint(_claim_names(old))
 
 
-def _claim_helps(waiting: pod.Pod, _old: None, new: Claim) -> bool:
-    return new.metadata.namespace == waiting.metadata.namespace and new.metadata.name in _named_claims(waiting)
+def _claim_helps(waiting_pod: pod.Pod, _old: None, new: Claim) -> bool:
+    return new.metadata.namespace == waiting_pod.metadata.namespace and new.metadata.name in _claim_names(waiting_pod)
 
 
 _HINTS: Final = (

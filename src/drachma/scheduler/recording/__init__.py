@@ -1,6 +1,6 @@
-"""Recordings: what a scheduler decided and on what it knew, kept in a file, so that it can be repeated elsewhere.
+"""Recordings: the decisions of a scheduler and the state that they rest on, in a file, so that they can be replayed.
 
-:class:`Recorder` listens, :class:`RecordFile` writes, and :mod:`drachma.scheduler.recording.recordlines` is the form.
+:class:`Recorder` listens, :class:`RecordFile` writes, and :mod:`drachma.scheduler.recording.recordlines` is the format.
 """
 
 from drachma.scheduler.recording.recorder import Recorder

@@ -1,7 +1,7 @@
-"""Objects as decisions need them, to be sent to somebody else: without what containers run, and with what.
+"""Objects reduced to what decisions read: without commands and environment of containers.
 
 Called before objects are recorded or dumped. Commands and environment variables may hold secrets, and kubectl's
-annotation holds all of them once more; no decision looks at any of it, nor at who owns which field.
+annotation repeats all of them. No decision reads these fields, nor ``managedFields``.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
-def of(given: ObjectT) -> ObjectT:
-    """The object without what no decision reads."""
-    metadata = given.metadata
+def of(original: ObjectT) -> ObjectT:
+    """Return the object without the fields that no decision reads."""
+    metadata = original.metadata
     if metadata.managed_fields or LAST_APPLIED in metadata.annotations:
         annotations = {key: value for key, value in metadata.annotations.items() if key != LAST_APPLIED}
         metadata = structs.replace(metadata, managed_fields=struct.ABSENT_TUPLE, annotations=annotations)
-        given = structs.replace(given, metadata=metadata)
-    if isinstance(given, pod.Pod):
-        given = structs.replace(given, spec=_without_commands(given.spec))
-    elif isinstance(given, job.Job):
-        template = structs.replace(given.spec.template, spec=_without_commands(given.spec.template.spec))
-        given = structs.replace(given, spec=structs.replace(given.spec, template=template))
-    return given
+        original = structs.replace(original, metadata=metadata)
+    if isinstance(original, pod.Pod):
+        original = structs.replace(original, spec=_strip_commands(original.spec))
+    elif isinstance(original, job.Job):
+        template = structs.replace(original.spec.template, spec=_strip_commands(original.spec.template.spec))
+        original = structs.replace(original, spec=structs.replace(original.spec, template=template))
+    return original
 
 
-def _without_commands(spec: pod.PodSpec) -> pod.PodSpec:
+def _strip_commands(spec: pod.PodSpec) -> pod.PodSpec:
     return structs.replace(
         spec,
         containers=_bare(spec.containers),

@@ -1,15 +1,15 @@
-"""The recorder: hears of everything that decisions depend on, and of every decision.
+"""The recorder: records every decision, and everything that decisions depend on.
 
-It is told by the same informers as the scheduler, and by the scheduler's snapshot of what is not in the API yet: pods
-and allocations on their way, nominations. Everything is noted at once and written in the background; a decision costs
-the scheduler no more than that its inputs are listed. Where writing does not keep up, decisions are left out, and the
-recording goes on with a new beginning that says how many.
+It listens to the same informers as the scheduler, and to the scheduler's snapshot for the state that is not in the API
+yet: assumed pods, allocations in flight, nominations. Everything is noted at once and written in the background, so a
+decision costs the scheduler only the list of its inputs. If the disk is too slow, decisions are left out, and the
+recording continues with a new beginning that says how many.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,8 +18,9 @@ from msgspec import structs
 from drachma.accounting import ledger
 from drachma.api import meta, pod, resourceclaim
 from drachma.runtime import cache, clock, informer
-from drachma.scheduler import deliberation, gangsearch
-from drachma.scheduler.decision import Aborted, Decision, Placed, Unfit
+from drachma.scheduler import deliberation
+from drachma.scheduler.cycle import gangsearch, units
+from drachma.scheduler.cycle.decision import Aborted, Placed
 from drachma.scheduler.recording import recordfile, recordlines, recordstate
 from drachma.scheduler.recording.recordstate import (
     AssumedEntry,
@@ -32,32 +33,32 @@ from drachma.scheduler.settings import Settings
 from drachma.scheduler.snapshot import Snapshot, assignment, kinds, podinfo
 
 _MOST_BATCHES: Final = 1000
-"""That may wait to be written."""
+"""Number of batches that may wait to be written."""
 
 
 class Recorder:
     """Records the decisions of one scheduler."""
 
-    def __init__(self, file: recordfile.RecordFile, *, chosen: Settings, time: clock.Clock) -> None:
+    def __init__(self, file: recordfile.RecordFile, *, settings: Settings, clock: clock.Clock) -> None:
         self._file: Final = file
-        self._settings: Final = chosen
-        self._clock: Final = time
+        self._settings: Final = settings
+        self._clock: Final = clock
         self._state: Final = recordstate.RecordState()
         self._snapshot: Snapshot | None = None
         self._nominated: frozenset[str] = frozenset()
         self._number = 0
         self._missed = 0
 
-    def attach(self, shared: deliberation.Sources, snapshot: Snapshot) -> None:
-        """Listen from now on; after the scheduler's own handlers, so that both know the same at any decision."""
+    def attach(self, sources: deliberation.Sources, snapshot: Snapshot) -> None:
+        """Listen from now on, after the scheduler's own handlers, so that both know the same at any decision."""
         self._snapshot = snapshot
         snapshot.listener = self
         snapshot.claims.listener = self._claim_changed
-        for row in kinds.followed(self._settings.gates):
+        for row in kinds.served_rows(self._settings.gates):
             if row.kind is resourceclaim.ResourceClaim:
-                # The snapshot reports claims: it knows those first that were just written.
+                # The snapshot reports claims, since it knows recent writes first.
                 continue
-            source: deliberation.Source[Any] = shared.of(row.kind)
+            source: deliberation.Source[Any] = sources.of(row.kind)
             if row.kind is pod.Pod:
                 source.add_handler(
                     informer.Handler(
@@ -70,39 +71,39 @@ class Recorder:
                 )
 
     def open(self) -> contextlib.AbstractContextManager[None]:
-        """Records decisions until its end; InvalidValueError where the file cannot be written."""
+        """Record decisions until the end of the context. Raises InvalidValueError if the file cannot be written."""
         return self._file.open()
 
-    # What informers tell
+    # Reports of informers
 
     def _put(self, new: meta.Object) -> None:
         self._state.put(_entry(new), new)
 
-    def _remove(self, gone: meta.Object) -> None:
-        self._state.put(_entry(gone), None)
+    def _remove(self, deleted: meta.Object) -> None:
+        self._state.put(_entry(deleted), None)
 
     def _put_pod(self, new: pod.Pod) -> None:
-        """Only pods on nodes count; one that is there is no longer on its way."""
+        """Record a pod on a node. It is no longer assumed."""
         if new.spec.node_name:
             self._put(new)
             self._state.put(AssumedEntry(new.metadata.uid), None)
 
-    def _remove_pod(self, gone: pod.Pod) -> None:
-        self._remove(gone)
-        if gone.spec.node_name:
-            self._state.put(AssumedEntry(gone.metadata.uid), None)
+    def _remove_pod(self, deleted: pod.Pod) -> None:
+        self._remove(deleted)
+        if deleted.spec.node_name:
+            self._state.put(AssumedEntry(deleted.metadata.uid), None)
 
-    # What the snapshot tells
+    # Reports of the snapshot
 
     def bound(self, assigned: assignment.Assignment) -> None:
-        """A pod is on its way to a node; its allocations are told one by one."""
+        """Record a pod that is assumed on a node. Its allocations are reported one by one."""
         booking = ledger.Booking(assigned.pod, assigned.demand)
         self._state.put(AssumedEntry(assigned.pod.metadata.uid), (assigned.node, booking))
         for volume, claim in assigned.volumes:
             self._state.put(PromisedEntry(volume), claim)
 
     def unbound(self, assigned: assignment.Assignment) -> None:
-        """That is given up."""
+        """Record that a pod is no longer assumed."""
         self._state.put(AssumedEntry(assigned.pod.metadata.uid), None)
         for volume, _ in assigned.volumes:
             self._state.put(PromisedEntry(volume), None)
@@ -126,13 +127,9 @@ class Recorder:
 
     # Decisions
 
-    def decided(self, decision: Decision) -> None:
-        """A decision was made, and nothing of it is done yet."""
-        self._record(lambda number, time: _decision_line(decision, number=number, time=time))
-
-    def decided_together(self, infos: Sequence[podinfo.PodInfo], decision: gangsearch.Outcome, *, needed: int) -> None:
-        """The same about a gang."""
-        self._record(lambda number, time: _together_line(infos, decision, needed=needed, number=number, time=time))
+    def decided(self, unit: units.Unit, outcome: gangsearch.Outcome) -> None:
+        """Record a decision that was made and not carried out yet."""
+        self._record(lambda number, time: _line(unit, outcome, number=number, time=time))
 
     def _record(self, line: Callable[[int, datetime], recordlines.Line]) -> None:
         assert self._snapshot is not None, "is attached"
@@ -166,52 +163,54 @@ class Recorder:
         number: int,
         time: datetime,
     ) -> Iterator[bytes]:
-        """Made by whoever writes them: all that they are made of never changes."""
+        """Yield the lines, in the thread that writes them. Everything in them is immutable."""
         if beginning is not None:
             yield recordlines.encode(beginning)
         yield from recordstate.lines(changes)
         yield recordlines.encode(line(number, time))
 
 
-def _entry(of: meta.Object) -> ObjectEntry:
-    return ObjectEntry(type(of), str(of.metadata.namespace), str(of.metadata.name))
+def _entry(recorded: meta.Object) -> ObjectEntry:
+    return ObjectEntry(type(recorded), str(recorded.metadata.namespace), str(recorded.metadata.name))
 
 
-def _decision_line(decision: Decision, *, number: int, time: datetime) -> recordlines.Decision:
-    waiting = recordstate.raw(decision.info.pod)
-    match decision:
-        case Placed():
-            return recordlines.Decision(
-                number=number,
-                time=time,
-                pod=waiting,
-                node=decision.node,
-                allocations=_allocations(decision),
-                feasible=decision.feasible,
-            )
-        case Unfit():
-            return recordlines.Decision(number=number, time=time, pod=waiting, reasons=decision.diagnosis.message())
+def _line(
+    unit: units.Unit, outcome: gangsearch.Outcome, *, number: int, time: datetime
+) -> recordlines.Decision | recordlines.Together:
+    if unit.gang is None:
+        return _pod_line(unit.members[0], outcome, number=number, time=time)
+    return _gang_line(unit, outcome, number=number, time=time)
+
+
+def _pod_line(
+    info: podinfo.PodInfo, outcome: gangsearch.Outcome, *, number: int, time: datetime
+) -> recordlines.Decision:
+    line = recordlines.Decision(number=number, time=time, pod=recordstate.raw(info.pod))
+    match outcome:
+        case gangsearch.Together():
+            placed = outcome.placements[0]
+            return structs.replace(line, node=placed.node, allocations=_allocations(placed), feasible=placed.feasible)
+        case gangsearch.Short():
+            return structs.replace(line, reasons=outcome.unfit.diagnosis.message())
         case Aborted():
-            return recordlines.Decision(number=number, time=time, pod=waiting, error=decision.message)
+            return structs.replace(line, error=outcome.message)
 
 
-def _together_line(
-    infos: Sequence[podinfo.PodInfo], decision: gangsearch.Outcome, *, needed: int, number: int, time: datetime
-) -> recordlines.Together:
+def _gang_line(unit: units.Unit, outcome: gangsearch.Outcome, *, number: int, time: datetime) -> recordlines.Together:
     line = recordlines.Together(
-        number=number, time=time, needed=needed, pods=tuple(recordstate.raw(info.pod) for info in infos)
+        number=number, time=time, needed=unit.needed, pods=tuple(recordstate.raw(info.pod) for info in unit.members)
     )
-    match decision:
+    match outcome:
         case gangsearch.Together():
             members = tuple(
                 recordlines.Member(uid=each.info.uid, node=each.node, allocations=_allocations(each))
-                for each in decision.placements
+                for each in outcome.placements
             )
             return structs.replace(line, members=members)
         case gangsearch.Short():
-            return structs.replace(line, reasons=decision.unfit.diagnosis.message())
+            return structs.replace(line, reasons=outcome.unfit.diagnosis.message())
         case Aborted():
-            return structs.replace(line, error=decision.message)
+            return structs.replace(line, error=outcome.message)
 
 
 def _allocations(placed: Placed) -> tuple[recordlines.ClaimAllocation, ...]:

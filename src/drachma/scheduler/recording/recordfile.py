@@ -1,12 +1,12 @@
 """The file of a recording, written by a thread of its own, within bounds.
 
-Lines are made and written in the thread, so that whoever records pays next to nothing. When the file is full, a
-beginning is wanted: with the next one it becomes ``FILE.1``, in place of an earlier one, and a new file is started. So
-there are never more than two, each with one state of the cluster and ``most_bytes`` of what followed. A file that is
-there already is kept in the same way.
+Lines are encoded and written in the thread, so that recording costs the scheduler almost nothing. When the file is
+full, a new beginning is due: then the file becomes ``FILE.1``, replacing an earlier one, and a new file is started. So
+there are never more than two files, each with one state of the cluster and ``most_bytes`` of what followed. An existing
+file is kept in the same way.
 
-What was handed to the operating system outlives the process, also when it is killed. That is done whenever there is
-nothing left to write. A disk that is full or gone ends the recording, which is logged, and nothing else.
+Data that was handed to the operating system survives the process, even if it is killed. That is done whenever there is
+nothing left to write. A full or missing disk ends the recording, which is logged, and nothing else.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ class _Batch(NamedTuple):
 
 
 class RecordFile:
-    """One file, and the one before it."""
+    """File of a recording, and the file before it."""
 
     def __init__(self, path: pathlib.Path, *, most_bytes: int = DEFAULT_BYTES) -> None:
-        """Nothing is written, and no file touched, before :meth:`open`."""
+        """Touch no file before :meth:`open`."""
         self._path: Final = path
         self._most_bytes: Final = most_bytes
         self._batches: Final = queue.SimpleQueue[_Batch | None]()
         self._size = 0
         self._state_size = 0
         self.has_ended = False
-        """Whether nothing is written any more."""
+        """True if nothing is written any more."""
         self.wants_beginning = True
-        """Whether the next batch should be a beginning."""
+        """True if the next batch should be a beginning."""
 
     @contextlib.contextmanager
     def open(self) -> Iterator[None]:
-        """Has lines written until its end, which comes once all are; InvalidValueError where that cannot be done."""
+        """Write lines until the end of the context, which waits for all of them. Raises InvalidValueError."""
         try:
             if self._path.exists() and self._path.stat().st_size:
                 self._put_aside()
@@ -65,11 +65,11 @@ class RecordFile:
 
     @property
     def backlog(self) -> int:
-        """How many batches are not written yet."""
+        """Number of batches that are not written yet."""
         return self._batches.qsize()
 
     def write(self, lines: Iterable[bytes], *, is_beginning: bool = False) -> None:
-        """Has lines written; they are made by whoever writes them."""
+        """Have lines encoded and written by the thread."""
         if is_beginning:
             self.wants_beginning = False
         self._batches.put(_Batch(lines, is_beginning))
@@ -103,7 +103,7 @@ class RecordFile:
             self.wants_beginning = True
 
     def _new_file(self) -> BinaryIO:
-        # What a cluster looks like is not for everybody to read.
+        # The state of a cluster is not for everyone to read.
         self._path.touch(mode=0o600)
         return self._path.open("wb")
 

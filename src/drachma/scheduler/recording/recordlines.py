@@ -1,10 +1,10 @@
-"""The lines of a recording: one JSON object a line, which says what it is in ``line``.
+"""Lines of a recording: one JSON object a line, with its type in ``line``.
 
-After a :class:`Beginning` come lines for all that the scheduler knew at that moment, and then, before each
-:class:`Decision`, lines for what has become different since the one before. There may be several beginnings in a file:
-what was known before one of them no longer counts.
+After a :class:`Beginning` come lines for everything that the scheduler knew at that moment, and then, before each
+:class:`Decision`, lines for everything that has changed since the last one. A file may have several beginnings: the
+state before a beginning no longer counts.
 
-The form has a version. Fields may be added without another one; readers pass over those that they do not know.
+The format has a version. Fields may be added without a new version, and readers ignore unknown fields.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from drachma.scheduler.settings import Settings
 VERSION: Final = 1
 
 MOST_BYTES: Final = 64 * 2**20
-"""Of one line that is read."""
+"""Limit for one line."""
 
 
 NOBODY: Final = msgspec.Raw()
-"""In place of a pod where there is none."""
+"""Placeholder where there is no pod."""
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", rename="camel", omit_defaults=True):
@@ -36,22 +36,22 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", rename=
 
 
 class Beginning(_Line, tag="beginning", frozen=True, kw_only=True):
-    """Everything begins anew."""
+    """Start of a new state."""
 
     version: int
     settings: Settings
     missed: int = 0
-    """How many decisions before it were not recorded, because writing was too slow."""
+    """Number of decisions before it that were not recorded, because writing was too slow."""
 
 
 class Object(_Line, tag="object", frozen=True, kw_only=True):
-    """An object of the API is there, or is different."""
+    """Object of the API that is new or changed."""
 
     object: msgspec.Raw
 
 
 class Gone(_Line, tag="gone", frozen=True, kw_only=True):
-    """An object of the API is no longer there."""
+    """Object of the API that is deleted."""
 
     api_version: str
     kind: str
@@ -60,7 +60,7 @@ class Gone(_Line, tag="gone", frozen=True, kw_only=True):
 
 
 class Assumed(_Line, tag="assumed", frozen=True, kw_only=True):
-    """A pod counts on a node that it is not bound to yet; without a pod, no longer."""
+    """Pod that counts on a node without being bound yet; without a pod, the assumption ended."""
 
     uid: str
     pod: msgspec.Raw = NOBODY
@@ -69,24 +69,24 @@ class Assumed(_Line, tag="assumed", frozen=True, kw_only=True):
 
 
 class InFlight(_Line, tag="inFlight", frozen=True, kw_only=True):
-    """An allocation was decided and is not written yet; without an allocation, it is no longer on its way."""
+    """Allocation that was decided and not written yet; without an allocation, it is no longer in flight."""
 
     uid: str
-    """Of the claim."""
+    """Uid of the claim."""
     owner: meta.ObjectMeta | None = None
-    """What the claim is called."""
+    """Metadata of the claim."""
     allocation: resourceclaim.AllocationResult | None = None
 
 
 class Promised(_Line, tag="promised", frozen=True, kw_only=True):
-    """A volume is kept for a claim, by its uid; without one, for nobody."""
+    """Volume that is promised to a claim, by the claim's uid; without a claim, the promise ended."""
 
     volume: str
     claim: str = ""
 
 
 class Nominated(_Line, tag="nominated", frozen=True, kw_only=True):
-    """A node is kept for a pod that waits; without a pod, no longer."""
+    """Node that is nominated for a waiting pod; without a pod, the nomination ended."""
 
     uid: str
     pod: msgspec.Raw = NOBODY
@@ -94,29 +94,29 @@ class Nominated(_Line, tag="nominated", frozen=True, kw_only=True):
 
 
 class ClaimAllocation(msgspec.Struct, frozen=True, rename="camel"):
-    """What a claim gets."""
+    """Allocation of a claim."""
 
     claim: str
     result: resourceclaim.AllocationResult
 
 
 class Decision(_Line, tag="decision", frozen=True, kw_only=True):
-    """What became of a pod: it has a node, or there are reasons why not, or something went wrong."""
+    """Decision about a pod: a node, reasons why none is feasible, or an error."""
 
     number: int
     time: datetime
     pod: msgspec.Raw
     node: str = ""
     allocations: tuple[ClaimAllocation, ...] = ()
-    """What is allocated for it; nothing for claims that had their devices already."""
+    """Allocations made for the pod; none for claims that were allocated before."""
     feasible: int = 0
-    """How many nodes would have done."""
+    """Number of feasible nodes."""
     reasons: str = ""
     error: str = ""
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A pod of a gang that has a node, by its uid."""
+    """Pod of a gang with its node, by uid."""
 
     uid: str
     node: str
@@ -124,14 +124,14 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 class Together(_Line, tag="together", frozen=True, kw_only=True):
-    """What became of a gang: members have nodes, as many as it takes, or there are reasons why none has."""
+    """Decision about a gang: nodes for enough members, or reasons why none gets one."""
 
     number: int
     time: datetime
     needed: int
-    """How many have to have a node."""
+    """Number of members that must get a node."""
     pods: tuple[msgspec.Raw, ...]
-    """All members that were looked at, in their order."""
+    """All members that were tried, in their order."""
     members: tuple[Member, ...] = ()
     reasons: str = ""
     error: str = ""
@@ -153,22 +153,22 @@ class _Mark(msgspec.Struct, frozen=True):
 
 
 def encode(line: Line) -> bytes:
-    """A line, with its end."""
+    """Return a line with its end."""
     return _encoder.encode(line) + b"\n"
 
 
 class Torn(msgspec.Struct, frozen=True):
-    """The last line has no end: whoever wrote it was stopped in the middle."""
+    """Incomplete last line: the writer was stopped in the middle of it."""
 
     place: int
 
 
 def decode(source: Any) -> Iterator[Line | Torn]:
-    """The lines of a file that is open for reading bytes, one by one.
+    """Yield the lines of a file that is open for reading bytes.
 
     Raises:
-        errors.DecodeError: a line is not well-formed, too long, of a version that is not known, or comes before the
-            first beginning; the message says which line.
+        errors.DecodeError: a line is malformed, too long, of an unknown version, or comes before the first beginning.
+            The message says which line.
     """
     has_begun = False
     number = 0

@@ -1,7 +1,7 @@
-"""The state that decisions are made on, entry by entry, and which entries became different since it was last asked.
+"""State that decisions depend on, as entries, with the entries that changed since the last recording.
 
-An entry is replaced by the next of its key: what changes often between two decisions is written once. Entries of two
-sorts are never equal, whatever their keys.
+A new value replaces the old value of an entry, so an entry that changes often between two decisions is written once.
+Entries of different sorts are never equal, whatever their keys.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from drachma.scheduler.recording import essentials, recordlines
 
 
 class ObjectEntry(msgspec.Struct, frozen=True):
-    """An object of the API."""
+    """Object of the API."""
 
     kind: type[meta.Object]
     namespace: str
     name: str
 
     def line(self, value: meta.Object | None) -> recordlines.Line:
-        """How it is recorded."""
+        """Return the line for a value."""
         if value is not None:
             return recordlines.Object(object=raw(value))
         kind = scheme.of(self.kind)
@@ -34,12 +34,12 @@ class ObjectEntry(msgspec.Struct, frozen=True):
 
 
 class AssumedEntry(msgspec.Struct, frozen=True):
-    """A pod on its way to a node, by uid."""
+    """Pod that is assumed on a node, by uid."""
 
     uid: str
 
     def line(self, value: tuple[str, ledger.Booking] | None) -> recordlines.Line:
-        """How it is recorded."""
+        """Return the line for a value."""
         if value is None:
             return recordlines.Assumed(uid=self.uid)
         node, booking = value
@@ -47,33 +47,33 @@ class AssumedEntry(msgspec.Struct, frozen=True):
 
 
 class InFlightEntry(msgspec.Struct, frozen=True):
-    """An allocation on its way to a claim, by the claim's uid."""
+    """Allocation in flight, by the claim's uid."""
 
     uid: str
 
     def line(self, value: tuple[meta.ObjectMeta, resourceclaim.AllocationResult] | None) -> recordlines.Line:
-        """How it is recorded."""
+        """Return the line for a value."""
         owner, allocation = value or (None, None)
         return recordlines.InFlight(uid=self.uid, owner=owner, allocation=allocation)
 
 
 class PromisedEntry(msgspec.Struct, frozen=True):
-    """A volume that is kept for a claim."""
+    """Volume that is promised to a claim."""
 
     volume: str
 
     def line(self, value: str | None) -> recordlines.Line:
-        """How it is recorded."""
+        """Return the line for a value."""
         return recordlines.Promised(volume=self.volume, claim=value or "")
 
 
 class NominatedEntry(msgspec.Struct, frozen=True):
-    """A pod that a node is kept for, by uid."""
+    """Pod with a nominated node, by uid."""
 
     uid: str
 
     def line(self, value: tuple[pod.Pod, str] | None) -> recordlines.Line:
-        """How it is recorded."""
+        """Return the line for a value."""
         if value is None:
             return recordlines.Nominated(uid=self.uid)
         return recordlines.Nominated(uid=self.uid, pod=raw(value[0]), node=value[1])
@@ -81,22 +81,22 @@ class NominatedEntry(msgspec.Struct, frozen=True):
 
 Entry = ObjectEntry | AssumedEntry | InFlightEntry | PromisedEntry | NominatedEntry
 Changes = list[tuple[Entry, object]]
-"""Entries with their values; None where there is none any more."""
+"""Entries with their values; None for an entry that ended."""
 
 
 class RecordState:
-    """All entries. Values are immutable: they are shared with whoever else has them, and with those who write."""
+    """All entries. Values are immutable: other components and the writing thread share them."""
 
     def __init__(self) -> None:
         self._values: Final[dict[Entry, object]] = {}
         self._changed: Final[dict[Entry, None]] = {}
 
     def get(self, entry: Entry) -> object:
-        """The value of an entry, None where there is none."""
+        """Return the value of an entry, or None."""
         return self._values.get(entry)
 
     def put(self, entry: Entry, value: object) -> None:
-        """Note the value of an entry; None for no value."""
+        """Set the value of an entry; None ends it."""
         if value is not None:
             self._values[entry] = value
         elif self._values.pop(entry, None) is None:
@@ -104,23 +104,23 @@ class RecordState:
         self._changed[entry] = None
 
     def changes(self) -> Changes:
-        """What became different since this, or :meth:`everything`, was last asked."""
+        """Return the entries that changed since the last call of this or :meth:`everything`."""
         changed = [(entry, self._values.get(entry)) for entry in self._changed]
         self._changed.clear()
         return changed
 
     def everything(self) -> Changes:
-        """All that there is."""
+        """Return all entries."""
         self._changed.clear()
         return list(self._values.items())
 
 
 def lines(changes: Changes) -> Iterator[bytes]:
-    """Entries as lines, in their order, made while they are read."""
+    """Yield the lines of entries, in their order, encoded one by one."""
     for entry, value in changes:
         yield recordlines.encode(entry.line(value))  # type: ignore[arg-type]
 
 
-def raw(stored: meta.Object) -> msgspec.Raw:
-    """An object as lines have it."""
-    return msgspec.Raw(codec.encode_json(essentials.of(stored)))
+def raw(recorded: meta.Object) -> msgspec.Raw:
+    """Return an object in the form of lines."""
+    return msgspec.Raw(codec.encode_json(essentials.of(recorded)))

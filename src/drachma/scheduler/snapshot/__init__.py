@@ -1,4 +1,4 @@
-"""The cluster as decisions see it: nodes, pods on them, devices, claims, nominations; kept up to date, and forked.
+"""The cluster as decisions see it: nodes with their pods, devices, claims and nominations; kept up to date, and forked.
 
 :class:`Snapshot` is all of it. It knows no plugin.
 """

@@ -1,4 +1,4 @@
-"""Assignments: a pod that goes to a node, and what it takes there. Made by decisions, counted by snapshots."""
+"""Assignments: a pod, its node, and the resources that it takes there. Made by decisions, counted by snapshots."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from drachma.api import pod, resourceclaim
 
 
 class Allocation(NamedTuple):
-    """A claim that is to be allocated, and what it gets."""
+    """Claim with a new allocation."""
 
     claim: resourceclaim.ResourceClaim
     result: resourceclaim.AllocationResult
 
 
 class Assignment(NamedTuple):
-    """A pod on its way to a node."""
+    """Pod with its node."""
 
     pod: pod.Pod
     node: str
     demand: ledger.Demand
     allocations: tuple[Allocation, ...] = ()
-    """What is allocated for it, and not written yet."""
+    """Allocations for the pod that are not written yet."""
     volumes: tuple[tuple[str, str], ...] = ()
-    """Persistent volumes by name, each with the uid of the claim that gets it."""
+    """Persistent volumes by name, each with the uid of its claim."""
     delegated: frozenset[str] = frozenset()
-    """Resources among its requests that devices stand for on this node."""
+    """Requested resources that devices provide on this node."""

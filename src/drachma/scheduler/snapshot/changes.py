@@ -1,4 +1,4 @@
-"""Changes in the cluster that can help pods that wait, in the terms of queueing hints."""
+"""Changes in the cluster that can help waiting pods, in the terms of queueing hints."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from drachma.api import node as nodes
 
 
 class Resource(enum.StrEnum):
-    """What changed; a target pod is the pod that waits."""
+    """Kind of the changed object. A target pod is the waiting pod itself."""
 
     ASSIGNED_POD = "AssignedPod"
     TARGET_POD = "Pod"
     UNSCHEDULED_POD = "UnscheduledPod"
-    """Another pod that waits."""
+    """Another waiting pod."""
     POD_GROUP = "PodGroup"
     NODE = "Node"
     RESOURCE_CLAIM = "ResourceClaim"
@@ -32,7 +32,7 @@ class Resource(enum.StrEnum):
 
 
 class Action(enum.Flag):
-    """How it changed."""
+    """Sort of change."""
 
     ADD = enum.auto()
     DELETE = enum.auto()
@@ -63,7 +63,7 @@ _LABELS = {
 
 
 class Change(NamedTuple):
-    """One change; ``old`` is None for what is new, ``new`` for what is gone."""
+    """One change. ``old`` is None for a new object, and ``new`` for a deleted one."""
 
     resource: Resource
     action: Action
@@ -72,7 +72,7 @@ class Change(NamedTuple):
 
     @property
     def label(self) -> str:
-        """How metrics and logs call it."""
+        """Name of the change in metrics and logs."""
         return f"{self.resource}{_LABELS[self.action]}"
 
 
@@ -106,7 +106,7 @@ def additions_and_updates(resource: Resource) -> Changes:
     return changes
 
 
-def of_rule(
+def rule_changes(
     old: devicetaintrule.DeviceTaintRule | None, new: devicetaintrule.DeviceTaintRule | None
 ) -> Iterator[Change]:
     """Yield the change of devices that a changed or deleted taint rule means; a new rule only takes devices away."""
@@ -114,7 +114,7 @@ def of_rule(
         yield Change(Resource.RESOURCE_SLICE, Action.UPDATE)
 
 
-def of_group(old: podgroup.PodGroup | None, new: podgroup.PodGroup | None) -> Iterator[Change]:
+def group_changes(old: podgroup.PodGroup | None, new: podgroup.PodGroup | None) -> Iterator[Change]:
     """Yield the change of a pod group whose spec is new."""
     if new is not None and old is None:
         yield Change(Resource.POD_GROUP, Action.ADD, None, new)
@@ -122,7 +122,7 @@ def of_group(old: podgroup.PodGroup | None, new: podgroup.PodGroup | None) -> It
         yield Change(Resource.POD_GROUP, Action.UPDATE, old, new)
 
 
-def of_node(old: nodes.Node | None, new: nodes.Node | None) -> Iterator[Change]:
+def node_changes(old: nodes.Node | None, new: nodes.Node | None) -> Iterator[Change]:
     """Yield the changes of a node that can help a pod."""
     if new is None:
         return
@@ -137,8 +137,8 @@ def of_node(old: nodes.Node | None, new: nodes.Node | None) -> Iterator[Change]:
         yield Change(Resource.NODE, Action.UPDATE_NODE_TAINT, old, new)
 
 
-def of_waiting_pod(old: pod.Pod, new: pod.Pod) -> Iterator[Change]:
-    """The changes of a pod that can help itself."""
+def waiting_pod_changes(old: pod.Pod, new: pod.Pod) -> Iterator[Change]:
+    """Yield the changes of a waiting pod that can help itself."""
     if len(old.spec.tolerations) != len(new.spec.tolerations):
         # Tolerations can only be added.
         yield Change(Resource.TARGET_POD, Action.UPDATE_POD_TOLERATION, old, new)
@@ -155,8 +155,8 @@ def of_waiting_pod(old: pod.Pod, new: pod.Pod) -> Iterator[Change]:
         yield Change(Resource.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN, old, new)
 
 
-def of_assigned_pod(old: pod.Pod, new: pod.Pod) -> Iterator[Change]:
-    """The changes of a pod on a node that can help others."""
+def assigned_pod_changes(old: pod.Pod, new: pod.Pod) -> Iterator[Change]:
+    """Yield the changes of a pod on a node that can help other pods."""
     if old.metadata.labels != new.metadata.labels:
         yield Change(Resource.ASSIGNED_POD, Action.UPDATE_POD_LABEL, old, new)
     if _is_smaller(old, new):

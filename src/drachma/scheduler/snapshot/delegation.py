@@ -1,7 +1,7 @@
-"""Delegation: what of a pod's requests a node need not have itself, because devices of claims stand for it.
+"""Delegation: requests of a pod that devices of claims provide, so that the node itself need not.
 
-Extended resources may be backed by a device class (KEP-5004); with accounting policies, what containers request may
-come out of pools that claims hold (KEP-5517). Both the check of a node's own resources and that of devices ask here.
+A device class may back extended resources (KEP-5004). With accounting policies, requests of containers may come out of
+pools that claims hold (KEP-5517). The checks of node resources and of devices both ask here.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _SHARED: Final = frozenset({resourcenames.CPU, resourcenames.MEMORY, resourcenam
 
 
 def demand(info: podinfo.PodInfo, snapshot: Snapshot) -> ledger.Demand:
-    """What a pod asks of a node itself."""
+    """Return the demand of a pod on the node itself."""
     devices = snapshot.devices
     if not snapshot.accountant.has_policies or not manages_node_resources(_claims(info, devices), devices):
         return info.demand
-    left = tuple(entry for entry in info.demand.amounts if not is_shared(entry[0]))
-    return info.demand._replace(amounts=left)
+    own_amounts = tuple(entry for entry in info.demand.amounts if not is_shared(entry[0]))
+    return info.demand._replace(amounts=own_amounts)
 
 
 def extended(info: podinfo.PodInfo, devices: snapshotdevices.Devices) -> frozenset[str]:
-    """The extended resources of a pod that a device class backs; a node need not have them itself."""
+    """Return the extended resources of a pod that a device class backs. The node itself need not have them."""
     if not info.extended_resources:
         return _NOTHING
     return frozenset(name for name in info.extended_resources if devices.names.get(name) is not None)
 
 
 def manages_node_resources(claims: Iterable[resourceclaim.ResourceClaim], devices: snapshotdevices.Devices) -> bool:
-    """Whether some class of the claims says that its devices manage the node's own resources."""
+    """Return True if a class of the claims says that its devices manage the node's own resources."""
     names_used: set[str] = set()
     for claim in claims:
         for request in claim.spec.devices.requests:
@@ -49,7 +49,7 @@ def manages_node_resources(claims: Iterable[resourceclaim.ResourceClaim], device
 
 
 def is_shared(name: str) -> bool:
-    """Whether devices can stand for a resource of the node itself."""
+    """Return True if devices can provide a resource of the node itself."""
     return name in _SHARED or names.is_huge_page_resource(name)
 
 

@@ -1,7 +1,7 @@
-"""The devices of a snapshot: all that is known about them (slices, classes, taint rules, claims), and who sees what.
+"""Devices of a snapshot: slices, classes, taint rules and claims, and the devices that each node sees.
 
-Informers put objects in; plugins ask. Changes are noted as the sets of nodes that they concern: a slice for one node
-concerns that node, devices taken in a pool concern the nodes that see the pool. A device class concerns everything.
+Informers put objects in, and plugins ask. Changes are noted as sets of nodes: a slice for one node concerns that node,
+devices taken in a pool concern the nodes that see the pool. A device class concerns all nodes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from drachma.scheduler.snapshot import nodes as snapshotnodes
 
 
 class NodeDevices(NamedTuple):
-    """A node, and where it gets devices from."""
+    """Node with its allocator and catalog."""
 
     info: nodeinfo.NodeInfo
     views: nodeviews.NodeViews
@@ -31,12 +31,12 @@ class NodeDevices(NamedTuple):
 
     @property
     def view(self) -> allocatorview.View:
-        """The devices that it sees; raises AllocationError for a selector that does not compile."""
+        """Devices that the node sees. Raises AllocationError for a selector that does not compile."""
         return self.views.view(self.info)
 
 
 class Devices:
-    """The devices of a cluster and the claims on them."""
+    """Devices of a cluster, and the claims on them."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Devices:
         self.views = nodeviews.NodeViews(nodes.at, self.catalog, self.features)
         self.claims = claimtracker.ClaimTracker(self.state, functools.partial(_touch, nodes, self.views))
         self.class_revision = 0
-        """Another one after every change of a class, in whatever fork: no answer about devices holds then."""
+        """Number that changes with every class, in every fork, since no answer about devices holds then."""
         self._revisions = itertools.count(1)
         self._has_own_classes = True
         self._mapping_slices = 0
@@ -71,48 +71,48 @@ class Devices:
             changes=self.views.availability,
             groups=self.views.groups,
         )
-        """Answers about the devices that nodes see and what is left of them."""
+        """Answers about the devices that nodes see and that are left."""
 
     def fork(self, nodes: snapshotnodes.Nodes) -> Devices:
-        """The same devices and claims, to be changed apart; ``nodes`` are a fork of the nodes."""
-        other = Devices.__new__(Devices)
-        other._nodes = nodes
-        other.features = self.features
-        other.catalog = self.catalog.fork()
-        other.classes, other.names = self.classes, self.names
-        other._has_own_classes = self._has_own_classes = False
-        other.state = self.state.fork()
-        other.allocator = self.allocator.fork(other.catalog, classes=other.classes, allocated=other.state)
-        other.views = nodeviews.NodeViews(nodes.at, other.catalog, other.features, parent=self.views)
-        other.claims = self.claims.fork(other.state, functools.partial(_touch, nodes, other.views))
-        other.class_revision = self.class_revision
-        other._revisions = self._revisions
-        other._mapping_slices = self._mapping_slices
-        other.availability = nodeclass.ClassMemory(
-            functools.partial(_node_devices, nodes.at, other.views, other.allocator),
-            changes=other.views.availability,
-            groups=other.views.groups,
+        """Return a copy that can be changed separately. ``nodes`` are a fork of the nodes."""
+        copy = Devices.__new__(Devices)
+        copy._nodes = nodes
+        copy.features = self.features
+        copy.catalog = self.catalog.fork()
+        copy.classes, copy.names = self.classes, self.names
+        copy._has_own_classes = self._has_own_classes = False
+        copy.state = self.state.fork()
+        copy.allocator = self.allocator.fork(copy.catalog, classes=copy.classes, allocated=copy.state)
+        copy.views = nodeviews.NodeViews(nodes.at, copy.catalog, copy.features, parent=self.views)
+        copy.claims = self.claims.fork(copy.state, functools.partial(_touch, nodes, copy.views))
+        copy.class_revision = self.class_revision
+        copy._revisions = self._revisions
+        copy._mapping_slices = self._mapping_slices
+        copy.availability = nodeclass.ClassMemory(
+            functools.partial(_node_devices, nodes.at, copy.views, copy.allocator),
+            changes=copy.views.availability,
+            groups=copy.views.groups,
             parent=self.availability,
         )
-        return other
+        return copy
 
     @property
     def has_mappings(self) -> bool:
-        """Whether any device means something for node-allocatable resources."""
+        """True if a device maps to node-allocatable resources."""
         return self._mapping_slices > 0
 
     def at(self, info: nodeinfo.NodeInfo) -> NodeDevices:
-        """A node, and where it gets devices from."""
+        """Return a node with its allocator and catalog."""
         return NodeDevices(info, self.views, self.allocator)
 
     def view(self, info: nodeinfo.NodeInfo) -> allocatorview.View:
-        """The devices that a node sees; raises AllocationError for a selector that does not compile."""
+        """Return the devices that a node sees. Raises AllocationError for a selector that does not compile."""
         return self.views.view(info)
 
     def find(self, result: resourceclaim.DeviceRequestAllocationResult) -> resourceslice.Device | None:
-        """An allocated device, as the newest generation of its pool has it, whatever nodes it is for."""
+        """Return an allocated device from the newest generation of its pool, for any node, or None."""
         records = sorted(
-            self.catalog.in_pool(identity.PoolID(result.driver, result.pool)),
+            self.catalog.pool_slices(identity.PoolID(result.driver, result.pool)),
             key=lambda record: -record.spec.pool.generation,
         )
         for record in records:
@@ -121,10 +121,10 @@ class Devices:
                     return device
         return None
 
-    # What informers tell
+    # Updates
 
     def put_slice(self, published: resourceslice.ResourceSlice) -> None:
-        """Take in a slice, new or changed."""
+        """Add or update a slice."""
         before = self.catalog.get(str(published.metadata.name))
         self.catalog.put(published)
         self._mapping_slices += _has_mappings(published) - _has_mappings(before)
@@ -133,7 +133,7 @@ class Devices:
             self._slice_changed(before)
 
     def remove_slice(self, name: str) -> None:
-        """Forget a slice; nothing happens if there is none."""
+        """Remove a slice, if it exists."""
         before = self.catalog.get(name)
         if before is not None:
             self.catalog.remove(name)
@@ -146,24 +146,24 @@ class Devices:
         self.views.changed(nodechanges.EVERYTHING)
 
     def remove_rule(self, name: str) -> None:
-        """Take the taints of a rule away."""
+        """Remove the taints of a rule."""
         self.catalog.remove_rule(name)
         self.views.changed(nodechanges.EVERYTHING)
 
     def put_class(self, entry: deviceclass.DeviceClass) -> None:
-        """Take in a class."""
+        """Add or update a class."""
         self._own_classes()
         self.classes.put(entry)
         self.names.put(entry)
 
     def remove_class(self, name: str) -> None:
-        """Forget a class."""
+        """Remove a class."""
         self._own_classes()
         self.classes.remove(name)
         self.names.remove(name)
 
     def node_changed(self, info: nodeinfo.NodeInfo) -> None:
-        """Note that a node is new, or has other labels or features."""
+        """Note that a node is new, or that its labels or features changed."""
         self.views.changed(info.bit)
 
     def node_removed(self, info: nodeinfo.NodeInfo) -> None:
@@ -190,14 +190,14 @@ class Devices:
 def _touch(
     nodes: snapshotnodes.Nodes, views: nodeviews.NodeViews, pools: set[identity.PoolID], places: set[str]
 ) -> None:
-    """Note that devices were taken or given back, in pools that may not be published any more.
+    """Note that devices were taken or freed, in pools that may not be published any more.
 
-    It knows nothing of the devices that it is told by, so that forks go as soon as nobody has them.
+    It holds no reference to the devices, so that forks are freed as soon as they are unused.
     """
     stand_ins = {standins.pool_id(pool_id.driver, place) for pool_id in pools for place in places}
     touched = 0
     if not pools.isdisjoint(stand_ins):
-        # They are taken in other pools of the node too.
+        # The devices are taken in other pools of the node too.
         touched = nodechanges.EVERYTHING if standins.NO_NODE in places else _bits(nodes, places)
     views.touched(pools | stand_ins, touched)
 

@@ -1,4 +1,4 @@
-"""Disruption budgets: how many pods of a kind may still be evicted, for preemption to choose others where it can."""
+"""Disruption budgets: the number of pods that may still be evicted, so that preemption can choose others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Budget(NamedTuple):
     stated: poddisruptionbudget.PodDisruptionBudget
 
     def covers(self, victim: pod.Pod) -> bool:
-        """Whether it is about a pod that is not counted as evicted already."""
+        """Return True if the budget covers a pod that does not count as evicted yet."""
         metadata = victim.metadata
         return (
             self.stated.metadata.namespace == metadata.namespace
@@ -29,17 +29,17 @@ class DisruptionBudgets:
     """All budgets of a cluster."""
 
     def __init__(self, parent: DisruptionBudgets | None = None) -> None:
-        """``parent`` is what this is a fork of."""
+        """With a ``parent`` this is a fork of it."""
         self._budgets: forkmap.ForkMap[cache.Key, _Budget] = (
             forkmap.ForkMap() if parent is None else parent._budgets.fork()
         )
 
     def fork(self) -> DisruptionBudgets:
-        """The same budgets, to be changed apart."""
+        """Return a copy that can be changed separately."""
         return DisruptionBudgets(self)
 
     def put(self, new: poddisruptionbudget.PodDisruptionBudget) -> None:
-        """Take in a budget; one that chooses every pod, or none, is about nobody here, as upstream."""
+        """Add or update a budget. As upstream, a budget that selects every pod or none covers no pod here."""
         try:
             selector = labelselectors.of(new.spec.selector)
         except errors.InvalidValueError:
@@ -49,20 +49,20 @@ class DisruptionBudgets:
         else:
             self._budgets.pop(cache.key_of(new), None)
 
-    def remove(self, gone: poddisruptionbudget.PodDisruptionBudget) -> None:
-        """Forget a budget."""
-        self._budgets.pop(cache.key_of(gone), None)
+    def remove(self, deleted: poddisruptionbudget.PodDisruptionBudget) -> None:
+        """Remove a budget."""
+        self._budgets.pop(cache.key_of(deleted), None)
 
     def violating(self, victims: Iterable[pod.Pod]) -> set[str]:
-        """The pods, by uid, that go beyond a budget when all of these are evicted in their order."""
+        """Return the uids of the pods that exceed a budget if all of these are evicted in their order."""
         budgets = list(self._budgets.values())
-        left = [budget.stated.status.disruptions_allowed for budget in budgets]
+        allowances = [budget.stated.status.disruptions_allowed for budget in budgets]
         beyond: set[str] = set()
         for victim in victims if budgets else ():
             for number, budget in enumerate(budgets):
                 if victim.metadata.labels and budget.covers(victim):
-                    left[number] -= 1
-                    if left[number] < 0:
+                    allowances[number] -= 1
+                    if allowances[number] < 0:
                         beyond.add(victim.metadata.uid)
                         break
         return beyond

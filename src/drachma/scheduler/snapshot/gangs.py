@@ -1,14 +1,14 @@
-"""Gangs: pods that get their nodes together or not at all, who belongs to which, and how many it takes.
+"""Gangs: pods that get their nodes together or not at all, their members, and the number of pods needed.
 
-A pod says which gang it belongs to in one of three ways, the first of these that it uses:
+A pod names its gang in one of three ways, the first of these that it uses:
 
-- ``spec.schedulingGroup`` names a PodGroup of ``scheduling.k8s.io``, whose policy says how many pods it takes; pods of
-  a group with another policy are pods like any others,
+- ``spec.schedulingGroup`` names a PodGroup of ``scheduling.k8s.io``, whose policy has the number of pods; pods of a
+  group with another policy are ordinary pods,
 - Kueue's label ``kueue.x-k8s.io/pod-group-name``, with Kueue's annotation for the number,
 - the label :data:`LABEL`, with the annotation :data:`SIZE`.
 
-Pods that wait and pods on nodes are both members. Informers put objects in; the plugin GangScheduling, the scheduler
-and simulations ask. Without gangs nobody puts anything in here.
+Waiting pods and pods on nodes are both members. Informers put objects in. The plugin GangScheduling, the scheduler and
+simulations ask. Without the feature, there are no objects here.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from drachma.runtime import cache
 from drachma.values import forkmap
 
 LABEL: Final = "drachma.dev/gang"
-"""On a pod: the name of its gang, within the namespace."""
+"""Label of a pod: the name of its gang within the namespace."""
 
 SIZE: Final = "drachma.dev/gang-size"
-"""An annotation of such a pod: how many pods have to get a node at once."""
+"""Annotation of such a pod: the number of pods that must get a node at once."""
 
 KUEUE_LABEL: Final = "kueue.x-k8s.io/pod-group-name"
 KUEUE_SIZE: Final = "kueue.x-k8s.io/pod-group-total-count"
 
 
 class Source(enum.Enum):
-    """How pods say that they belong together."""
+    """Way in which a pod names its gang."""
 
     POD_GROUP = "podGroup"
     KUEUE = KUEUE_LABEL
@@ -41,7 +41,7 @@ class Source(enum.Enum):
 
 
 class GangKey(NamedTuple):
-    """Which gang."""
+    """Identity of a gang."""
 
     namespace: str
     source: Source
@@ -52,17 +52,19 @@ class GangKey(NamedTuple):
 
 
 class Gang(NamedTuple):
-    """A gang as it is at the moment."""
+    """Current state of a gang."""
 
     key: GangKey
     size: int
-    """How many pods have to have a node at once."""
+    """Number of pods that must have a node at once."""
     members: Mapping[str, cache.Key]
-    """Its pods by uid, waiting or on nodes."""
+    """Pods by uid, waiting or on nodes."""
     done: int = 0
-    """How many more have had their node, and have succeeded there: nobody waits for them."""
+    """Number of further pods that have succeeded, which need no node any more."""
     priority: int | None = None
-    """That of the object that says what the gang is, where there is one."""
+    """Priority of the PodGroup; None for a gang without one."""
+    group_uid: str | None = None
+    """Uid of the PodGroup; None for a gang without one."""
 
 
 class Unit(NamedTuple):
@@ -70,11 +72,11 @@ class Unit(NamedTuple):
 
     key: GangKey
     members: Sequence[str]
-    """Their uids; some may have no node."""
+    """Uids of the pods; some may have no node."""
 
 
 class Undefined(NamedTuple):
-    """Nobody can tell what the gang of a pod is; the pod waits until somebody can."""
+    """Gang that is not defined. Its pods wait until it is."""
 
     problem: str
 
@@ -92,7 +94,7 @@ class Gangs:
     """All gangs of a cluster."""
 
     def __init__(self, parent: Gangs | None = None) -> None:
-        """``parent`` is what this is a fork of."""
+        """With a ``parent`` this is a fork of it."""
         if parent is None:
             self._groups = forkmap.ForkMap[cache.Key, podgroup.PodGroup]()
             self._members = forkmap.ForkMap[GangKey, dict[str, _Member]](copy=dict)
@@ -101,21 +103,21 @@ class Gangs:
             self._members = parent._members.fork()
 
     def fork(self) -> Gangs:
-        """The same, to be changed apart; where there are no gangs, that is no more than another beginning."""
+        """Return a copy that can be changed separately; a new instance if there are no gangs."""
         return Gangs(self) if self._groups or self._members else Gangs()
 
-    # What informers tell
+    # Updates
 
     def put_group(self, new: podgroup.PodGroup) -> None:
-        """Take in a group, new or changed."""
+        """Add or update a group."""
         self._groups[cache.key_of(new)] = new
 
-    def remove_group(self, gone: podgroup.PodGroup) -> None:
-        """Forget a group."""
-        self._groups.pop(cache.key_of(gone), None)
+    def remove_group(self, deleted: podgroup.PodGroup) -> None:
+        """Remove a group."""
+        self._groups.pop(cache.key_of(deleted), None)
 
     def put_pod(self, new: pod.Pod) -> None:
-        """Take in a pod, with a node or without; one that has failed, or will not start, is no member."""
+        """Add or update a pod, with a node or without. A pod that has failed or will not start is no member."""
         key = key_of(new)
         if key is None:
             return
@@ -128,25 +130,26 @@ class Gangs:
         member = _Member(cache.key_of(new), _size(new.metadata, key.source), has_succeeded)
         self._members.mutable(key)[new.metadata.uid] = member
 
-    def remove_pod(self, gone: pod.Pod) -> None:
-        """Forget a pod."""
-        key = key_of(gone)
-        if key is None or gone.metadata.uid not in self._members.get(key, {}):
+    def remove_pod(self, deleted: pod.Pod) -> None:
+        """Remove a pod."""
+        key = key_of(deleted)
+        if key is None or deleted.metadata.uid not in self._members.get(key, {}):
             return
         members = self._members.mutable(key)
-        del members[gone.metadata.uid]
+        del members[deleted.metadata.uid]
         if not members:
             del self._members[key]
 
-    # What is asked
+    # Queries
 
     def of(self, member: pod.Pod) -> Gang | Undefined | None:
-        """The gang of a pod; None for one that belongs to none."""
+        """Return the gang of a pod, or None for a pod without a gang."""
         key = key_of(member)
         if key is None:
             return None
         members = self._members.get(key, {})
         priority: int | None = None
+        group_uid: str | None = None
         if key.source is Source.POD_GROUP:
             group = self._groups.get(cache.Key(key.namespace, key.name))
             if group is None:
@@ -154,49 +157,49 @@ class Gangs:
             policy = group.spec.scheduling_policy.gang
             if policy is None:
                 return None
-            size, priority = policy.min_count, group.spec.priority or 0
+            size, priority, group_uid = policy.min_count, group.spec.priority or 0, group.metadata.uid
         else:
             annotation = _SIZES[key.source]
             if not _size(member.metadata, key.source):
-                said = member.metadata.annotations.get(annotation)
-                value = "missing" if said is None else f'"{said}"'
+                text = member.metadata.annotations.get(annotation)
+                value = "missing" if text is None else f'"{text}"'
                 return Undefined(
                     f"label {key.source.value}: {key.name}: annotation {annotation}: {value}: "
                     "expected the number of pods of the gang, 1 or more"
                 )
-            # Where members do not agree, all wait for the most that anybody asks for.
+            # If members disagree, the gang has the largest size.
             size = max([_size(member.metadata, key.source), *(each.size for each in members.values())])
         living = {uid: each.key for uid, each in members.items() if not each.has_succeeded}
-        return Gang(key, size, living, len(members) - len(living), priority)
+        return Gang(key, size, living, len(members) - len(living), priority, group_uid)
 
     def group(self, key: GangKey) -> podgroup.PodGroup | None:
-        """The object that says what a gang is, where there is one."""
+        """Return the PodGroup of a gang, or None."""
         return self._groups.get(cache.Key(key.namespace, key.name)) if key.source is Source.POD_GROUP else None
 
-    # What preemption asks
+    # Queries of preemption
 
     def group_of(self, member: pod.Pod) -> podgroup.PodGroup | None:
-        """The PodGroup that a pod belongs to, whatever its policy."""
+        """Return the PodGroup of a pod with any policy, or None."""
         key = key_of(member) if self._groups else None
         return None if key is None else self.group(key)
 
     def priority_of(self, member: pod.Pod) -> int:
-        """How important a pod is: as its PodGroup where it belongs to one."""
+        """Return the priority of a pod: the one of its PodGroup if it has one."""
         group = self.group_of(member)
         return (member.spec.priority if group is None else group.spec.priority) or 0
 
     def disrupted_with(self, member: pod.Pod) -> Unit | None:
-        """Those that a pod is evicted with, itself among them; None for one that is evicted by itself."""
+        """Return the pods that are evicted together with a pod, including itself, or None if it is evicted alone."""
         group = self.group_of(member)
         if group is None or group.spec.disruption_mode is None or group.spec.disruption_mode.all is None:
             return None
         key = key_of(member)
-        assert key is not None, "whoever belongs to a group says so"
+        assert key is not None, "a pod of a group names it"
         return Unit(key, [uid for uid, each in self._members.get(key, {}).items() if not each.has_succeeded])
 
 
 def disagreement(gang: Gang, pods: Iterable[pod.Pod]) -> str:
-    """What keeps pods from being scheduled as one PodGroup, as upstream tells; empty where nothing does."""
+    """Return why pods cannot be scheduled as one PodGroup, in upstream's words, or an empty text."""
     policy: str | None = None
     for each in pods if gang.priority is not None else ():
         priority = each.spec.priority or 0
@@ -212,9 +215,9 @@ def disagreement(gang: Gang, pods: Iterable[pod.Pod]) -> str:
     return ""
 
 
-def key_of(of: pod.Pod) -> GangKey | None:
-    """Which gang a pod says it belongs to; a PodGroup's pods may still be pods like any others."""
-    group, metadata = of.spec.scheduling_group, of.metadata
+def key_of(member: pod.Pod) -> GangKey | None:
+    """Return the gang that a pod names, or None. Pods of a PodGroup may still be ordinary pods."""
+    group, metadata = member.spec.scheduling_group, member.metadata
     if group is not None and group.pod_group_name:
         return GangKey(metadata.namespace, Source.POD_GROUP, group.pod_group_name)
     if metadata.labels:
@@ -225,7 +228,7 @@ def key_of(of: pod.Pod) -> GangKey | None:
     return None
 
 
-def _size(of: meta.ObjectMeta, source: Source) -> int:
-    """How large a pod says that its gang is; 0 where it does not, or says what cannot be."""
-    text = of.annotations.get(_SIZES[source], "") if source in _SIZES else ""
+def _size(metadata: meta.ObjectMeta, source: Source) -> int:
+    """Return the gang size in a pod's annotation; 0 if it is absent or malformed."""
+    text = metadata.annotations.get(_SIZES[source], "") if source in _SIZES else ""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0

@@ -1,11 +1,11 @@
-"""Node classes: nodes that give the same answer to a question of a pod, so that it is answered once for all of them.
+"""Node classes: nodes with the same answer to a question of a pod, so that it is answered once for all of them.
 
-A question is something like "do these tolerations put up with the node's taints" or "how does this much fit", and its
-answer follows from one node's state alone. :class:`ClassMemory` keeps, for the questions asked lately about one aspect
-of nodes, the sets of nodes by answer; only nodes that changed since are asked again. The next pod with the same
-question finds the sets ready.
+A question is for example "do these tolerations match the node's taints" or "how does this demand fit". Its answer
+depends on the state of one node only. :class:`ClassMemory` keeps the sets of nodes by answer for recent questions about
+one aspect of nodes. Only nodes that changed since are asked again, so the next pod with the same question finds the
+sets ready.
 
-A fork asks only the nodes that are not as in what it was forked from, and takes the answers of all others from there.
+A fork asks only the nodes that differ from its parent, and takes all other answers from there.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ NodeT = TypeVar("NodeT")
 _QUESTIONS_REMEMBERED: Final = 512
 
 Groups = Callable[[int], Iterable[tuple[int, int]]]
-"""Splits a set of nodes into sets that answer alike for a known reason, each with the slot of one of them."""
+"""Function that splits a set of nodes into sets with the same answer, each with the slot of one member."""
 
 
 def slots(nodes: int) -> Iterator[int]:
-    """The members of a set of nodes, lowest first."""
+    """Yield the members of a set of nodes, lowest first."""
     while nodes:
         low = nodes & -nodes
         yield low.bit_length() - 1
@@ -33,7 +33,7 @@ def slots(nodes: int) -> Iterator[int]:
 
 
 def one_by_one(nodes: int) -> Iterator[tuple[int, int]]:
-    """The members of a set of nodes, lowest first, each also as a set of its own."""
+    """Yield the members of a set of nodes, lowest first, each also as a set of its own."""
     while nodes:
         low = nodes & -nodes
         yield low.bit_length() - 1, low
@@ -41,34 +41,34 @@ def one_by_one(nodes: int) -> Iterator[tuple[int, int]]:
 
 
 class _Classes(Generic[AnswerT]):
-    """What is known of the answers to one question."""
+    """Known answers to one question."""
 
     __slots__ = ("is_recent", "masks", "pending", "position")
 
     def __init__(self, position: int) -> None:
         self.is_recent = False
-        """Whether the question was asked again since others were last forgotten."""
+        """True if the question was asked since the last clean-up."""
         self.masks: dict[AnswerT, int] = {}
-        """For each answer the nodes that gave it."""
+        """Nodes by answer."""
         self.pending = nodechanges.EVERYTHING
-        """The nodes that were not asked since they last changed."""
+        """Nodes that were not asked since they last changed."""
         self.position = position
-        """How far changes are taken into account."""
+        """Position up to which changes are taken into account."""
 
     def forget(self, changed: int) -> None:
         if not changed:
             return
         self.pending |= changed
         for answer, nodes in tuple(self.masks.items()):
-            left = nodes & ~changed
-            if left:
-                self.masks[answer] = left
+            unchanged = nodes & ~changed
+            if unchanged:
+                self.masks[answer] = unchanged
             else:
                 del self.masks[answer]
 
 
 class ClassMemory(Generic[NodeT]):
-    """What the nodes of one snapshot answered lately to questions about one aspect of them."""
+    """Recent answers of the nodes of one snapshot about one aspect."""
 
     __slots__ = ("_by_question", "_groups", "_node_at", "_parent", "changes")
 
@@ -80,21 +80,21 @@ class ClassMemory(Generic[NodeT]):
         groups: Groups = one_by_one,
         parent: ClassMemory[NodeT] | None = None,
     ) -> None:
-        """``node_at`` gives what is asked, by slot; ``parent`` is the memory of what the snapshot is a fork of."""
+        """``node_at`` returns the state of a slot. ``parent`` is the memory of the snapshot that this is a fork of."""
         self._node_at: Final = node_at
         self._groups: Final = groups
         self._parent: Final = parent
         self.changes: Final[nodechanges.NodeChanges] = changes or nodechanges.NodeChanges(
             None if parent is None else parent.changes
         )
-        """What changed in this aspect."""
+        """Changes of this aspect."""
         self._by_question: dict[Hashable, _Classes[Any]] = {}
 
     def classes(self, key: Hashable, ask: Callable[[NodeT], AnswerT], *, among: int) -> dict[AnswerT, int]:
-        """For each answer to a question the nodes that give it: all those of ``among``; others may be there too.
+        """Return nodes by their answer to a question. All nodes of ``among`` are included, and others may be.
 
-        ``key`` must be the same only for the same question, and ``ask`` may look at nothing but the node and what the
-        key tells: the answers are kept for pods and snapshots to come. The result is to be read only, and at once.
+        ``key`` must be equal only for equal questions, and ``ask`` may read nothing but the node and the key: the
+        answers are kept for later pods and snapshots. The result must only be read, and at once.
         """
         classes = self._by_question.get(key)
         if classes is None:
@@ -134,7 +134,7 @@ class ClassMemory(Generic[NodeT]):
 
     def _new_classes(self) -> _Classes[Any]:
         if len(self._by_question) >= _QUESTIONS_REMEMBERED:
-            # What was asked again since others were last forgotten may stay, at most half of all.
+            # Questions asked since the last clean-up may stay, at most half of all.
             recent = [entry for entry in self._by_question.items() if entry[1].is_recent]
             self._by_question = dict(recent[-_QUESTIONS_REMEMBERED // 2 :])
             for classes in self._by_question.values():

@@ -1,4 +1,4 @@
-"""Node infos: one node of a snapshot with its ledger, which is what filters and scores look at."""
+"""Node infos: one node of a snapshot with its ledger, for filters and scores."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from drachma.scheduler.snapshot import podaffinity
 
 
 class NodeInfo:
-    """One node and what its pods take of it. Only :class:`drachma.scheduler.snapshot.nodes.Nodes` changes it."""
+    """Node with the resources that its pods take. Only :class:`drachma.scheduler.snapshot.nodes.Nodes` changes it."""
 
     __slots__ = ("affine", "bit", "ledger", "name", "node", "place", "slot")
 
     def __init__(self, name: str, slot: int, account: ledger.Ledger) -> None:
         self.name = name
         self.slot = slot
-        """A small number, unique among the nodes of a snapshot."""
+        """Small number, unique among the nodes of a snapshot."""
         self.bit = 1 << slot
-        """The set of this node alone."""
+        """Set of this node alone."""
         self.ledger = account
         self.node = nodes.Node()
         self.place = placement.Node(name)
-        """The node as the allocator sees it."""
+        """Node as the allocator sees it."""
         self.affine: dict[str, podaffinity.PodAffinity] = {}
-        """The rules about other pods of those of its pods that have any, by uid."""
+        """Affinity rules of its pods that have any, by uid."""
 
     def copy(self) -> NodeInfo:
-        """The same, to be changed apart."""
-        other = NodeInfo(self.name, self.slot, self.ledger.copy())
-        other.node = self.node
-        other.place = self.place
-        other.affine = self.affine.copy()
-        return other
+        """Return a copy that can be changed separately."""
+        copy = NodeInfo(self.name, self.slot, self.ledger.copy())
+        copy.node = self.node
+        copy.place = self.place
+        copy.affine = self.affine.copy()
+        return copy

@@ -1,11 +1,11 @@
-"""The nodes of a snapshot with their ledgers, and the pods on them, bound or assumed.
+"""Nodes of a snapshot with their ledgers, and the pods on them, bound or assumed.
 
-Informers put objects in; decisions read; :meth:`Nodes.assume` counts a pod on its node before that is written
-anywhere, so that the next pod can be decided at once. All state comes from the API, so after a restart it is simply
-there again: what was assumed and not written is forgotten, and so are its claims.
+Informers put objects in, and decisions read. :meth:`Nodes.assume` counts a pod on its node before the binding is
+written, so that the next pod can be decided at once. All state comes from the API, so a restart restores it: an
+assumption that was not written is forgotten with its claims.
 
-Every node has a slot, a small number, so that sets of nodes are integers. Changes are noted by aspect, which is how
-answers that were worked out for nodes are kept up to date.
+Every node has a slot, a small number, so that sets of nodes are integers. Changes are noted by aspect, which keeps the
+answers about nodes up to date.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from drachma.values import forkmap
 _log = logging.getLogger(__name__)
 
 DemandOf = Callable[[pod.Pod], ledger.Demand]
-"""What a pod on a node takes of it."""
+"""Function that returns the demand of a pod on a node."""
 
 
 class _Home(NamedTuple):
@@ -35,35 +35,35 @@ class _Home(NamedTuple):
 
 
 class Nodes:
-    """All nodes and all pods that are on one."""
+    """All nodes, and all pods on them."""
 
     def __init__(self, parent: Nodes | None = None) -> None:
-        """``parent`` is what this is a fork of."""
+        """With a ``parent`` this is a fork of it."""
         if parent is None:
             self._infos = forkmap.ForkMap[int, nodeinfo.NodeInfo](copy=nodeinfo.NodeInfo.copy)
             self.at = self._infos.__getitem__
-            """The node of a slot."""
+            """Function that returns the node of a slot."""
             self._slots = forkmap.ForkMap[str, int]()
             self._homes = forkmap.ForkMap[str, _Home]()
             self._homeless = forkmap.ForkMap[str, ledger.Ledger](copy=ledger.Ledger.copy)
             self._vacant: list[int] = []
             self._size = 0
-            self.everyone = 0
-            """The set of all nodes."""
+            self.all_nodes = 0
+            """Set of all nodes."""
             self.cordoned = 0
-            """The nodes that are marked as unschedulable."""
+            """Nodes that are marked as unschedulable."""
             self.tainted = 0
-            """The nodes that have any taint."""
+            """Nodes with taints."""
             self.with_ports = 0
-            """The nodes on which any host port is in use."""
+            """Nodes with host ports in use."""
             self.with_affinity = 0
-            """The nodes with any pod that has rules about other pods."""
+            """Nodes with pods that have affinity rules."""
             self.with_images = 0
-            """The nodes that say which images they have."""
+            """Nodes that report images."""
             self.properties = nodeclass.ClassMemory[nodeinfo.NodeInfo](self.at)
-            """Answers about what nodes are: names, labels, taints, features, images."""
+            """Answers about properties of nodes: names, labels, taints, features, images."""
             self.resources = nodeclass.ClassMemory[nodeinfo.NodeInfo](self.at)
-            """Answers about what nodes have, what is taken of it, ports included, and about the pods on them."""
+            """Answers about resources of nodes, their use, ports, and the pods on them."""
         else:
             self._infos = parent._infos.fork()
             self.at = self._infos.__getitem__
@@ -72,7 +72,7 @@ class Nodes:
             self._homeless = parent._homeless.fork()
             self._vacant = parent._vacant.copy()
             self._size = parent._size
-            self.everyone = parent.everyone
+            self.all_nodes = parent.all_nodes
             self.cordoned = parent.cordoned
             self.tainted = parent.tainted
             self.with_ports = parent.with_ports
@@ -82,28 +82,28 @@ class Nodes:
             self.resources = nodeclass.ClassMemory(self.at, parent=parent.resources)
 
     def fork(self) -> Nodes:
-        """The same nodes and pods, to be changed apart."""
+        """Return a copy that can be changed separately."""
         return Nodes(self)
 
     def __len__(self) -> int:
-        return self.everyone.bit_count()
+        return self.all_nodes.bit_count()
 
     def __iter__(self) -> Iterator[nodeinfo.NodeInfo]:
-        """All nodes, by slot."""
-        return map(self.at, nodeclass.slots(self.everyone))
+        """Yield all nodes, by slot."""
+        return map(self.at, nodeclass.slots(self.all_nodes))
 
     def sizes(self) -> dict[str, int]:
-        """How many nodes, pods on them, and pods that are assumed there are."""
+        """Return the numbers of nodes, of pods on them, and of assumed pods."""
         homes = list(self._homes.values())
         return {"nodes": len(self), "pods": len(homes), "assumed_pods": sum(home.is_assumed for home in homes)}
 
     def find(self, name: str) -> nodeinfo.NodeInfo | None:
-        """The node of this name."""
+        """Return the node of this name, or None."""
         slot = self._slots.get(name)
         return None if slot is None else self._infos[slot]
 
     def named(self, names: frozenset[str]) -> int:
-        """The set of the nodes of these names, as far as there are any."""
+        """Return the set of existing nodes with these names."""
         members = 0
         for name in names:
             slot = self._slots.get(name)
@@ -114,7 +114,7 @@ class Nodes:
     # Nodes
 
     def put_node(self, node: nodes.Node) -> nodeinfo.NodeInfo:
-        """Take in a node, new or changed."""
+        """Add or update a node."""
         name = str(node.metadata.name)
         info = self._infos.mutable(self._slots[name]) if name in self._slots else self._new(name)
         before = info.node
@@ -129,21 +129,21 @@ class Nodes:
         has_other_images = before.status.images != node.status.images
         if has_other_images:
             self.with_images = self.with_images | info.bit if node.status.images else self.with_images & ~info.bit
-        if is_moved or has_other_images or before.spec != node.spec or not self.everyone & info.bit:
-            self.everyone |= info.bit
+        if is_moved or has_other_images or before.spec != node.spec or not self.all_nodes & info.bit:
+            self.all_nodes |= info.bit
             self.cordoned = self.cordoned | info.bit if node.spec.unschedulable else self.cordoned & ~info.bit
             self.tainted = self.tainted | info.bit if node.spec.taints else self.tainted & ~info.bit
             self.properties.changes.append(info.bit)
         return info
 
     def remove_node(self, name: str) -> nodeinfo.NodeInfo | None:
-        """Forget a node; its pods are remembered in case it comes back."""
+        """Remove a node. Its pods are remembered in case it comes back."""
         slot = self._slots.pop(name, None)
         if slot is None:
             return None
         info = self._infos.mutable(slot)
         del self._infos[slot]
-        self.everyone &= ~info.bit
+        self.all_nodes &= ~info.bit
         self.cordoned &= ~info.bit
         self.tainted &= ~info.bit
         self.with_ports &= ~info.bit
@@ -175,7 +175,7 @@ class Nodes:
     # Pods
 
     def put_pod(self, bound: pod.Pod, demand_of: DemandOf) -> None:
-        """Count a pod on the node that its spec names, or no longer once it has finished."""
+        """Count a pod on the node that its spec names, until it has finished."""
         uid = bound.metadata.uid
         if not bound.spec.node_name or podstate.has_ended(bound):
             self.remove_pod(uid)
@@ -187,7 +187,7 @@ class Nodes:
         self._book(ledger.Booking(bound, demand), _Home(bound.spec.node_name, is_assumed=False))
 
     def recount(self, demand_of: DemandOf) -> None:
-        """Work out anew what pods take, now that more is known than when they came."""
+        """Compute the demand of all pods again, after more objects are known."""
         for info in tuple(self):
             for uid, booking in tuple(info.ledger.bookings.items()):
                 home = self._homes[uid]
@@ -195,23 +195,23 @@ class Nodes:
                     self._book(ledger.Booking(booking.pod, demand_of(booking.pod)), home)
 
     def assume(self, booking: ledger.Booking, node: str) -> None:
-        """Count a pod on a node that it is about to be bound to."""
+        """Count a pod on a node before it is bound."""
         self._book(booking, _Home(node, is_assumed=True))
 
     def forget(self, uid: str) -> bool:
-        """Take back an assumption; False if the pod was bound meanwhile, or is not there at all."""
+        """End an assumption. Return False if the pod was bound meanwhile, or does not exist."""
         if not self.is_assumed(uid):
             return False
         self.remove_pod(uid)
         return True
 
     def is_assumed(self, uid: str) -> bool:
-        """Whether a pod is counted on a node that the API does not show yet."""
+        """Return True if a pod counts on a node that the API does not show yet."""
         home = self._homes.get(uid)
         return home is not None and home.is_assumed
 
     def remove_pod(self, uid: str) -> None:
-        """Count a pod nowhere any more."""
+        """Stop counting a pod."""
         home = self._homes.pop(uid, None)
         if home is None:
             return
@@ -229,12 +229,12 @@ class Nodes:
         self._note(info)
 
     def node_of(self, uid: str) -> str | None:
-        """The node that a pod is counted on."""
+        """Return the node that a pod counts on, or None."""
         home = self._homes.get(uid)
         return None if home is None else home.node
 
     def resident(self, uid: str) -> pod.Pod | None:
-        """A pod that is counted on a node which exists."""
+        """Return a pod that counts on an existing node, or None."""
         home = self._homes.get(uid)
         slot = None if home is None else self._slots.get(home.node)
         return None if slot is None else self._infos[slot].ledger.bookings[uid].pod
@@ -254,7 +254,7 @@ class Nodes:
             return
         info = self._infos.mutable(slot)
         if before is not None and info.ledger.bookings[uid].demand == booking.demand:
-            # Most changes of a pod are of no account.
+            # Most updates of a pod change nothing here.
             metadata = info.ledger.bookings[uid].pod.metadata
             info.ledger.bookings[uid] = booking
             if _looks_different(metadata, booking.pod.metadata):
@@ -282,12 +282,12 @@ class Nodes:
 
 
 def _looks_different(old: meta.ObjectMeta, new: meta.ObjectMeta) -> bool:
-    """Whether other pods may see a pod with other eyes: by its labels, or because it is about to go."""
+    """Return True if other pods may be affected: by changed labels, or because the pod is being deleted."""
     return old.labels != new.labels or (old.deletion_timestamp is None) is not (new.deletion_timestamp is None)
 
 
 def _asks_the_same(old: pod.Pod, new: pod.Pod) -> bool:
-    """Whether nothing that a pod's demand is made of differs; most changes of a pod are others."""
+    """Return True if the fields are equal that a pod's demand depends on, as in most updates."""
     return (
         old.spec.containers == new.spec.containers
         and old.spec.init_containers == new.spec.init_containers

@@ -1,11 +1,9 @@
-"""Node views: what the nodes of a snapshot see of its devices, and which of them see the very same.
+"""Node views: the devices that each node of a snapshot sees, and the nodes that see the same devices.
 
-Where nodes see the same pools, such as those of devices that are attached to a network, what is taken in a pool
-changes for all of them at once, and one of them answers for all. Nodes with devices of their own see something of
-their own.
+Nodes that see the same pools, such as network-attached devices, are affected together when a device of the pool is
+taken, and one of them answers for all. Nodes with local devices have a view of their own.
 
-Changes are noted as the sets of nodes that they concern: those that were seen to look at a pool, and all that were not
-looked at yet.
+Changes are noted as sets of nodes: those that are known to see a pool, and all that were not looked at yet.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from drachma.values import forkmap
 
 
 class NodeViews:
-    """Which devices nodes see, and where that changed."""
+    """Devices that nodes see, and their changes."""
 
     def __init__(
         self,
@@ -31,7 +29,7 @@ class NodeViews:
         *,
         parent: NodeViews | None = None,
     ) -> None:
-        """With a ``parent`` this is a fork of it: nodes and catalog are forks of its own."""
+        """With a ``parent`` this is a fork of it: nodes and catalog are forks too."""
         self._node_at: Final = node_at
         self._catalog: Final = catalog
         self._features: Final = features
@@ -39,31 +37,31 @@ class NodeViews:
         if parent is None:
             self._changes = nodechanges.NodeChanges()
             self.availability = nodechanges.NodeChanges()
-            """Changes of the devices that nodes see, and of what is taken of them."""
-            # The nodes that are among the onlookers of all pools that they see.
-            self._seen = 0
+            """Changes of the devices that nodes see, and of their use."""
+            # Nodes that are onlookers of all pools that they see.
+            self._viewed = 0
             self._onlookers = forkmap.ForkMap[identity.PoolID, int]()
         else:
             self._changes = nodechanges.NodeChanges(parent._changes)
             self.availability = nodechanges.NodeChanges(parent.availability)
-            self._seen = parent._seen
+            self._viewed = parent._viewed
             self._onlookers = parent._onlookers.fork()
-        # What the nodes that were looked at here see, and which nodes see it.
+        # Views of the nodes that were looked at here, and the nodes with each view.
         self._content_of: Final[dict[int, Hashable]] = {}
         self._alike: Final[dict[Hashable, int]] = {}
         self._sorted = 0
 
     def view(self, info: nodeinfo.NodeInfo) -> views.View:
-        """The devices that a node sees; raises AllocationError for a selector that does not compile."""
-        shown = self._catalog.view(info.place, self._features)
-        if not self._seen & info.bit:
-            self._seen |= info.bit
-            for gathered in shown.pools:
+        """Return the devices that a node sees. Raises AllocationError for a selector that does not compile."""
+        view = self._catalog.view(info.place, self._features)
+        if not self._viewed & info.bit:
+            self._viewed |= info.bit
+            for gathered in view.pools:
                 self._onlookers[gathered.pool_id] = self._onlookers.get(gathered.pool_id, 0) | info.bit
-        return shown
+        return view
 
     def groups(self, nodes: int) -> Iterator[tuple[int, int]]:
-        """The sets of nodes that see the same pools, each with the slot of one of them."""
+        """Yield sets of nodes that see the same pools, each with the slot of one member."""
         here = nodes if self._parent is None else nodes & self._changes.differing()
         elsewhere = nodes & ~here
         for slot in nodeclass.slots(here & ~self._sorted):
@@ -79,8 +77,8 @@ class NodeViews:
     # Changes
 
     def changed(self, nodes: int) -> None:
-        """Note that these nodes see something else."""
-        self._seen &= ~nodes
+        """Note that nodes see other devices."""
+        self._viewed &= ~nodes
         if self._sorted & ~nodes:
             for slot in nodeclass.slots(nodes & self._sorted):
                 self._sort_out(slot)
@@ -92,21 +90,21 @@ class NodeViews:
         self.availability.append(nodes)
 
     def pool_changed(self, pool_id: identity.PoolID, nodes: int) -> None:
-        """Note that a pool has other slices: for those that see it, and for some more nodes."""
+        """Note that the slices of a pool changed: for the nodes that see it, and for some more nodes."""
         self.changed(nodes | self._concerned(pool_id))
-        if next(iter(self._catalog.in_pool(pool_id)), None) is None:
+        if next(iter(self._catalog.pool_slices(pool_id)), None) is None:
             self._onlookers.pop(pool_id, None)
 
     def touched(self, pools: set[identity.PoolID], nodes: int) -> None:
-        """Note that devices of these pools were taken or given back, which concerns some more nodes."""
+        """Note that devices of pools were taken or freed, which concerns some more nodes."""
         for pool_id in pools:
             nodes |= self._concerned(pool_id)
         self.availability.append(nodes)
 
     def _concerned(self, pool_id: identity.PoolID) -> int:
-        return self._onlookers.get(pool_id, 0) | ~self._seen
+        return self._onlookers.get(pool_id, 0) | ~self._viewed
 
-    # What nodes see
+    # Views
 
     def _sort_in(self, slot: int) -> None:
         content = self._content_of[slot] = self._content(slot)
@@ -115,15 +113,15 @@ class NodeViews:
 
     def _sort_out(self, slot: int) -> None:
         content = self._content_of.pop(slot)
-        left = self._alike.pop(content) & ~(1 << slot)
-        if left:
-            self._alike[content] = left
+        alike = self._alike.pop(content) & ~(1 << slot)
+        if alike:
+            self._alike[content] = alike
         self._sorted &= ~(1 << slot)
 
     def _content(self, slot: int) -> Hashable:
         try:
-            shown = self.view(self._node_at(slot))
+            view = self.view(self._node_at(slot))
         except errors.AllocationError:
-            # It is up to whoever asks the node to say what is wrong with it.
+            # The question to the node reports the error.
             return slot
-        return (shown.pools, shown.misplaced, shown.node.declared_features, bool(shown.placement_errors) and slot)
+        return (view.pools, view.misplaced, view.node.declared_features, bool(view.placement_errors) and slot)

@@ -1,4 +1,4 @@
-"""Nominations: pods for which others were evicted, and the nodes that are kept for them until they can be bound."""
+"""Nominations: pods for which other pods were evicted, and the nodes reserved for them until they are bound."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _Pods = dict[str, podinfo.PodInfo]
 
 
 class Nominations:
-    """Which pod waits for which node."""
+    """Nominated nodes of pods."""
 
     def __init__(self, parent: Nominations | None = None) -> None:
-        """``parent`` is what this is a fork of."""
+        """With a ``parent`` this is a fork of it."""
         if parent is None:
             self._node_of = forkmap.ForkMap[str, str]()
             self._by_node = forkmap.ForkMap[str, _Pods](copy=dict)
@@ -23,17 +23,17 @@ class Nominations:
             self._by_node = parent._by_node.fork()
 
     def fork(self) -> Nominations:
-        """The same nominations, to be changed apart."""
+        """Return a copy that can be changed separately."""
         return Nominations(self)
 
     def __iter__(self) -> Iterator[tuple[podinfo.PodInfo, str]]:
-        """The pods that wait, each with its node."""
-        for node, waiting in self._by_node.items():
-            for info in waiting.values():
+        """Yield the nominated pods, each with its node."""
+        for node, nominees in self._by_node.items():
+            for info in nominees.values():
                 yield info, node
 
     def put(self, info: podinfo.PodInfo, node: str) -> None:
-        """Keep a node for a pod, or no node if it is empty."""
+        """Nominate a node for a pod, or none if the name is empty."""
         self.remove(info.uid)
         if node:
             self._node_of[info.uid] = node
@@ -42,25 +42,29 @@ class Nominations:
             self._by_node.mutable(node)[info.uid] = info
 
     def remove(self, uid: str) -> None:
-        """Keep no node for a pod any more."""
+        """End the nomination of a pod."""
         node = self._node_of.pop(uid, None)
         if node is not None:
-            waiting = self._by_node.mutable(node)
-            del waiting[uid]
-            if not waiting:
+            nominees = self._by_node.mutable(node)
+            del nominees[uid]
+            if not nominees:
                 del self._by_node[node]
 
     def node_of(self, uid: str) -> str:
-        """The node that is kept for a pod."""
+        """Return the node nominated for a pod, or an empty name."""
         return self._node_of.get(uid, "")
 
     def ahead_of(self, info: podinfo.PodInfo) -> Iterator[tuple[str, list[podinfo.PodInfo]]]:
-        """The nodes that are kept for pods that a pod must give way to, with these pods."""
-        for node, waiting in self._by_node.items():
-            ahead = [other for other in waiting.values() if other.priority >= info.priority and other.uid != info.uid]
+        """Yield the nodes nominated for more important pods, with these pods."""
+        for node, nominees in self._by_node.items():
+            ahead = [
+                nominee
+                for nominee in nominees.values()
+                if nominee.priority >= info.priority and nominee.uid != info.uid
+            ]
             if ahead:
                 yield node, ahead
 
     def behind(self, info: podinfo.PodInfo, node: str) -> list[podinfo.PodInfo]:
-        """The pods that a node is kept for and that must give way to a pod."""
-        return [other for other in self._by_node.get(node, {}).values() if other.priority < info.priority]
+        """Return the less important pods nominated for a node."""
+        return [nominee for nominee in self._by_node.get(node, {}).values() if nominee.priority < info.priority]

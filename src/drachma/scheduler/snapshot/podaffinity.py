@@ -1,6 +1,7 @@
-"""Pod affinity: the pods that a pod wants to be near to, or apart from, ready to match.
+"""Pod affinity: the rules of a pod about other pods, ready to match.
 
-Worked out once for a pod that waits, and once for each pod with such rules on a node: they count for others, too.
+They are compiled once for a waiting pod, and once for each pod with such rules on a node, since they affect other pods
+too.
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ from drachma.values import labels
 
 
 class Term(NamedTuple):
-    """Pods with certain labels in certain namespaces, and how near is near. Hashable."""
+    """Pods with certain labels in certain namespaces, and a topology key. Hashable."""
 
     topology_key: str
     selector: labels.Selector
     namespaces: frozenset[str]
     namespace_selector: labels.Selector
     weight: int = 0
-    """Where it is only preferred."""
+    """Weight of a preferred term."""
 
-    def matches(self, other: pod.Pod, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether a pod in a namespace with these labels is meant."""
-        metadata = other.metadata
+    def matches(self, selected_pod: pod.Pod, namespace_labels: Mapping[str, str]) -> bool:
+        """Return True if the term selects a pod in a namespace with these labels."""
+        metadata = selected_pod.metadata
         is_there = metadata.namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
         return is_there and self.selector.matches(metadata.labels)
 
 
 class PodAffinity(NamedTuple):
-    """All such rules of a pod."""
+    """All affinity rules of a pod."""
 
     required: tuple[Term, ...] = ()
     required_apart: tuple[Term, ...] = ()
@@ -42,13 +43,13 @@ NONE: Final = PodAffinity()
 
 
 def is_stated(by: pod.Pod) -> bool:
-    """Whether a pod has any such rules."""
+    """Return True if a pod has affinity rules."""
     affinity = by.spec.affinity
     return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
 
 
 def of(stated: pod.Pod) -> PodAffinity:
-    """The rules of a pod; raises InvalidValueError for a selector that is not well-formed."""
+    """Return the rules of a pod. Raises InvalidValueError for a malformed selector."""
     affinity = stated.spec.affinity
     if affinity is None:
         return NONE

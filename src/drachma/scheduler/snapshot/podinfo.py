@@ -1,4 +1,4 @@
-"""What scheduling reads of a pod, worked out once per version of the pod."""
+"""Facts about a pod that scheduling reads, computed once per version of the pod."""
 
 from __future__ import annotations
 
@@ -15,36 +15,38 @@ from drachma.scheduler.snapshot import podaffinity
 
 
 class PodInfo:
-    """A pod that wants a node."""
+    """Pod that waits for a node."""
 
     __slots__ = ("_affinity", "_demand", "_extended", "key", "pod", "priority", "uid")
 
-    def __init__(self, waiting: pod.Pod) -> None:
-        self.pod = waiting
-        self.uid = waiting.metadata.uid
-        self.key = cache.key_of(waiting)
-        self.priority = waiting.spec.priority or 0
+    def __init__(self, waiting_pod: pod.Pod) -> None:
+        self.pod = waiting_pod
+        self.uid = waiting_pod.metadata.uid
+        self.key = cache.key_of(waiting_pod)
+        self.priority = waiting_pod.spec.priority or 0
         self._demand: ledger.Demand | None = None
         self._extended: tuple[str, ...] | None = None
-        self._affinity: podaffinity.PodAffinity | None = None if podaffinity.is_stated(waiting) else podaffinity.NONE
+        self._affinity: podaffinity.PodAffinity | None = (
+            None if podaffinity.is_stated(waiting_pod) else podaffinity.NONE
+        )
 
     @property
     def demand(self) -> ledger.Demand:
-        """What it takes of a node, without what its claims will add."""
+        """Demand of the pod on a node, without its claims."""
         if self._demand is None:
             self._demand = ledger.demand(self.pod)
         return self._demand
 
     @property
     def affinity(self) -> podaffinity.PodAffinity:
-        """Its rules about other pods; raises InvalidValueError for a selector that is not well-formed."""
+        """Rules about other pods. Raises InvalidValueError for a malformed selector."""
         if self._affinity is None:
             self._affinity = podaffinity.of(self.pod)
         return self._affinity
 
     @property
     def extended_resources(self) -> tuple[str, ...]:
-        """The resources of its demand that a device class may stand behind."""
+        """Requested resources that a device class may back."""
         if self._extended is None:
             self._extended = tuple(name for name, _ in self.demand.amounts if resourcenames.may_be_devices(name))
         return self._extended
@@ -58,29 +60,29 @@ _NUMBERING: Final = frozenset(
         "statefulset.kubernetes.io/pod-name",
     }
 )
-"""Labels that tell pods of one template apart, and that no rule about pods goes by."""
+"""Labels that number the pods of one template, and that no rule about pods uses."""
 
 
-def shape(of: pod.Pod) -> Hashable:
-    """What pods have alike that are alike to every node; claims by name are in the spec, others by their template.
+def shape(waiting_pod: pod.Pod) -> Hashable:
+    """Return a key that is equal for pods that every node treats alike. Claims count by name or by template.
 
-    Volumes that any node has, such as that of an account's token, have names of their own in every pod: they are left
-    out, as are labels that only number pods.
+    Volumes that exist on any node, such as the token of a service account, have different names in every pod and are
+    left out, like labels that only number pods.
     """
-    labels = tuple(sorted(entry for entry in of.metadata.labels.items() if entry[0] not in _NUMBERING))
-    volumes = tuple(filter(is_choosy, of.spec.volumes))
-    return of.metadata.namespace, labels, codec.encode_part(structs.replace(of.spec, volumes=volumes))
+    labels = tuple(sorted(entry for entry in waiting_pod.metadata.labels.items() if entry[0] not in _NUMBERING))
+    volumes = tuple(filter(is_choosy, waiting_pod.spec.volumes))
+    return waiting_pod.metadata.namespace, labels, codec.encode_part(structs.replace(waiting_pod.spec, volumes=volumes))
 
 
 def is_choosy(volume: pod.Volume) -> bool:
-    """Whether a volume may decide where a pod can go."""
+    """Return True if a volume may restrict the nodes of a pod."""
     return (
         volume.persistent_volume_claim is not None or volume.ephemeral is not None or volumeclaims.is_exclusive(volume)
     )
 
 
-def is_local(waiting: pod.Pod) -> bool:
-    """Whether a pod goes by what is on a node alone, and not by what is elsewhere: other pods, or volumes."""
-    spec = waiting.spec
-    has_rules = podaffinity.is_stated(waiting) or spec.topology_spread_constraints
+def is_local(waiting_pod: pod.Pod) -> bool:
+    """Return True if the fit of a pod depends on one node only, and not on pods or volumes elsewhere."""
+    spec = waiting_pod.spec
+    has_rules = podaffinity.is_stated(waiting_pod) or spec.topology_spread_constraints
     return not has_rules and not any(map(is_choosy, spec.volumes))

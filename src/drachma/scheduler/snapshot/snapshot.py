@@ -1,9 +1,7 @@
-"""Snapshots: the cluster that a decision is about. One is live; forks of it are for "what if".
+"""Snapshots: the cluster that a decision is about. One is live; forks of it serve what-if questions.
 
-Informers keep the live one up to date, and the scheduler counts in it what it decided. :meth:`Snapshot.fork` costs
-microseconds, however large the cluster: from then on neither of the two sees what becomes of the other. A fork of a
-fork is as good as any. Whoever would rather change one snapshot and change it back says :meth:`Snapshot.start` before
-and :meth:`Snapshot.revert` afterwards; that is not for the live one, of whose parts informers hold on to.
+Informers keep the live one up to date, and the scheduler counts its decisions in it. :meth:`Snapshot.fork` costs
+microseconds, however large the cluster. From then on neither of the two sees changes of the other. Forks can be forked.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from drachma.values import forkmap
 
 
 class Listener(Protocol):
-    """Whoever wants to know what is counted before the API shows it."""
+    """Listener for assumptions that the API does not show yet."""
 
     def bound(self, assigned: assignment.Assignment) -> None: ...
 
@@ -41,7 +39,7 @@ class Listener(Protocol):
 
 
 class _Parts(NamedTuple):
-    """What a snapshot is made of."""
+    """Parts of a snapshot."""
 
     nodes: snapshotnodes.Nodes
     devices: snapshotdevices.Devices
@@ -67,14 +65,13 @@ class _Parts(NamedTuple):
 
 
 class Snapshot:
-    """Nodes, pods on them, devices, claims, nominations, and what else decisions look at."""
+    """Nodes, pods on them, devices, claims, nominations, and everything else that decisions read."""
 
     def __init__(self, enabled: gates.Gates, *, origin: Snapshot | None = None) -> None:
         """With an ``origin`` this is a fork of it."""
         self._gates = enabled
-        self._earlier: list[_Parts] = []
         self.listener: Listener | None = None
-        """Not that of forks."""
+        """Listener of the live snapshot. Forks have none."""
         if origin is None:
             nodes = snapshotnodes.Nodes()
             self._hold(
@@ -97,10 +94,10 @@ class Snapshot:
         self.nodes: snapshotnodes.Nodes = parts.nodes
         self.devices: snapshotdevices.Devices = parts.devices
         self.claims: claimtracker.ClaimTracker = parts.devices.claims
-        """The claims, with those that are being allocated."""
+        """Claims, including allocations in flight."""
         self.nominations: nominations.Nominations = parts.nominations
         self.namespaces: forkmap.ForkMap[str, Mapping[str, str]] = parts.namespaces
-        """The labels of namespaces, by name."""
+        """Labels of namespaces, by name."""
         self.workloads: workloads.Workloads = parts.workloads
         self.gangs: gangs.Gangs = parts.gangs
         self.budgets: disruptionbudgets.DisruptionBudgets = parts.budgets
@@ -108,36 +105,25 @@ class Snapshot:
         self.accountant = accountant.Accountant(parts.devices, self._gates)
 
     def fork(self) -> Snapshot:
-        """The same cluster, to be changed apart."""
+        """Return a copy that can be changed separately."""
         return Snapshot(self._gates, origin=self)
-
-    def start(self) -> None:
-        """Begin what :meth:`revert` takes back; may be said again before that, and costs as much as a fork."""
-        self._earlier.append(self._parts)
-        self._hold(self._parts.fork())
-
-    def revert(self) -> None:
-        """Undo everything since the last :meth:`start` that was not reverted; ValueError where there is none."""
-        if not self._earlier:
-            raise ValueError("a snapshot with which nothing was started cannot be reverted")
-        self._hold(self._earlier.pop())
 
     # Objects
 
     def put(self, new: meta.Object) -> None:
-        """Take in an object, new or changed, of a kind in the table of kinds."""
+        """Add or update an object of a kind in the table."""
         row = kinds.row(type(new))
         if row.gate is None or self._gates.on(row.gate):
             row.put(self, new)
 
-    def remove(self, gone: meta.Object) -> None:
-        """Take out an object. Objects that refer to it stay as they are."""
-        kinds.row(type(gone)).remove(self, gone)
+    def remove(self, deleted: meta.Object) -> None:
+        """Remove an object. Objects that refer to it stay."""
+        kinds.row(type(deleted)).remove(self, deleted)
 
     # Nodes
 
     def add_node(self, node: nodes.Node) -> None:
-        """Take in a node, new or changed."""
+        """Add or update a node."""
         info = self.nodes.find(str(node.metadata.name))
         place = None if info is None else info.place
         info = self.nodes.put_node(node)
@@ -145,7 +131,7 @@ class Snapshot:
             self.devices.node_changed(info)
 
     def remove_node(self, name: str) -> None:
-        """Forget a node; its slices and pods are remembered in case it comes back. Nothing happens if there is none."""
+        """Remove a node, if it exists. Its slices and pods are remembered in case it comes back."""
         info = self.nodes.remove_node(name)
         if info is not None:
             self.devices.node_removed(info)
@@ -153,20 +139,20 @@ class Snapshot:
     # Pods
 
     def add_pod(self, bound: pod.Pod) -> None:
-        """Count a pod on the node that its spec names, or no longer once it has finished."""
+        """Count a pod on the node that its spec names, until it has finished."""
         self.nodes.put_pod(bound, self.accountant.demand)
 
     def remove_pod(self, uid: str) -> None:
-        """Count a pod nowhere any more; its claims stay as they are."""
+        """Stop counting a pod. Its claims stay."""
         self.nodes.remove_pod(uid)
 
     def recount(self) -> None:
-        """Work out anew what pods take of nodes, once all claims and devices are known."""
+        """Compute the demand of pods again, once all claims and devices are known."""
         if self.accountant.has_policies:
             self.nodes.recount(self.accountant.demand)
 
     def bind(self, assigned: assignment.Assignment) -> None:
-        """Count a pod on the node that it is about to be bound to, and its devices as taken."""
+        """Count a pod on its node, and its devices as taken, before it is bound."""
         self.nodes.assume(ledger.Booking(assigned.pod, assigned.demand), assigned.node)
         for allocation in assigned.allocations:
             self.claims.reserve(allocation.claim.metadata, allocation.result)
@@ -176,7 +162,7 @@ class Snapshot:
             self.listener.bound(assigned)
 
     def commit(self, assigned: assignment.Assignment) -> None:
-        """Count a pod as :meth:`bind` does, with its claims as if they were written already: only for forks."""
+        """Count a pod as :meth:`bind` does, with its claims as if they were written: only for forks."""
         self.bind(assigned)
         bound = assigned.pod
         self.nominations.remove(bound.metadata.uid)
@@ -194,11 +180,11 @@ class Snapshot:
             self.claims.settle(uid)
 
     def missing(self, gang: gangs.Gang) -> int:
-        """How many pods of a gang have to get a node yet; those that are about to be bound have one."""
+        """Return the number of pods of a gang that still need a node. Assumed pods have one."""
         return gang.size - gang.done - sum(self.nodes.node_of(uid) is not None for uid in gang.members)
 
     def unbind(self, assigned: assignment.Assignment) -> bool:
-        """Undo :meth:`bind`; False if the pod turned out to be bound, or is gone. What was written of claims stays."""
+        """Undo :meth:`bind`. Return False if the pod is bound or gone. Written claims stay."""
         for allocation in assigned.allocations:
             self.claims.settle(allocation.claim.metadata.uid)
         for volume, _ in assigned.volumes:

@@ -1,6 +1,7 @@
-"""Volumes: volume claims, volumes and their classes, which volumes are promised to claims, and what drivers take.
+"""Volumes: claims, volumes, classes, promises of volumes to claims, and attachments.
 
-A volume that a decision gave to a claim is promised until that is written, or given up; meanwhile nobody else gets it.
+A volume that a decision gave to a claim is promised to it until the binding is written or fails. Meanwhile no other
+claim gets it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ Volume = persistentvolume.PersistentVolume
 
 
 class Volumes:
-    """All that is known about persistent volumes."""
+    """Everything known about persistent volumes."""
 
     def __init__(self, parent: Volumes | None = None) -> None:
-        """``parent`` is what this is a fork of."""
+        """With a ``parent`` this is a fork of it."""
         if parent is None:
             self.claims = forkmap.ForkMap[cache.Key, Claim]()
             self.volumes = forkmap.ForkMap[str, Volume]()
@@ -28,9 +29,9 @@ class Volumes:
             self._promised = forkmap.ForkMap[str, str]()
             self.drivers = forkmap.ForkMap[str, csidriver.CSIDriver]()
             self.driver_nodes = forkmap.ForkMap[str, csinode.CSINode]()
-            """What nodes say of storage drivers, by the name of the node."""
+            """CSINodes by the name of the node."""
             self.attachments = forkmap.ForkMap[str, dict[str, volumeattachment.VolumeAttachment]](copy=dict)
-            """What is attached to nodes, by the name of the node and of the attachment."""
+            """Attachments by the names of the node and of the attachment."""
         else:
             self.claims = parent.claims.fork()
             self.volumes = parent.volumes.fork()
@@ -41,70 +42,70 @@ class Volumes:
             self.attachments = parent.attachments.fork()
 
     def fork(self) -> Volumes:
-        """The same, to be changed apart."""
+        """Return a copy that can be changed separately."""
         return Volumes(self)
 
     def put_claim(self, new: Claim) -> None:
-        """Take in a volume claim, new or changed."""
+        """Add or update a volume claim."""
         self.claims[cache.key_of(new)] = new
 
-    def remove_claim(self, gone: Claim) -> None:
-        """Forget a volume claim."""
-        self.claims.pop(cache.key_of(gone), None)
+    def remove_claim(self, deleted: Claim) -> None:
+        """Remove a volume claim."""
+        self.claims.pop(cache.key_of(deleted), None)
 
     def put_volume(self, new: Volume) -> None:
-        """Take in a volume, new or changed."""
+        """Add or update a volume."""
         self.volumes[new.metadata.name] = new
 
-    def remove_volume(self, gone: Volume) -> None:
-        """Forget a volume."""
-        self.volumes.pop(gone.metadata.name, None)
+    def remove_volume(self, deleted: Volume) -> None:
+        """Remove a volume."""
+        self.volumes.pop(deleted.metadata.name, None)
 
     def put_class(self, new: storageclass.StorageClass) -> None:
-        """Take in a class, new or changed."""
+        """Add or update a class."""
         self.classes[new.metadata.name] = new
 
-    def remove_class(self, gone: storageclass.StorageClass) -> None:
-        """Forget a class."""
-        self.classes.pop(gone.metadata.name, None)
+    def remove_class(self, deleted: storageclass.StorageClass) -> None:
+        """Remove a class."""
+        self.classes.pop(deleted.metadata.name, None)
 
     def put_driver(self, new: csidriver.CSIDriver) -> None:
-        """Take in a storage driver, new or changed."""
+        """Add or update a storage driver."""
         self.drivers[new.metadata.name] = new
 
-    def remove_driver(self, gone: csidriver.CSIDriver) -> None:
-        """Forget a storage driver."""
-        self.drivers.pop(gone.metadata.name, None)
+    def remove_driver(self, deleted: csidriver.CSIDriver) -> None:
+        """Remove a storage driver."""
+        self.drivers.pop(deleted.metadata.name, None)
 
     def put_driver_node(self, new: csinode.CSINode) -> None:
-        """Take in what a node says of storage drivers, new or changed."""
+        """Add or update a CSINode."""
         self.driver_nodes[new.metadata.name] = new
 
-    def remove_driver_node(self, gone: csinode.CSINode) -> None:
-        """Forget what a node said of storage drivers."""
-        self.driver_nodes.pop(gone.metadata.name, None)
+    def remove_driver_node(self, deleted: csinode.CSINode) -> None:
+        """Remove a CSINode."""
+        self.driver_nodes.pop(deleted.metadata.name, None)
 
     def put_attachment(self, new: volumeattachment.VolumeAttachment) -> None:
-        """Take in that a volume is attached to a node, which never changes."""
+        """Add the attachment of a volume to a node, which never changes."""
         if new.spec.node_name not in self.attachments:
             self.attachments[new.spec.node_name] = {}
         self.attachments.mutable(new.spec.node_name)[new.metadata.name] = new
 
-    def remove_attachment(self, gone: volumeattachment.VolumeAttachment) -> None:
-        """Forget that a volume was attached."""
-        if gone.spec.node_name in self.attachments:
-            self.attachments.mutable(gone.spec.node_name).pop(gone.metadata.name, None)
+    def remove_attachment(self, deleted: volumeattachment.VolumeAttachment) -> None:
+        """Remove an attachment."""
+        if deleted.spec.node_name in self.attachments:
+            self.attachments.mutable(deleted.spec.node_name).pop(deleted.metadata.name, None)
 
     def promise(self, volume: str, claim: str) -> None:
-        """Keep a volume for a claim, by its uid."""
+        """Promise a volume to a claim, by uid."""
         self._promised[volume] = claim
 
     def take_back(self, volume: str) -> None:
-        """Keep a volume for nobody any more."""
+        """End the promise of a volume."""
         self._promised.pop(volume, None)
 
     def available_to(self, claim: Claim) -> Iterator[Volume]:
-        """The volumes, by name, that are not another claim's."""
+        """Yield the volumes, by name, that belong to no other claim."""
         for name in sorted(self.volumes):
             volume = self.volumes[name]
             holder = self._promised.get(name)

@@ -1,6 +1,6 @@
-"""Workloads: which pods belong together, by the selectors of services and of what made them.
+"""Workloads: groups of pods by the selectors of services and of their controllers.
 
-Only pods that say nothing about how they want to be spread are looked up here.
+Only pods without topology spread constraints are looked up here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Workloads:
     """Selectors of services, replica sets and stateful sets."""
 
     def __init__(self, parent: Workloads | None = None) -> None:
-        """``parent`` is what this is a fork of."""
+        """With a ``parent`` this is a fork of it."""
         if parent is None:
             self._services = forkmap.ForkMap[str, Mapping[str, labels.Selector]]()
             self._owners = forkmap.ForkMap[_Key, _Requirements]()
@@ -35,16 +35,16 @@ class Workloads:
             self._owners = parent._owners.fork()
 
     def fork(self) -> Workloads:
-        """The same, to be changed apart."""
+        """Return a copy that can be changed separately."""
         return Workloads(self)
 
     def put_service(self, new: service.Service) -> None:
-        """Take in a service; one without a selector chooses nothing."""
+        """Add or update a service. A service without a selector selects no pods."""
         self._change_service(new.metadata, new.spec.selector)
 
-    def remove_service(self, gone: service.Service) -> None:
-        """Forget a service."""
-        self._change_service(gone.metadata, {})
+    def remove_service(self, deleted: service.Service) -> None:
+        """Remove a service."""
+        self._change_service(deleted.metadata, {})
 
     def _change_service(self, metadata: meta.ObjectMeta, selector: Mapping[str, str]) -> None:
         services = dict(self._services.get(metadata.namespace, {}))
@@ -55,20 +55,20 @@ class Workloads:
             self._services[metadata.namespace] = services
 
     def put_owner(self, new: Owner) -> None:
-        """Take in what makes pods; a selector that is not well-formed chooses nothing."""
+        """Add or update a controller of pods. A malformed selector selects no pods."""
         try:
             requirements = labelselectors.of(new.spec.selector).requirements
         except errors.InvalidValueError:
             requirements = ()
         self._owners[_key(new)] = requirements
 
-    def remove_owner(self, gone: Owner) -> None:
-        """Forget what made pods."""
-        self._owners.pop(_key(gone), None)
+    def remove_owner(self, deleted: Owner) -> None:
+        """Remove a controller of pods."""
+        self._owners.pop(_key(deleted), None)
 
-    def requirements(self, of: pod.Pod) -> _Requirements:
-        """What is common to the pods that a pod belongs together with; nothing where there is nobody to tell."""
-        metadata = of.metadata
+    def requirements(self, member: pod.Pod) -> _Requirements:
+        """Return the label requirements of the group that a pod belongs to; none if there is no group."""
+        metadata = member.metadata
         services = self._services.get(metadata.namespace)
         requirements: _Requirements = ()
         if services:
@@ -86,5 +86,5 @@ class Workloads:
         return requirements
 
 
-def _key(of: Owner) -> _Key:
-    return type(of).__name__, of.metadata.namespace, of.metadata.name
+def _key(owner: Owner) -> _Key:
+    return type(owner).__name__, owner.metadata.namespace, owner.metadata.name

@@ -1,1 +1,1 @@
-"""Who makes a request, may they, and how clients come to be known: tokens, certificates, the admin's kubeconfig."""
+"""Authentication, authorisation questions, and credentials: tokens, certificates, the admin's kubeconfig."""

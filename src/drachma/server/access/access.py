@@ -1,4 +1,4 @@
-"""All that says who clients are and what they may do, for one application."""
+"""Access control of one application."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -10,7 +10,7 @@ from drachma.server.user import User
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is who, who may do what, and the tokens of service accounts."""
+    """Authenticator, authoriser and issuer of service account tokens."""
 
     authenticator: authentication.Authenticator
     authoriser: authorization.Authoriser
@@ -24,8 +24,8 @@ def plain(
     tokens: Mapping[str, User] | None = None,
     authoriser: authorization.Authoriser | None = None,
 ) -> Access:
-    """Access for whoever shows a token, to everything unless an authoriser is given, with a key that nobody keeps."""
-    issuer = accounttokens.AccountTokens(store, signingkeys.of(signingkeys.generate()), clock=clock)
+    """Return access by token. It allows everything without an authoriser, and signs with a key that is not kept."""
+    issuer = accounttokens.AccountTokens(store, signingkeys.make_keys(signingkeys.generate()), clock=clock)
     return Access(
         authenticator=authentication.Authenticator(tokens or {}, issuer, clock=clock),
         authoriser=authoriser or authorization.AlwaysAllow(),

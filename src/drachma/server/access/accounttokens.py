@@ -1,9 +1,9 @@
-"""Tokens of service accounts: signed JWTs that say for whom they are, until when, and which object they end with.
+"""Tokens of service accounts: signed JWTs with audiences, an expiry and a bound object.
 
-:class:`AccountTokens` makes them and looks at them. A token is good while its signature is, its time has come and not
-passed, its audience is ours, and the account and whatever it is bound to still are the ones that it was made for.
-Signatures are remembered; all the rest is looked at each time, so that nothing outlives what it is bound to. (Upstream
-remembers verdicts for ten seconds.) Tokens that secrets hold are in :mod:`drachma.server.access.secrettokens`.
+:class:`AccountTokens` issues and verifies them. A token is valid if its signature, time and audience are, and if the
+account and the bound object still are those that it was issued for. Verified signatures are cached. Everything else is
+checked each time, so that no token outlives its object. (Upstream caches verdicts for ten seconds.) Tokens in secrets
+are in :mod:`drachma.server.access.secrettokens`.
 """
 
 import base64
@@ -23,11 +23,11 @@ from drachma.store import record
 from drachma.values import quotation
 
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
-"""Who issues tokens unless somebody else is named."""
+"""Default issuer of tokens."""
 
 _LEEWAY: Final = timedelta(minutes=1)
 _TOKEN_FACTOR: Final = 4
-"""Bytes of a token with all that it says, for each of its characters."""
+"""Bytes in memory for a character of a cached token and its claims."""
 
 _ENCODED: Final = re.compile(r"[A-Za-z0-9_-]*")
 _BAD_SIGNATURE: Final = "go-jose/go-jose: error in cryptographic primitive"
@@ -35,7 +35,7 @@ _INVALIDATED: Final = "service account token has been invalidated"
 
 
 class Binding(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a token says of its account and of the object that it ends with; a pod's may also name the pod's node."""
+    """Claims about the account and the bound object; the token of a pod may also name the pod's node."""
 
     namespace: str = ""
     serviceaccount: Reference = Reference()
@@ -46,7 +46,7 @@ class Binding(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class _Claims(secrettokens.Claims, frozen=True, kw_only=True):
-    """What a token claims; times are whatever number a foreign signer writes."""
+    """All claims of a token. Times are floats, because other signers write any number."""
 
     aud: str | tuple[str, ...] = ()
     exp: float | None = None
@@ -61,7 +61,7 @@ class _Claims(secrettokens.Claims, frozen=True, kw_only=True):
 
 
 class Identity(NamedTuple):
-    """Who a good token stands for, and for which of the audiences that were asked for."""
+    """User of a valid token, and the requested audiences that it is for."""
 
     user: User
     audiences: tuple[str, ...]
@@ -75,19 +75,19 @@ class Signer:
         self._public = keys.signer
 
     def sign(self, claims: Mapping[str, Any]) -> str:
-        """Claims as a token."""
+        """Return a token with these claims."""
         algorithm = self._public.algorithm
         return jwt.PyJWS(algorithms=[algorithm]).encode(
             msgspec.json.encode(claims), self._private, algorithm=algorithm, headers={"kid": self._public.id}
         )
 
     def issue_for_secret(self, namespace: str, holder: Reference, *, secret: str) -> str:
-        """A token of an account for a secret to hold."""
+        """Return a token for a secret to hold."""
         return self.sign(secrettokens.claims(namespace, holder, secret=secret))
 
 
 class AccountTokens:
-    """Makes and verifies the tokens of one server. ``issuers`` has the one that signs first."""
+    """Issues and verifies the tokens of one server. The first of ``issuers`` is named in new tokens."""
 
     def __init__(
         self,
@@ -108,10 +108,10 @@ class AccountTokens:
         self._signed: Final = memory.Cache[str, _Verified]("tokens")
         self._jws = jwt.PyJWS(algorithms=sorted({key.algorithm for key in keys.trusted}))
 
-    # Making them
+    # Issuing
 
     def issue(self, binding: Binding, *, audiences: Sequence[str], seconds: int, token_id: str) -> str:
-        """A token for an account, good from now on for some seconds."""
+        """Return a token for an account, valid for some seconds from now."""
         now = int(self._clock().timestamp())
         return self.signer.sign(
             {
@@ -126,33 +126,32 @@ class AccountTokens:
             }
         )
 
-    # Looking at them
+    # Verifying
 
     def identify(self, token: str, audiences: Sequence[str] = ()) -> Identity | None:
-        """Who a token stands for; None if it is not one of ours. The audiences are our own unless others are given.
+        """Return the identity of a token; None if another issuer made it. Audiences default to the server's own.
 
         Raises:
-            RefusedTokenError: it says that it is ours, and is no good.
+            RefusedTokenError: the token names this issuer and is not valid.
         """
-        verified = self._verified(token)
+        verified = self._read_claims(token)
         if verified is None:
             return None
         claims, user = verified
         requested = tuple(audiences) or self.audiences
-        meant = tuple(claims.audiences) or self.audiences
-        agreed = tuple(each for each in meant if each in requested)
-        if not agreed:
-            raise RefusedTokenError(
-                f"token audiences {_listed(meant)} is invalid for the target audiences {_listed(requested)}"
-            )
+        token_audiences = tuple(claims.audiences) or self.audiences
+        matching = tuple(each for each in token_audiences if each in requested)
+        if not matching:
+            shown, target = _format_list(token_audiences), _format_list(requested)
+            raise RefusedTokenError(f"token audiences {shown} is invalid for the target audiences {target}")
         if claims.iss == secrettokens.ISSUER:
             secrettokens.check(self._store, claims, token=token)
         else:
             self._check(claims)
-        return Identity(user, agreed)
+        return Identity(user, matching)
 
-    def _verified(self, token: str) -> "_Verified | None":
-        """What a token that somebody trusted has signed says; None if it does not say that it is ours."""
+    def _read_claims(self, token: str) -> "_Verified | None":
+        """Return the claims of a token with a trusted signature; None if it names another issuer."""
         verified = self._signed.get(token)
         if verified is None:
             envelope = _read(token)
@@ -178,16 +177,16 @@ class AccountTokens:
         raise RefusedTokenError(_BAD_SIGNATURE)
 
     def _check(self, claims: _Claims) -> None:
-        """Refuses a token whose time is not now, or that has lost its account or what it is bound to."""
+        """Raise a RefusedTokenError if the token is outside its time, or its account or bound object is gone."""
         now, binding = self._clock(), claims.binding
         _check_times(claims, now)
         namespace, holder = binding.namespace, binding.serviceaccount
-        _check_same(
+        _check_unchanged(
             account(self._store, namespace, holder.name),
             holder,
             now,
-            gone=f"service account {namespace}/{holder.name} has been deleted",
-            differs="service account UID ({}) does not match claim ({})",
+            missing_message=f"service account {namespace}/{holder.name} has been deleted",
+            changed_message="service account UID ({}) does not match claim ({})",
         )
         if binding.secret is not None:
             self._check_bound("secret", namespace, binding.secret, now=now)
@@ -197,23 +196,23 @@ class AccountTokens:
             self._check_bound("node", "", binding.node, now=now)
 
     def _check_bound(self, kind: str, namespace: str, reference: Reference, *, now: datetime) -> None:
-        """Refuses a token that is bound to an object that has gone, goes away, or has been made anew."""
-        stored = self._store.get(record.Key(f"{kind}s", namespace, reference.name))
-        if stored is None:
+        """Raise a RefusedTokenError if the bound object is gone, being deleted, or another one of its name."""
+        existing = self._store.get(record.Key(f"{kind}s", namespace, reference.name))
+        if existing is None:
             raise RefusedTokenError(_INVALIDATED)
         differs = f"{kind} UID ({{}}) does not match service account {kind} ref claim ({{}})"
-        _check_same(stored, reference, now, gone=_INVALIDATED, differs=differs)
+        _check_unchanged(existing, reference, now, missing_message=_INVALIDATED, changed_message=differs)
 
 
 class _Verified(NamedTuple):
-    """What a good signature vouches for, and the user that it is about, if everything else is good, too."""
+    """Claims with a trusted signature, and the user that they describe."""
 
     claims: _Claims
     user: User
 
 
 def _user(claims: _Claims) -> User:
-    """The user that a token is about."""
+    """Return the user of a token."""
     if claims.iss == secrettokens.ISSUER:
         return secrettokens.user(claims)
     binding = claims.binding
@@ -226,7 +225,7 @@ def _user(claims: _Claims) -> User:
 
 
 class _Envelope(NamedTuple):
-    """What a token says of itself, without proof: who issued it, and which key it is signed with."""
+    """Unverified head of a token: its issuer and the id of its key."""
 
     issuer: str
     key_id: str
@@ -237,7 +236,7 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 def _read(token: str) -> _Envelope | None:
-    """The envelope of what looks like a token; None for what does not."""
+    """Return the envelope of a token; None for a text that is not a JWT."""
     parts = token.split(".")
     if len(parts) != 3 or not all(_ENCODED.fullmatch(part) and len(part) % 4 != 1 for part in parts):
         return None
@@ -250,13 +249,15 @@ def _read(token: str) -> _Envelope | None:
         return None
 
 
-def _check_same(stored: record.Record, reference: Reference, now: datetime, *, gone: str, differs: str) -> None:
-    metadata = stored.value["metadata"]
+def _check_unchanged(
+    existing: record.Record, reference: Reference, now: datetime, *, missing_message: str, changed_message: str
+) -> None:
+    metadata = existing.value["metadata"]
     if metadata["uid"] != reference.uid:
-        raise RefusedTokenError(differs.format(metadata["uid"], reference.uid))
+        raise RefusedTokenError(changed_message.format(metadata["uid"], reference.uid))
     end = metadata.get("deletionTimestamp")
     if end is not None and datetime.fromisoformat(end) < now - _LEEWAY:
-        raise RefusedTokenError(gone)
+        raise RefusedTokenError(missing_message)
 
 
 def _check_times(claims: _Claims, now: datetime) -> None:
@@ -269,5 +270,5 @@ def _check_times(claims: _Claims, now: datetime) -> None:
         raise RefusedTokenError("service account token is issued in the future")
 
 
-def _listed(values: Sequence[str]) -> str:
+def _format_list(values: Sequence[str]) -> str:
     return f"[{' '.join(map(quotation.quote, values))}]"

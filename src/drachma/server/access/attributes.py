@@ -1,7 +1,7 @@
-"""What a call, or a path that no call can be made of, wants to do: the attributes that authorisers look at.
+"""Attributes of requests, which authorisers decide on.
 
-Upstream works them out from the path before it knows what is served, so that who may do nothing does not learn from
-a 404 what there is. Here a call knows them already, and only the rest is read from the path.
+Upstream derives them from the path before it knows which kinds are served, so that a user without permissions does not
+learn that from a 404. Here a call has the attributes already, and only other paths are parsed.
 """
 
 from collections.abc import Iterable
@@ -28,18 +28,18 @@ _VERBS: Final = {
     "DELETE": verbs.DELETE,
 }
 _PATH_VERBS: Final = ("proxy", "watch")
-"""Verbs that may stand before the resource in a path, as they once did."""
+"""Verbs that may precede the resource in a path, in the style of old versions."""
 
 
-def of_call(call: Call) -> Attributes:
-    """What a call wants to do."""
+def from_call(call: Call) -> Attributes:
+    """Return the attributes of a call."""
     target, verb = call.target, call.verb
     resource, below = target.resource, target.subresource
     name, namespace = target.name, target.namespace or ""
     fields: tuple[fieldselector.Term, ...] = ()
-    wanted: tuple[labels.Requirement, ...] = ()
+    label_requirements: tuple[labels.Requirement, ...] = ()
     if call.query and verb in _SELECTIVE:
-        fields, wanted = _fields(call.query), _labels(call.query)
+        fields, label_requirements = _fields(call.query), _labels(call.query)
         if not name and verb != verbs.DELETE_COLLECTION:
             name = _only_name(fields)
     return Attributes(
@@ -50,15 +50,15 @@ def of_call(call: Call) -> Attributes:
         resource=resource.plural,
         subresource=below.name if below is not None else "",
         name=name,
-        # As upstream: a namespace is in itself, so that a role in it can be about it.
+        # As in upstream, a namespace is in itself, so that a role in it can cover it.
         namespace=target.name if resource.group_resource == _NAMESPACES else namespace,
         fields=fields,
-        labels=wanted,
+        labels=label_requirements,
     )
 
 
-def of_path(method: str, path: str, *, user: User, query: options.Query) -> Attributes:
-    """The same for any request, by its path alone; beside the resources, its verb is the method."""
+def from_path(method: str, path: str, *, user: User, query: options.Query) -> Attributes:
+    """Return the attributes of any request by its path. For non-resource paths the verb is the method."""
     parts = path.strip("/").split("/")
     if len(parts) < 3 or parts[0] not in ("api", "apis") or (parts[0] == "apis" and len(parts) < 4):
         return Attributes(user=user, verb=method.lower(), path=path)
@@ -74,7 +74,7 @@ def of_path(method: str, path: str, *, user: User, query: options.Query) -> Attr
             parts = parts[2:]
     resource, name, subresource, *_ = (*parts, "", "")
     fields: tuple[fieldselector.Term, ...] = ()
-    wanted: tuple[labels.Requirement, ...] = ()
+    label_requirements: tuple[labels.Requirement, ...] = ()
     if not name and verb == verbs.GET:
         fields = _fields(query)
         verb = verbs.WATCH if options.boolean(query, "watch") else verbs.LIST
@@ -82,7 +82,7 @@ def of_path(method: str, path: str, *, user: User, query: options.Query) -> Attr
     elif not name and verb == verbs.DELETE:
         verb = verbs.DELETE_COLLECTION
     if verb in _SELECTIVE and not has_path_verb:
-        fields, wanted = _fields(query), _labels(query)
+        fields, label_requirements = _fields(query), _labels(query)
     return Attributes(
         user=user,
         verb=verb,
@@ -93,12 +93,12 @@ def of_path(method: str, path: str, *, user: User, query: options.Query) -> Attr
         name=name,
         namespace=namespace,
         fields=fields,
-        labels=wanted,
+        labels=label_requirements,
     )
 
 
 def _only_name(fields: Iterable[fieldselector.Term]) -> str:
-    """The name of the one object that a list or watch is limited to, which counts as if it were in the path."""
+    """Return the name that a list or watch is limited to; it counts like a name in the path."""
     for term in fields:
         if term.field == selectable.NAME and not term.is_negated:
             return "" if metadata.path_segment(term.value, is_prefix=False) else term.value

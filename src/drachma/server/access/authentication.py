@@ -1,7 +1,7 @@
-"""Who makes a call: by client certificate, by bearer token, or nobody in particular.
+"""Authentication by client certificate, by bearer token, or as the anonymous user.
 
-The HTTP door asks it for every request, in upstream's order: a certificate counts before a token, and bad credentials
-are refused even where none are needed. TokenReviews ask it about tokens of others.
+Every HTTP request is authenticated, in upstream's order: a certificate counts before a token, and invalid credentials
+are refused even if none are needed. TokenReviews use it, too.
 """
 
 import datetime as dt
@@ -21,55 +21,55 @@ UNAUTHENTICATED: Final = "system:unauthenticated"
 ADMIN: Final = User(name="kubernetes-admin", groups=("system:masters", AUTHENTICATED))
 NODES: Final = "system:nodes"
 NODE_PREFIX: Final = "system:node:"
-"""The group of nodes, and how their names as users begin."""
+"""Prefix of the user names of nodes; without the colon, the group of nodes."""
 
 ANONYMOUS: Final = User(name="system:anonymous", groups=(UNAUTHENTICATED,))
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
-"""What anybody may ask where everybody else may do everything."""
+"""Paths that need no credentials when every authenticated user may do everything."""
 
 EXTENSION: Final = "drachma.peercert"
 CERTIFICATE: Final = "certificate"
-"""Keys of the ASGI scope under which the listener puts the client's verified certificate."""
+"""Key of the ASGI scope under which the listener puts the client's verified certificate."""
 
 INVALID_TOKEN: Final = "invalid bearer token"
 
 _REMEMBERED: Final = 4096
-"""Headers that are remembered with the user of the file that they stand for."""
+"""Authorization headers that are cached with their user from the token file."""
 
 _REMEMBERED_LENGTH: Final = 1024
-"""Characters of such a header; spaces around a token can make one as long as the head of a request."""
+"""Characters of a cached header. Spaces around a token can make a header much longer."""
 
 _UID: Final = "1.3.6.1.4.1.57683.2"
-"""The attribute of a certificate's subject that has the uid of its user."""
+"""Attribute of a certificate's subject with the uid of the user."""
 
 
 class ClientCertificate(NamedTuple):
-    """Certificate that the listener has verified: its user, and when it ends, which may be while it is in use."""
+    """Verified certificate: its user and its expiry, which can come while it is in use."""
 
     user: User
     expires: dt.datetime
 
 
 class Credentials(NamedTuple):
-    """What a client shows: an Authorization header, or a certificate."""
+    """Authorization header and certificate of a client."""
 
     authorization: bytes | None = None
     certificate: ClientCertificate | None = None
 
 
 class Review(NamedTuple):
-    """What becomes of a token: who it stands for and for which audiences, or what is wrong with it."""
+    """Result of a token review: identity and audiences, or the problem with the token."""
 
     identity: accounttokens.Identity | None
     problem: str = ""
 
 
 class Authenticator:
-    """Knows users by tokens of a file, service accounts by theirs, and newcomers by bootstrap tokens, where they count.
+    """Authenticates by the token file, by service account tokens, and by bootstrap tokens if enabled.
 
-    Tokens of the file are kept by their digest only, so that looking one up takes no time that tells anything about it.
-    ``anonymous_paths`` are those where nobody needs to be anybody; None is all of them, for where authorisers decide.
+    Tokens of the file are kept as digests, so that a lookup reveals nothing about them by its time. ``anonymous_paths``
+    need no credentials; None means all paths, for servers whose authorisers decide.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Authenticator:
         anonymous_paths: frozenset[str] | None = OPEN_PATHS,
         bootstrap: bootstraptokens.BootstrapTokens | None = None,
     ) -> None:
-        self._users = {_digest(token): with_group(user) for token, user in tokens.items()}
+        self._users = {_digest(token): add_authenticated_group(user) for token, user in tokens.items()}
         self._good: dict[bytes, User] = {}
         self._issuer = issuer
         self._clock = clock
@@ -100,7 +100,7 @@ class Authenticator:
         certificate = credentials.certificate
         if certificate is not None:
             if certificate.user.name == certificates.KUBELET_CLIENT:
-                # The server's own certificate for nodes: a node has led the server to itself.
+                # The server's own certificate for nodes: a node has directed the server back to itself.
                 raise status.unauthorized()
             if self._clock() < certificate.expires:
                 return certificate.user
@@ -120,7 +120,7 @@ class Authenticator:
     def _look_up(self, authorization: bytes, token: str) -> User:
         user = self._users.get(_digest(token))
         if user is not None:
-            # Tokens of the file stay good. A header is found by its hash, which is keyed and tells as little.
+            # Tokens of the file do not expire. The lookup uses a keyed hash, which reveals nothing about the header.
             if len(self._good) < _REMEMBERED and len(authorization) <= _REMEMBERED_LENGTH:
                 self._good[authorization] = user
             return user
@@ -130,11 +130,11 @@ class Authenticator:
         return identity.user
 
     def review(self, token: str, audiences: Sequence[str] = ()) -> Review:
-        """What becomes of a token that is meant for some audiences, or for this server."""
+        """Return the review of a token for some audiences, or for this server."""
         requested = tuple(audiences) or self._issuer.audiences
-        user = self._users.get(_digest(token)) or self._newcomer(token)
+        user = self._users.get(_digest(token)) or self._bootstrap_user(token)
         if user is not None:
-            # These tokens say nothing of audiences: they are for this server.
+            # Tokens without audiences are for this server.
             agreed = tuple(each for each in self._issuer.audiences if each in requested)
             return Review(accounttokens.Identity(user, agreed)) if agreed else Review(None, INVALID_TOKEN)
         try:
@@ -145,19 +145,19 @@ class Authenticator:
             return Review(None, INVALID_TOKEN)
         return Review(identity)
 
-    def _newcomer(self, token: str) -> User | None:
+    def _bootstrap_user(self, token: str) -> User | None:
         user = self._bootstrap.identify(token) if self._bootstrap is not None else None
-        return with_group(user) if user is not None else None
+        return add_authenticated_group(user) if user is not None else None
 
 
 def bearer_token(authorization: bytes) -> str:
-    """The token in an Authorization header; empty where there is none, as in one of another scheme."""
-    scheme, _, rest = authorization.decode("latin-1").strip().partition(" ")
-    return rest.split(" ", 1)[0] if scheme.lower() == "bearer" else ""
+    """Return the token of an Authorization header; empty without a header, or for another scheme."""
+    scheme, _, value = authorization.decode("latin-1").strip().partition(" ")
+    return value.split(" ", 1)[0] if scheme.lower() == "bearer" else ""
 
 
 def read_certificate(certificate: Mapping[str, Any], encoded: bytes) -> ClientCertificate | None:
-    """Return what a verified certificate, as Python's ssl describes it, stands for; None without a common name."""
+    """Return the user and expiry of a verified certificate in the form of Python's ssl; None without a common name."""
     user = certificate_user(certificate, encoded)
     if user is None:
         return None
@@ -166,7 +166,7 @@ def read_certificate(certificate: Mapping[str, Any], encoded: bytes) -> ClientCe
 
 
 def certificate_user(certificate: Mapping[str, Any], encoded: bytes) -> User | None:
-    """The user that a certificate stands for: its common name, its organizations as groups; None without a name."""
+    """Return the user of a certificate: its common name, with organizations as groups; None without a name."""
     subject: Sequence[Sequence[tuple[str, str]]] = certificate.get("subject", ())
     parts = [pair for group in subject for pair in group]
     names = [value for field, value in parts if field == "commonName"]
@@ -174,9 +174,9 @@ def certificate_user(certificate: Mapping[str, Any], encoded: bytes) -> User | N
         return None
     uids = [value for field, value in parts if field == _UID]
     digest = hashlib.sha256(encoded).hexdigest()
-    return with_group(
+    return add_authenticated_group(
         User(
-            # As Go: of several common names the last counts.
+            # As in Go, the last of several common names counts.
             name=names[-1],
             groups=tuple(value for field, value in parts if field == "organizationName"),
             uid=uids[0] if len(uids) == 1 else "",
@@ -186,19 +186,19 @@ def certificate_user(certificate: Mapping[str, Any], encoded: bytes) -> User | N
 
 
 def component(name: str) -> User:
-    """A component in the server's own process, which need not show anything."""
+    """Return the user of a component in the server's own process, which needs no credentials."""
     account = name.removeprefix(accounts.PREFIX)
     if name == ADMIN.name:
         return ADMIN
     if account == name:
         groups = (NODES,) if name.startswith(NODE_PREFIX) else ()
-        return with_group(User(name=name, groups=groups))
+        return add_authenticated_group(User(name=name, groups=groups))
     namespace, _, name = account.partition(":")
-    return with_group(accounts.account_user(namespace, accounts.Reference(name), {}))
+    return add_authenticated_group(accounts.account_user(namespace, accounts.Reference(name), {}))
 
 
-def with_group(user: User) -> User:
-    """A user who has shown who that is; all of them are in one group."""
+def add_authenticated_group(user: User) -> User:
+    """Return a user as a member of the group of authenticated users."""
     if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
         return user
     return msgspec.structs.replace(user, groups=(*user.groups, AUTHENTICATED))

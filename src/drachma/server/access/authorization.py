@@ -1,8 +1,7 @@
-"""May this user do that: the question, its answer as data, and whom it is put to.
+"""Authorisation: questions as attributes, opinions as data, and the protocol of authorisers.
 
-The dispatcher asks it of every call, the HTTP door of every path that is beside the resources or not served, and
-reviews, impersonation and admission ask it for others. Whoever answers looks at attributes and nothing else of a
-request.
+The dispatcher asks about every call, and the HTTP side about every path that is not served as a resource. Reviews,
+impersonation and admission ask about other users. Authorisers see only the attributes of a request.
 """
 
 import enum
@@ -14,6 +13,7 @@ import msgspec
 from drachma.server import status
 from drachma.server.access import policyrules
 from drachma.server.access.policyrules import Rule
+from drachma.server.lanes import Lanes
 from drachma.server.surface import fieldselector
 from drachma.server.user import User
 from drachma.validation import refusal
@@ -21,14 +21,14 @@ from drachma.values import labels as label_values
 from drachma.values import quotation
 
 _HARMLESS: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-"""What users name may end up in a browser."""
+"""Escapes for HTML, because a browser may show names that users chose."""
 
 
 class Attributes(msgspec.Struct, frozen=True, kw_only=True):
-    """Who wants to do what. With a ``path`` it is about that, else about a resource.
+    """User and action of a request. With a ``path`` it is about that path, otherwise about a resource.
 
-    ``name`` and ``namespace`` are empty where it is about all of them. ``fields`` and ``labels`` are what a list, a
-    watch or the deletion of a collection is limited to; what cannot be parsed limits nothing.
+    ``name`` and ``namespace`` are empty if the action is about all of them. ``fields`` and ``labels`` are the selectors
+    of a list, watch or deletion of a collection. A selector that cannot be parsed is empty.
     """
 
     user: User
@@ -45,12 +45,15 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def full_resource(self) -> str:
-        """The resource with its subresource: ``pods/status``."""
+        """Resource with its subresource: ``pods/status``."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 class Decision(enum.Enum):
-    """What an authoriser has to say; without an opinion, the next one is asked, and nobody's leave is a refusal."""
+    """Decision of an authoriser.
+
+    After NO_OPINION the next authoriser is asked; without any opinion the request is refused.
+    """
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -58,7 +61,7 @@ class Decision(enum.Enum):
 
 
 class Opinion(NamedTuple):
-    """An answer and the reason for it, which may be empty."""
+    """Decision with its reason, which may be empty."""
 
     decision: Decision
     reason: str = ""
@@ -73,8 +76,9 @@ NO_OPINION: Final = Opinion(Decision.NO_OPINION)
 
 
 class Rules(NamedTuple):
-    """What a user may do, as rules; ``problem`` says what may be missing from them, and ``is_complete`` that nothing
-    but that is.
+    """Permissions of a user as rules.
+
+    ``problem`` describes rules that could not be found; ``is_complete`` is true if no others are missing.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -86,20 +90,20 @@ NO_RULES: Final = Rules()
 
 
 class Authoriser(Protocol):
-    """Says what users may do. ``name`` is upstream's, in the case that reasons have it: ``rbac``, ``node``."""
+    """Decides about the permissions of users. ``name`` is upstream's, as in reasons: ``rbac``, ``node``."""
 
     @property
     def name(self) -> str: ...
 
     def authorise(self, attributes: Attributes) -> Opinion:
-        """The opinion on one question; never raises for what a client can ask."""
+        """Return the opinion on a question; never raises for a question that a client can ask."""
 
     def rules(self, user: User, namespace: str) -> Rules:
-        """What a user may do in a namespace and beside all namespaces, as far as rules can say it."""
+        """Return the permissions of a user in a namespace and in the cluster, as far as rules can express them."""
 
 
 class AlwaysAllow:
-    """Lets everybody do everything."""
+    """Allows everything."""
 
     name: Final = "alwaysallow"
 
@@ -110,8 +114,8 @@ class AlwaysAllow:
         return Rules(policyrules.EVERYTHING)
 
 
-class Several:
-    """Asks one after the other until one has an opinion; without any, the reasons of all are the reason."""
+class Union:
+    """Asks authorisers in turn until one has an opinion. Without any, the reason lists the reasons of all."""
 
     def __init__(self, authorisers: Sequence[Authoriser]) -> None:
         self.name: Final = ",".join(each.name for each in authorisers)
@@ -138,24 +142,20 @@ class Several:
 
 
 def require(authoriser: Authoriser, attributes: Attributes) -> None:
-    """Nothing where it is allowed, else a 403 that says who cannot do what, and why."""
-    enforce(authoriser.authorise(attributes), attributes)
-
-
-def enforce(opinion: Opinion, attributes: Attributes) -> None:
-    """The same where the opinion is there already."""
+    """Raise a 403 with the user, the action and the reason unless the action is allowed."""
+    opinion = authoriser.authorise(attributes)
     if not opinion.is_allowed:
         raise forbidden(attributes, opinion.reason)
 
 
 def annotations(opinion: Opinion) -> dict[str, str]:
-    """What an audit log says of an opinion."""
+    """Return the audit annotations of an opinion."""
     decision = "allow" if opinion.is_allowed else "forbid"
     return {"authorization.k8s.io/decision": decision, "authorization.k8s.io/reason": opinion.reason}
 
 
 def forbidden(attributes: Attributes, reason: str = "") -> status.StatusError:
-    """The 403 for what is not allowed."""
+    """Return the 403 for an action that is not allowed."""
     detail = message(attributes).translate(_HARMLESS)
     document = refusal.forbidden(
         f"{detail}: {reason}" if reason else detail,
@@ -167,7 +167,7 @@ def forbidden(attributes: Attributes, reason: str = "") -> status.StatusError:
 
 
 def message(attributes: Attributes) -> str:
-    """Who cannot do what, as a sentence."""
+    """Return the sentence that says which user cannot do what."""
     start = f"User {quotation.quote(attributes.user.name)} cannot {attributes.verb}"
     if attributes.path is not None:
         return f"{start} path {quotation.quote(attributes.path)}"
@@ -176,3 +176,18 @@ def message(attributes: Attributes) -> str:
         f"in the namespace {quotation.quote(attributes.namespace)}" if attributes.namespace else "at the cluster scope"
     )
     return f"{start} resource {resource} in API group {group} {place}"
+
+
+class DistantAuthoriser:
+    """An :class:`Authoriser` for use in other threads, because roles and bindings belong to the event loop."""
+
+    def __init__(self, authoriser: Authoriser, lanes: Lanes) -> None:
+        self.name: Final = authoriser.name
+        self._authoriser: Final = authoriser
+        self._on_loop: Final = lanes.call_on_loop
+
+    def authorise(self, attributes: Attributes) -> Opinion:
+        return self._on_loop(self._authoriser.authorise, attributes)
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        return self._on_loop(self._authoriser.rules, user, namespace)

@@ -1,6 +1,6 @@
-"""Who comes in by a bootstrap token: a secret of ``kube-system`` says that it is good, and for which groups.
+"""Bootstrap tokens, whose secrets in ``kube-system`` name their groups.
 
-The tokens are upstream's: ``id.secret``. Whatever is wrong with one, nobody is told more than that it is not good.
+The tokens are upstream's: ``id.secret``. A client learns only that a token is not valid, and not why.
 """
 
 import hmac
@@ -17,32 +17,34 @@ _AUTHENTICATES: Final = "usage-bootstrap-authentication"
 
 
 class BootstrapTokens:
-    """Looks tokens up among the secrets of a store."""
+    """Verifies tokens against the secrets of a store."""
 
     def __init__(self, store: accounts.Store, *, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._clock = clock
 
     def identify(self, token: str) -> User | None:
-        """The user that a token stands for; None where it stands for nobody."""
+        """Return the user of a token; None if it is not valid."""
         parts = bootstraptoken.parse(token)
         if parts is None:
             return None
         name, secret = parts
-        stored = self._store.get(record.Key("secrets", bootstraptoken.NAMESPACE, f"{bootstraptoken.NAME_PREFIX}{name}"))
-        if stored is None or "deletionTimestamp" in stored.value["metadata"]:
+        existing = self._store.get(
+            record.Key("secrets", bootstraptoken.NAMESPACE, f"{bootstraptoken.NAME_PREFIX}{name}")
+        )
+        if existing is None or "deletionTimestamp" in existing.value["metadata"]:
             return None
-        data = stored.value.get("data") or {}
-        held = bootstraptoken.value(data, "token-secret")
-        # Compared whatever else is wrong, in the same time for every token.
-        is_same = hmac.compare_digest(held.encode(), secret.encode())
-        left = bootstraptoken.seconds_left(data, self._clock())
+        data = existing.value.get("data") or {}
+        expected_secret = bootstraptoken.value(data, "token-secret")
+        # Compare first and in constant time, whatever else is wrong.
+        is_same = hmac.compare_digest(expected_secret.encode(), secret.encode())
+        seconds_left = bootstraptoken.seconds_left(data, self._clock())
         groups = bootstraptoken.groups(data)
         if (
             not is_same
-            or stored.value.get("type") != bootstraptoken.TYPE
+            or existing.value.get("type") != bootstraptoken.TYPE
             or bootstraptoken.value(data, "token-id") != name
-            or (left is not None and left <= 0)
+            or (seconds_left is not None and seconds_left <= 0)
             or bootstraptoken.value(data, _AUTHENTICATES) != "true"
             or groups is None
         ):

@@ -1,7 +1,7 @@
-"""The server's own certificates: an authority it makes once, and a server certificate that it renews when it must.
+"""The server's own certificates: an authority that is created once, and a server certificate that is renewed.
 
-Kept in the data directory beside the store, so that clients' kubeconfigs stay valid over restarts. Keys are readable
-by their owner only.
+They are kept in the data directory next to the store, so that kubeconfigs of clients stay valid over restarts. Keys are
+readable by their owner only.
 """
 
 import ipaddress
@@ -22,13 +22,13 @@ from drachma import errors
 AUTHORITY_DAYS: Final = 3650
 SERVER_DAYS: Final = 365
 KUBELET_CLIENT: Final = "kube-apiserver-kubelet-client"
-"""User that this server is to nodes; it is none of the API server's own users."""
+"""User as which this server connects to nodes. It is no user of the API server itself."""
 _RENEW_BEFORE: Final = timedelta(days=30)
 _SKEW: Final = timedelta(hours=1)
 
 
 class Files(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the certificates and keys are."""
+    """Paths of certificates and keys."""
 
     authority: pathlib.Path
     authority_key: pathlib.Path
@@ -37,10 +37,10 @@ class Files(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ensure(folder: pathlib.Path, *, hosts: Iterable[str], now: datetime) -> Files:
-    """The certificates in a folder, made where they are missing, and renewed where they end soon or lack a host.
+    """Return the certificates in a folder; create missing ones, and renew those that expire soon or lack a host.
 
     Raises:
-        errors.RefusedFileError: the folder cannot be used, or holds something else under these names.
+        errors.RefusedFileError: the folder cannot be used, or has other files under these names.
     """
     files = Files(
         authority=folder / "ca.crt",
@@ -66,7 +66,7 @@ def ensure(folder: pathlib.Path, *, hosts: Iterable[str], now: datetime) -> File
 
 
 def make_client(files: Files, *, user: str, groups: Iterable[str] = (), now: datetime) -> tuple[bytes, bytes]:
-    """A certificate and key for a client, as PEM; its name is the user, its organizations are the groups."""
+    """Return a client certificate and its key as PEM, with the user as common name and groups as organizations."""
     authority = x509.load_pem_x509_certificate(files.authority.read_bytes())
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name(
@@ -77,7 +77,7 @@ def make_client(files: Files, *, user: str, groups: Iterable[str] = (), now: dat
     )
     builder = _builder(subject, authority.subject, key=key, days=SERVER_DAYS, now=now)
     builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-    # All authorities that are made here have one name: whoever trusts several finds the right one by its key.
+    # All authorities that are made here have one name. A client that trusts several finds the right one by its key.
     builder = builder.add_extension(
         x509.AuthorityKeyIdentifier.from_issuer_public_key(_public_key(authority)), critical=False
     )
@@ -86,9 +86,9 @@ def make_client(files: Files, *, user: str, groups: Iterable[str] = (), now: dat
 
 
 def kubelet_client(files: Files, *, now: datetime) -> tuple[pathlib.Path, pathlib.Path]:
-    """Make the certificate that the server shows to nodes, and its key, in place of those of an earlier start.
+    """Create the certificate and key that the server presents to nodes; those of an earlier start are replaced.
 
-    Its user is in no group. Nodes ask the API server about it, whose roles give it what nodes serve and nothing else.
+    The user is in no group. Nodes ask the API server about its permissions, and its roles allow the API of nodes only.
     """
     certificate, key = make_client(files, user=KUBELET_CLIENT, now=now)
     folder = files.authority.parent
@@ -131,8 +131,8 @@ def _is_good(files: Files, hosts: list[str], *, authority: x509.Certificate, now
     certificate = x509.load_pem_x509_certificate(files.certificate.read_bytes())
     if certificate.issuer != authority.subject or certificate.not_valid_after_utc - _RENEW_BEFORE < now:
         return False
-    found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return set(_names(hosts)) <= set(found)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return set(_names(hosts)) <= set(names)
 
 
 def _builder(

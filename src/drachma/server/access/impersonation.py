@@ -1,10 +1,10 @@
-"""Impersonation: a user acts as another one, as far as that is allowed (KEP-5284).
+"""Impersonation: a user acts as another user, if allowed (KEP-5284).
 
-A client names the other user in headers. There are several modes, each with permissions of its own, which are tried in
-turn: a service account acts as the node that it is on, somebody as any node, as a service account, as any other
-user, each of these on what the request is about only (``impersonate-on:MODE:VERB``), and last the old mode, which is
-about everything at once. The mode that a user was allowed last is tried first, and what is wrong in the first mode
-that is tried is what a client is told.
+A client names the other user in headers. There are several modes with permissions of their own, which are tried in
+turn: a service account acts as the node it runs on, a user acts as any node, as a service account, or as any other
+user. Each of these is limited to the verb of the request (``impersonate-on:MODE:VERB``). The legacy mode comes last and
+covers everything. The mode that was last allowed to a user is tried first. A refusal is that of the first mode that was
+tried.
 """
 
 import re
@@ -22,7 +22,7 @@ from drachma.validation import metadata
 from drachma.values import names, quotation
 
 PREFIX: Final = b"impersonate-"
-"""How the headers begin; ASGI writes them in small letters."""
+"""Prefix of the headers; ASGI writes header names in lower case."""
 
 MASTERS: Final = "system:masters"
 
@@ -32,17 +32,17 @@ _NODE_PREFIX: Final = "system:node:"
 _NODES: Final = "system:nodes"
 _NODE_KEYS: Final = f"{accounts.EXTRA}associated-node-keys"
 _MANY: Final = 4
-"""Groups or extra values from which on it is first asked whether all are allowed."""
+"""Number of groups or extra values from which on permission for all of them is asked first."""
 
 _REMEMBERED: Final = 10_000
 _PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 
-def wanted_user(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
-    """The user that headers name, without anything that the server adds; None where they name none.
+def requested_user(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
+    """Return the user that the headers name, without groups that the server adds; None if they name none.
 
     Raises:
-        status.StatusError: they say something about a user whom they do not name.
+        status.StatusError: headers describe a user whose name is missing.
     """
     name = uid = ""
     groups: list[str] = []
@@ -62,39 +62,39 @@ def wanted_user(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
     if name:
         return User(name=name, uid=uid, groups=tuple(groups), extra={key: tuple(each) for key, each in extra.items()})
     if uid or groups or extra:
-        shown = _shown(uid, groups, extra)
-        raise status.bad_request(f"requested {shown} without impersonating a user name")
+        fields = _format_user(uid, groups, extra)
+        raise status.bad_request(f"requested {fields} without impersonating a user name")
     return None
 
 
 class Impersonated(NamedTuple):
-    """The user that somebody acts as, and the permission on which; the old mode has no name."""
+    """Impersonated user, and the permission for it; the legacy mode has no name."""
 
     user: User
     constraint: str
 
 
 class Impersonation:
-    """Decides as whom users may act. Remembers of each which mode was the last that was allowed."""
+    """Decides about impersonation, and caches the last allowed mode of each user."""
 
     def __init__(self, authoriser: Authoriser) -> None:
         self._authoriser = authoriser
         self._last: dict[str, _Mode] = {}
 
-    def become(self, wanted: User, attributes: Attributes) -> "Impersonated":
-        """Whom somebody becomes for a request with some attributes.
+    def become(self, target: User, attributes: Attributes) -> "Impersonated":
+        """Return the user that the requester becomes for a request with these attributes.
 
         Raises:
-            status.StatusError: not allowed; it says what was not.
+            status.StatusError: the impersonation is not allowed; the message names the missing permission.
         """
         name = attributes.user.name
         last = self._last.get(name)
         first: status.StatusError | None = None
         for mode in sorted(_MODES, key=lambda each: each is not last):
-            if not mode.applies(wanted, attributes.user):
+            if not mode.applies(target, attributes.user):
                 continue
             try:
-                changed = self._in_mode(mode, wanted, attributes)
+                changed = self._impersonate(mode, target, attributes)
             except status.StatusError as error:
                 first = first or error
                 continue
@@ -102,24 +102,24 @@ class Impersonation:
                 self._last.clear()
             self._last[name] = mode
             return Impersonated(changed, f"impersonate:{mode.constraint}" if mode.constraint else "")
-        assert first is not None, "the old mode is for everybody"
+        assert first is not None, "the legacy mode applies to every user"
         raise first
 
-    def _in_mode(self, mode: "_Mode", wanted: User, attributes: Attributes) -> User:
+    def _impersonate(self, mode: "_Mode", target: User, attributes: Attributes) -> User:
         user = mode.requestor(attributes.user)
         if mode.constraint:
             verb = f"impersonate-on:{mode.constraint}:{attributes.verb}"
             self._require(msgspec.structs.replace(attributes, user=user, verb=verb))
-        groups = self._check_name(mode, wanted, user)
-        if wanted.uid:
-            self._require(mode.attributes(user, "uids", wanted.uid, group=_GROUP))
-        self._check_groups(mode, wanted, user)
-        self._check_extra(mode, wanted, user)
-        return _completed(msgspec.structs.replace(wanted, groups=groups))
+        groups = self._check_name(mode, target, user)
+        if target.uid:
+            self._require(mode.attributes(user, "uids", target.uid, group=_GROUP))
+        self._check_groups(mode, target, user)
+        self._check_extra(mode, target, user)
+        return _add_group(msgspec.structs.replace(target, groups=groups))
 
-    def _check_name(self, mode: "_Mode", wanted: User, user: User) -> tuple[str, ...]:
-        """Refuses a name that is not allowed; the groups that come with it where none are named."""
-        node, account = node_name(wanted.name), account_name(wanted.name)
+    def _check_name(self, mode: "_Mode", target: User, user: User) -> tuple[str, ...]:
+        """Refuse a name that is not allowed; return the requested groups, or those that come with the name."""
+        node, account = node_name(target.name), account_name(target.name)
         if mode.constraint and node:
             name = "*" if mode is _ASSOCIATED_NODE else node
             self._require(mode.attributes(user, "nodes", name))
@@ -127,33 +127,33 @@ class Impersonation:
         if account is not None:
             namespace, name = account
             self._require(mode.attributes(user, "serviceaccounts", name, namespace=namespace))
-            return wanted.groups or accounts.groups(namespace)
-        self._require(mode.attributes(user, "users", wanted.name))
-        return wanted.groups
+            return target.groups or accounts.groups(namespace)
+        self._require(mode.attributes(user, "users", target.name))
+        return target.groups
 
-    def _check_groups(self, mode: "_Mode", wanted: User, user: User) -> None:
+    def _check_groups(self, mode: "_Mode", target: User, user: User) -> None:
         if mode.constraint:
-            if "" in wanted.groups:
+            if "" in target.groups:
                 detail = "impersonating the empty string group is not allowed"
                 raise authorization.forbidden(mode.attributes(user, "groups", ""), detail)
-            if MASTERS in wanted.groups:
+            if MASTERS in target.groups:
                 detail = "impersonating the system:masters group is not allowed"
                 raise authorization.forbidden(mode.attributes(user, "groups", MASTERS), detail)
-            if len(wanted.groups) >= _MANY and self._allows(mode.attributes(user, "groups", "*")):
+            if len(target.groups) >= _MANY and self._allows(mode.attributes(user, "groups", "*")):
                 return
-        for group in wanted.groups:
+        for group in target.groups:
             self._require(mode.attributes(user, "groups", group))
 
-    def _check_extra(self, mode: "_Mode", wanted: User, user: User) -> None:
+    def _check_extra(self, mode: "_Mode", target: User, user: User) -> None:
         if mode.constraint:
-            problem = _extra_problem(wanted.extra)
+            problem = _extra_problem(target.extra)
             if problem:
                 raise authorization.forbidden(mode.attributes(user, "userextras", "", group=_GROUP), problem)
-            is_large = len(wanted.extra) >= _MANY or sum(map(len, wanted.extra.values())) >= _MANY
+            is_large = len(target.extra) >= _MANY or sum(map(len, target.extra.values())) >= _MANY
             everything = mode.attributes(user, "userextras", "*", group=_GROUP, subresource="*")
             if is_large and self._allows(everything):
                 return
-        for key, values in wanted.extra.items():
+        for key, values in target.extra.items():
             for value in values:
                 self._require(mode.attributes(user, "userextras", value, group=_GROUP, subresource=key))
 
@@ -165,25 +165,28 @@ class Impersonation:
 
 
 class _Mode(NamedTuple):
-    """One way to act as somebody; ``constraint`` is its name in verbs, which the old one has not."""
+    """One mode of impersonation; ``constraint`` is its name in verbs, and empty for the legacy mode."""
 
     constraint: str
 
-    def applies(self, wanted: User, requestor: User) -> bool:
-        """Whether users like the one that is wanted can be impersonated so at all."""
+    def applies(self, target: User, requestor: User) -> bool:
+        """Return True if the mode can be used to become such a user."""
         if not self.constraint:
             return True
-        node, account = node_name(wanted.name), account_name(wanted.name)
+        node, account = node_name(target.name), account_name(target.name)
         if self is _USER_INFO:
             return not node and account is None
-        if wanted.uid or wanted.groups or wanted.extra:
+        if target.uid or target.groups or target.extra:
             return False
         if self is _SERVICE_ACCOUNT:
             return account is not None
         return bool(node) and (self is _ARBITRARY_NODE or _is_on(requestor, node))
 
     def requestor(self, user: User) -> User:
-        """The user as authorisers see it: of an account on a node that it acts as, all accounts there are alike."""
+        """Return the requester as authorisers see it.
+
+        For the node that an account runs on, all its accounts are alike.
+        """
         if self is not _ASSOCIATED_NODE:
             return user
         return msgspec.structs.replace(user, extra={_NODE_KEYS: tuple(sorted(user.extra))})
@@ -198,7 +201,7 @@ class _Mode(NamedTuple):
         namespace: str = "",
         subresource: str = "",
     ) -> Attributes:
-        """The question whether a user may become something; users and groups are of the core group in the old mode."""
+        """Return the question about a permission; in the legacy mode users and groups are in the core group."""
         default = _GROUP if self.constraint else ""
         return Attributes(
             user=user,
@@ -220,14 +223,14 @@ _MODES: Final = (_ASSOCIATED_NODE, _ARBITRARY_NODE, _SERVICE_ACCOUNT, _USER_INFO
 
 
 def node_name(username: str) -> str:
-    """The node that a user is; empty where it is none."""
+    """Return the name of the node that a user is; empty for other users."""
     name = username.removeprefix(_NODE_PREFIX)
     is_node = name != username and not metadata.dns_subdomain(name, is_prefix=False)
     return name if is_node else ""
 
 
 def account_name(username: str) -> tuple[str, str] | None:
-    """The namespace and the name of the service account that a user is; None where it is none."""
+    """Return namespace and name of the service account that a user is; None for other users."""
     namespace, _, name = username.removeprefix(accounts.PREFIX).partition(":")
     if not username.startswith(accounts.PREFIX) or names.dns1123_label(namespace):
         return None
@@ -238,8 +241,8 @@ def _is_on(requestor: User, node: str) -> bool:
     return account_name(requestor.name) is not None and requestor.extra.get(f"{accounts.EXTRA}node-name") == (node,)
 
 
-def _completed(user: User) -> User:
-    """With the group that everybody, or nobody in particular, is in."""
+def _add_group(user: User) -> User:
+    """Return a user with the group of authenticated or unauthenticated users."""
     if user.name == authentication.ANONYMOUS.name:
         group = authentication.UNAUTHENTICATED
     elif authentication.UNAUTHENTICATED in user.groups:
@@ -250,7 +253,7 @@ def _completed(user: User) -> User:
 
 
 def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
-    """What is wrong with extra keys and values in all modes but the old one."""
+    """Return the problem with extra keys and values in all modes but the legacy one."""
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
@@ -275,8 +278,8 @@ def _key_problem(key: str) -> str:
     return ""
 
 
-def _shown(uid: str, groups: list[str], extra: dict[str, list[str]]) -> str:
-    """A user without a name, as Go prints it."""
+def _format_user(uid: str, groups: list[str], extra: dict[str, list[str]]) -> str:
+    """Return a user without a name in Go's notation."""
 
     def texts(values: list[str]) -> str:
         return f"[]string{{{', '.join(map(quotation.quote, values))}}}"

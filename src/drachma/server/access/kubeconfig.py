@@ -1,4 +1,4 @@
-"""The admin's way in: a bearer token that stays in the data directory, and a kubeconfig for clients."""
+"""The admin's credentials: a bearer token in the data directory, and a kubeconfig for clients."""
 
 import base64
 import os
@@ -12,7 +12,7 @@ from drachma.api import manifest
 
 
 def ensure_token(path: pathlib.Path) -> str:
-    """The token in a file, which is made where it does not exist."""
+    """Return the token in a file, which is created if it does not exist."""
     try:
         if path.exists():
             token = path.read_text(encoding="ascii").strip()
@@ -26,7 +26,7 @@ def ensure_token(path: pathlib.Path) -> str:
 
 
 def document(server: str, *, authority: bytes, token: str, user: str = "admin") -> dict[str, Any]:
-    """A kubeconfig with one cluster, one user and one context."""
+    """Return a kubeconfig with one cluster, one user and one context."""
     encoded = base64.b64encode(authority).decode()
     return {
         "apiVersion": "v1",
@@ -39,7 +39,7 @@ def document(server: str, *, authority: bytes, token: str, user: str = "admin") 
 
 
 def write(path: pathlib.Path, content: dict[str, Any]) -> None:
-    """Writes a kubeconfig for its owner's eyes only; whoever reads it meanwhile sees the old one or the new one."""
+    """Write a kubeconfig that only its owner can read. A concurrent reader sees the old file or the new one."""
     try:
         write_private(path, manifest.write_yaml([content]).encode())
     except OSError as error:
@@ -47,7 +47,7 @@ def write(path: pathlib.Path, content: dict[str, Any]) -> None:
 
 
 def write_private(path: pathlib.Path, data: bytes) -> None:
-    """A file that appears whole or not at all, readable by its owner only."""
+    """Write a file atomically, readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -1,4 +1,4 @@
-"""What others need to verify service account tokens themselves: the documents of OpenID discovery."""
+"""OpenID discovery, with which other systems verify service account tokens."""
 
 from typing import Any, Final
 
@@ -9,13 +9,13 @@ KEYS_PATH: Final = "/openid/v1/jwks"
 
 
 def is_served(tokens: AccountTokens) -> bool:
-    """Whether the issuer is one that others can find out about: OpenID wants an address with https."""
+    """Return True if the issuer has an https address, as OpenID requires."""
     issuer = tokens.issuers[0]
     return issuer.startswith("https://") and not any(mark in issuer for mark in "?#")
 
 
 def configuration(tokens: AccountTokens, *, server_address: str) -> dict[str, Any]:
-    """Who issues tokens, and where its keys are."""
+    """Return the discovery document: the issuer and the address of its keys."""
     return {
         "issuer": tokens.issuers[0],
         "jwks_uri": f"https://{server_address}{KEYS_PATH}",
@@ -26,5 +26,5 @@ def configuration(tokens: AccountTokens, *, server_address: str) -> dict[str, An
 
 
 def keys(tokens: AccountTokens) -> dict[str, Any]:
-    """The keys that tokens are verified with."""
+    """Return the public keys of tokens."""
     return {"keys": [key.document() for key in tokens.keys.trusted]}

@@ -1,6 +1,6 @@
-"""Rules of roles: what they allow, which of them include which, and how messages show them.
+"""Rules of roles: matching, inclusion and printed form.
 
-Pure: documents in, values out. A rule allows what all of its parts match; nothing forbids anything.
+Pure: documents in, values out. A rule allows an action that all of its parts match. No rule forbids anything.
 """
 
 import itertools
@@ -17,7 +17,7 @@ _SourceT = TypeVar("_SourceT")
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule: about resources, or about paths beside them. Without ``names`` it is about objects of any name."""
+    """One rule about resources or about non-resource paths. Without ``names`` it covers objects of any name."""
 
     verbs: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -26,22 +26,22 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Upstream's short form, which refusals show."""
+        """Return upstream's short form, which refusals show."""
         parts = zip(_GO_NAMES, (self.groups, self.resources, self.paths, self.names, self.verbs), strict=True)
-        return "{" + ", ".join(f"{name}:{_quoted(values)}" for name, values in parts if values) + "}"
+        return "{" + ", ".join(f"{name}:{_quote_all(values)}" for name, values in parts if values) + "}"
 
 
 EVERYTHING: Final = (
     Rule(verbs=(ALL,), groups=(ALL,), resources=(ALL,)),
     Rule(verbs=(ALL,), paths=(ALL,)),
 )
-"""The rules of who may do everything."""
+"""Rules that allow everything."""
 
 _GO_NAMES: Final = ("APIGroups", "Resources", "NonResourceURLs", "ResourceNames", "Verbs")
 
 
 def read(documents: Iterable[Mapping[str, Any]] | None) -> tuple[Rule, ...]:
-    """The rules of a stored role."""
+    """Return the rules of a stored role."""
     return tuple(
         Rule(
             verbs=tuple(each.get("verbs") or ()),
@@ -55,7 +55,7 @@ def read(documents: Iterable[Mapping[str, Any]] | None) -> tuple[Rule, ...]:
 
 
 def write(rule: Rule) -> dict[str, list[str]]:
-    """A rule as roles and reviews have it."""
+    """Return a rule as roles and reviews have it."""
     parts = {
         "verbs": rule.verbs,
         "apiGroups": rule.groups,
@@ -67,9 +67,9 @@ def write(rule: Rule) -> dict[str, list[str]]:
 
 
 class Permissions(Generic[_SourceT]):
-    """What rules of several sources allow, arranged so that a question costs a few look-ups, however many there are.
+    """Rules of several sources, indexed so that a question costs a few lookups, whatever their number.
 
-    Answers are the sources: the first that allows it, or None where none does.
+    Answers are sources: the first that allows an action, or None.
     """
 
     __slots__ = ("_paths", "_resources")
@@ -89,13 +89,15 @@ class Permissions(Generic[_SourceT]):
         if rule.paths:
             self._paths.append((verbs, rule.paths, source))
 
-    def allowing(self, verb: str, group: str, *, resource: str, subresource: str, name: str) -> _SourceT | None:
-        """Who lets something be done to an object or a collection, or below one."""
+    def find_resource_source(
+        self, verb: str, group: str, *, resource: str, subresource: str, name: str
+    ) -> _SourceT | None:
+        """Return the first source that allows an action on an object, a collection or a subresource."""
         resources = self._resources
-        wanted: tuple[str, ...] = (resource, ALL)
+        patterns: tuple[str, ...] = (resource, ALL)
         if subresource:
-            wanted = (f"{resource}/{subresource}", ALL, f"*/{subresource}")
-        for each in wanted:
+            patterns = (f"{resource}/{subresource}", ALL, f"*/{subresource}")
+        for each in patterns:
             groups = resources.get(each)
             if groups is None:
                 continue
@@ -105,35 +107,37 @@ class Permissions(Generic[_SourceT]):
                         return source
         return None
 
-    def allowing_path(self, verb: str, path: str) -> _SourceT | None:
-        """Who lets something be done to a path beside the resources."""
+    def find_path_source(self, verb: str, path: str) -> _SourceT | None:
+        """Return the first source that allows an action on a non-resource path."""
         for verbs, paths, source in self._paths:
             if (verb in verbs or ALL in verbs) and any(_includes_path(each, path) for each in paths):
                 return source
         return None
 
 
-def missing(owned: Sequence[Rule], granted: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Of what some rules allow, what others do not: rules of one verb, resource and name each."""
+def find_missing(owned: Sequence[Rule], granted: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Return the granted permissions that the owned rules lack, as rules of one verb, resource and name each."""
     same = frozenset(owned)
-    others = [rule for rule in granted if rule not in same]
-    return tuple(atom for rule in others for atom in _atoms(rule) if not any(_includes(each, atom) for each in owned))
+    unmatched = [rule for rule in granted if rule not in same]
+    return tuple(
+        atom for rule in unmatched for atom in _atoms(rule) if not any(_includes(each, atom) for each in owned)
+    )
 
 
 def compact(rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Rules of one resource each, those that only differ in their verbs put together."""
+    """Return rules of one resource each, with the verbs of otherwise equal rules combined."""
     together: dict[Rule, list[str]] = {}
-    others: list[Rule] = []
+    general: list[Rule] = []
     for rule in rules:
         if rule.paths or len(rule.groups) != 1 or len(rule.resources) != 1 or len(rule.names) > 1:
-            others.append(rule)
+            general.append(rule)
         else:
             together.setdefault(msgspec.structs.replace(rule, verbs=()), []).extend(rule.verbs)
-    return (*others, *(msgspec.structs.replace(rule, verbs=tuple(verbs)) for rule, verbs in together.items()))
+    return (*general, *(msgspec.structs.replace(rule, verbs=tuple(verbs)) for rule, verbs in together.items()))
 
 
 def _atoms(rule: Rule) -> Iterator[Rule]:
-    """A rule as rules of one verb, resource and name each."""
+    """Split a rule into rules of one verb, resource and name each."""
     names: list[tuple[str, ...]] = [(name,) for name in rule.names] or [()]
     for group, resource, verb, name in itertools.product(rule.groups, rule.resources, rule.verbs, names):
         yield Rule(verbs=(verb,), groups=(group,), resources=(resource,), names=name)
@@ -151,18 +155,18 @@ def _includes(rule: Rule, atom: Rule) -> bool:
     )
 
 
-def _has(values: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    return ALL in values or all(value in values for value in wanted)
+def _has(values: tuple[str, ...], required: tuple[str, ...]) -> bool:
+    return ALL in values or all(value in values for value in required)
 
 
-def _has_below(resources: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """Whether the resources have what is wanted as that of all resources: ``*/scale``."""
-    return all("/" in each and f"*/{each.partition('/')[2]}" in resources for each in wanted)
+def _has_below(resources: tuple[str, ...], required: tuple[str, ...]) -> bool:
+    """Return True if the resources include the required subresources for all resources: ``*/scale``."""
+    return all("/" in each and f"*/{each.partition('/')[2]}" in resources for each in required)
 
 
 def _includes_path(pattern: str, path: str) -> bool:
     return pattern == path or (pattern.endswith(ALL) and path.startswith(pattern.rstrip(ALL)))
 
 
-def _quoted(values: Iterable[str]) -> str:
+def _quote_all(values: Iterable[str]) -> str:
     return "[" + " ".join(map(quotation.quote, values)) + "]"

@@ -1,6 +1,6 @@
-"""Tokens that secrets hold, which upstream calls legacy: without time and audience, good while the secret is there.
+"""Tokens in secrets, which upstream calls legacy: without expiry and audience, valid while the secret exists.
 
-A secret of type ``kubernetes.io/service-account-token`` that names an account is filled with one by a controller.
+A controller fills secrets of type ``kubernetes.io/service-account-token`` that name an account.
 """
 
 import base64
@@ -15,14 +15,14 @@ from drachma.store import record
 
 ISSUER: Final = "kubernetes/serviceaccount"
 INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
-"""The label of a secret whose token is not good any more."""
+"""Label of a secret whose token is no longer valid."""
 
 _CLAIM: Final = "kubernetes.io/serviceaccount/"
 _INVALIDATED: Final = "Token has been invalidated"
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
-    """What such a token claims."""
+    """Claims of a token in a secret."""
 
     iss: str = ""
     sub: str = ""
@@ -33,7 +33,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def claims(namespace: str, holder: Reference, *, secret: str) -> dict[str, Any]:
-    """What a token for a secret claims."""
+    """Return the claims of a token for a secret."""
     return {
         "iss": ISSUER,
         f"{_CLAIM}namespace": namespace,
@@ -45,12 +45,12 @@ def claims(namespace: str, holder: Reference, *, secret: str) -> dict[str, Any]:
 
 
 def user(claims: Claims) -> User:
-    """The user that such a token is about."""
+    """Return the user of a token in a secret."""
     return account_user(claims.namespace, Reference(claims.account, claims.account_uid), {})
 
 
 def check(store: Store, claims: Claims, *, token: str) -> None:
-    """Refuses a token that its secret does not hold any more, with a RefusedTokenError."""
+    """Raise a RefusedTokenError if the secret does not hold the token any more."""
     _check_complete(claims)
     namespace, name = claims.namespace, claims.account
     secret = store.get(record.Key("secrets", namespace, claims.secret))

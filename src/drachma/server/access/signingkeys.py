@@ -1,7 +1,7 @@
-"""The keys of service account tokens: one that signs, several that are trusted, and what relying parties get of them.
+"""Keys of service account tokens: one that signs, and all that are trusted.
 
-Keys are RSA or elliptic curves, in PEM. A key's id is upstream's: a hash of its public part, so that tokens name the
-key that they are signed with and nobody finds a key by its id alone.
+Keys are RSA or elliptic curves, in PEM. A key's id is upstream's: a hash of its public part. Tokens name the key that
+signed them by this id.
 """
 
 import base64
@@ -26,21 +26,21 @@ _LABEL: Final = b"-----BEGIN "
 
 
 class PublicKey(msgspec.Struct, frozen=True, eq=False):
-    """A key that tokens are verified with, by one algorithm only."""
+    """Key to verify tokens with one algorithm."""
 
     key: Public
     id: str
     algorithm: str
 
     def document(self) -> dict[str, Any]:
-        """The key as a JWK."""
+        """Return the key as a JWK."""
         shape = jwt.get_algorithm_by_name(self.algorithm).to_jwk(self.key, as_dict=True)
         parts = {name: value for name, value in shape.items() if name != "key_ops"}
         return {"use": "sig", "kid": self.id, "alg": self.algorithm, **parts}
 
 
 class Keys(msgspec.Struct, frozen=True, eq=False):
-    """The key that signs, and all that are trusted, which need not include it."""
+    """The signing key, and all trusted keys, which need not include it."""
 
     private: PrivateKey
     signer: PublicKey
@@ -48,18 +48,18 @@ class Keys(msgspec.Struct, frozen=True, eq=False):
 
 
 def generate() -> PrivateKey:
-    """A new key to sign with."""
+    """Return a new signing key."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def of(private: PrivateKey, trusted: Iterable[Public] = ()) -> Keys:
-    """A key that signs, with those that are trusted; if there are none, it is trusted itself."""
+def make_keys(private: PrivateKey, trusted: Iterable[Public] = ()) -> Keys:
+    """Return keys with a signing key and trusted keys; without any, the signing key is trusted."""
     signer = public_key(private.public_key())
     return Keys(private, signer, tuple(map(public_key, trusted)) or (signer,))
 
 
 def public_key(key: Public) -> PublicKey:
-    """A public key with what it is known by; ValueError for a curve that tokens are not signed with."""
+    """Return a public key with its id and algorithm; ValueError for a curve that tokens do not use."""
     encoded = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     digest = base64.urlsafe_b64encode(hashlib.sha256(encoded).digest()).rstrip(b"=").decode()
     if isinstance(key, rsa.RSAPublicKey):
@@ -71,22 +71,22 @@ def public_key(key: Public) -> PublicKey:
 
 
 def ensure(path: pathlib.Path) -> PrivateKey:
-    """The private key in a file, which is made where it does not exist, for its owner's eyes only."""
+    """Return the private key in a file. It is created if it does not exist, readable by its owner only."""
     if path.exists():
         return load_private(path)
-    made = generate()
-    data = made.private_bytes(
+    key = generate()
+    data = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     try:
         kubeconfig.write_private(path, data)
     except OSError as error:
         raise errors.RefusedFileError(f"key file {path}: cannot be written: {error.strerror}") from error
-    return made
+    return key
 
 
 def load_private(path: pathlib.Path) -> PrivateKey:
-    """The private key in a file; RefusedFileError where there is none that can sign."""
+    """Return the private key in a file; RefusedFileError if the file has no signing key."""
     keys = [key for key in _read(path) if isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey)]
     if not keys:
         raise errors.RefusedFileError(f"key file {path}: no private RSA or elliptic curve key in it")
@@ -94,7 +94,7 @@ def load_private(path: pathlib.Path) -> PrivateKey:
 
 
 def load_public(path: pathlib.Path) -> list[Public]:
-    """All keys in a file, of private ones their public part; RefusedFileError where there are none."""
+    """Return all keys in a file, of private keys their public part; RefusedFileError if there are none."""
     keys = [
         key.public_key() if isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) else key
         for key in _read(path)
@@ -115,7 +115,7 @@ def _read(path: pathlib.Path) -> list[PrivateKey | Public]:
 
 
 def _parse(block: bytes) -> list[PrivateKey | Public]:
-    """The key in a block of PEM; nothing for a block that is something else, such as parameters of a curve."""
+    """Return the keys in a PEM block; none for other blocks, such as curve parameters."""
     label = block[len(_LABEL) : block.index(b"-----", len(_LABEL))]
     key: object = None
     if label.endswith(b"PRIVATE KEY"):

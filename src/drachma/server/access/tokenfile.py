@@ -1,4 +1,4 @@
-"""Token files: who shows which bearer token, in lines of ``token,user,uid,"group,group"`` as upstream reads them."""
+"""Token files: lines of ``token,user,uid,"group,group"``, as upstream reads them."""
 
 import csv
 import pathlib
@@ -10,10 +10,10 @@ _COLUMNS = 3
 
 
 def read(path: pathlib.Path) -> dict[str, User]:
-    """Users by token; of a token that is there twice the last line counts, and lines without one do not.
+    """Return users by token. The last line of a token counts; lines without a token do not.
 
     Raises:
-        errors.RefusedFileError: it cannot be read, or a line is too short.
+        errors.RefusedFileError: the file cannot be read, or a line is too short.
     """
     users: dict[str, User] = {}
     try:

@@ -1,1 +1,1 @@
-"""What a write goes through because of what the cluster is like: named steps that complete it or refuse it."""
+"""Admission: named steps that complete or refuse a write depending on the state of the cluster."""

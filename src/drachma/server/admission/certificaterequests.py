@@ -1,6 +1,6 @@
-"""Who may approve and sign requests for certificates, and for whom nobody may.
+"""Permissions for approving and signing certificate requests.
 
-Roles say it of signers (``approve`` and ``sign`` on ``signers`` by name), beside what they say of the requests.
+They are about signers (verbs ``approve`` and ``sign`` on ``signers`` by name), in addition to those about the requests.
 """
 
 import base64
@@ -18,7 +18,7 @@ _GROUP: Final = "certificates.k8s.io"
 
 
 class CertificateApproval:
-    """Refuses decisions about requests to a signer for whom the author may not decide."""
+    """Refuses approvals and denials by users without permission for the signer."""
 
     def __init__(self, authoriser: Authoriser) -> None:
         self._authoriser = authoriser
@@ -34,7 +34,7 @@ class CertificateApproval:
 
 
 class CertificateSigning:
-    """Refuses certificates in the name of a signer for whom the author may not sign."""
+    """Refuses certificates from users without permission to sign for the signer."""
 
     def __init__(self, authoriser: Authoriser) -> None:
         self._authoriser = authoriser
@@ -48,7 +48,7 @@ class CertificateSigning:
 
 
 def restrict_subject(proposal: Proposal) -> None:
-    """Refuses to have anybody made a member of the group that may do everything."""
+    """Refuse a request for membership in the group with unrestricted access."""
     spec: dict[str, Any] = proposal.subject.content.get("spec") or {}
     if spec.get("signerName") != csr.API_CLIENT:
         return
@@ -61,21 +61,21 @@ def restrict_subject(proposal: Proposal) -> None:
 
 
 def _signer(proposal: Proposal) -> str:
-    """Who was asked from the beginning, whatever a change says."""
-    assert proposal.stored is not None, "a change of what is there"
+    """Return the signer of the stored request; a change cannot replace it."""
+    assert proposal.stored is not None, "the step runs on changes"
     signer: str = proposal.stored.value["spec"].get("signerName", "")
     return signer
 
 
 def _has_outcome(proposal: Proposal) -> bool:
-    """Whether a change says anything new about certificate or conditions."""
-    assert proposal.stored is not None, "a change of what is there"
+    """Return True if a change touches the certificate or the conditions."""
+    assert proposal.stored is not None, "the step runs on changes"
     old, new = proposal.stored.value.get("status") or {}, proposal.subject.content.get("status") or {}
     return any(not documents.same(old.get(field), new.get(field)) for field in ("certificate", "conditions"))
 
 
 def _may(authoriser: Authoriser, proposal: Proposal, verb: str, signer: str) -> bool:
-    """Whether the author may do something as a signer, or as all signers of its domain."""
+    """Return True if the user has a permission for a signer, or for all signers of its domain."""
     names = (signer, f"{signer.partition('/')[0]}/*")
     return any(
         authoriser.authorise(

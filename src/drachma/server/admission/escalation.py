@@ -1,7 +1,7 @@
-"""Roles cannot be used to get more than one has: who writes a role, or binds one, must have what it gives.
+"""Protection against escalation: a user who writes or binds a role must have its permissions.
 
-Upstream does this where roles are stored, between admission that completes an object and the rules of its kind. Exempt
-are members of ``system:masters``, and who may ``escalate`` the role or ``bind`` it.
+Upstream checks this in the storage of roles, between mutating admission and validation. Members of ``system:masters``
+are exempt, and so are users who may ``escalate`` or ``bind`` the role.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ _PLURALS: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 
 class Escalation:
-    """Refuses roles and bindings that give more than their author has."""
+    """Refuses roles and bindings that give more permissions than their author has."""
 
     def __init__(self, store: Reader, authoriser: Authoriser) -> None:
         self._store = store
         self._authoriser = authoriser
 
     def admit_role(self, proposal: Proposal) -> None:
-        """Refuses a role with rules that its author does not have."""
+        """Refuse a role with rules that its author lacks."""
         write = proposal.write
         if self._is_exempt(proposal) or self._may(proposal, "escalate", write.resource.plural, write.name):
             return
@@ -44,17 +44,17 @@ class Escalation:
             raise _forbidden(proposal, "must have cluster-admin privileges to use the aggregationRule")
 
     def admit_binding(self, proposal: Proposal) -> None:
-        """Refuses the binding of a role whose rules its author does not have."""
-        role: Mapping[str, str] = proposal.subject.content.get("roleRef") or {}
-        plural, name = _PLURALS.get(role.get("kind", "")), role.get("name", "")
+        """Refuse the binding of a role whose rules its author lacks."""
+        reference: Mapping[str, str] = proposal.subject.content.get("roleRef") or {}
+        plural, name = _PLURALS.get(reference.get("kind", "")), reference.get("name", "")
         if plural is None or self._is_exempt(proposal) or self._may(proposal, "bind", plural, name):
             return
         namespace = proposal.write.namespace if plural == "roles" else ""
-        stored = self._store.get(record.Key(f"{rbac.GROUP}/{plural}", namespace, name))
-        if stored is None:
-            # As upstream, which speaks of the role as if it were a binding.
+        role = self._store.get(record.Key(f"{rbac.GROUP}/{plural}", namespace, name))
+        if role is None:
+            # As in upstream, whose message calls the role a binding.
             raise status.not_found(proposal.write.resource, name)
-        self._confirm(proposal, policyrules.read(stored.value.get("rules")))
+        self._confirm(proposal, policyrules.read(role.value.get("rules")))
 
     def _is_exempt(self, proposal: Proposal) -> bool:
         return modes.MASTERS in proposal.write.user.groups or _is_collected(proposal)
@@ -74,18 +74,18 @@ class Escalation:
 
     def _missing(self, proposal: Proposal, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         owned = self._authoriser.rules(proposal.write.user, proposal.write.namespace)
-        return policyrules.missing(owned.rules, rules)
+        return policyrules.find_missing(owned.rules, rules)
 
     def _confirm(self, proposal: Proposal, rules: Sequence[Rule]) -> None:
-        missing = self._missing(proposal, rules)
-        if not missing:
+        lacking = self._missing(proposal, rules)
+        if not lacking:
             return
         user = proposal.write.user
         groups = " ".join(map(quotation.quote, user.groups))
-        shown = "\n".join(sorted({str(rule) for rule in policyrules.compact(missing)}))
+        rules_text = "\n".join(sorted({str(rule) for rule in policyrules.compact(lacking)}))
         detail = (
             f"user {quotation.quote(user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not "
-            f"currently held:\n{shown}"
+            f"currently held:\n{rules_text}"
         )
         problem = self._authoriser.rules(user, proposal.write.namespace).problem
         raise _forbidden(proposal, f"{detail}; resolution errors: [{problem}]" if problem else detail)
@@ -100,12 +100,12 @@ def _is_aggregated(role: Mapping[str, Any]) -> bool:
 
 
 def _is_collected(proposal: Proposal) -> bool:
-    """Whether a change is only one of what the garbage collector changes, and gives nothing to anybody."""
+    """Return True for a change by the garbage collector that grants nothing."""
     if proposal.stored is None:
         return False
-    return documents.same(_given(proposal.document()), _given(proposal.stored.value))
+    return documents.same(_granted_fields(proposal.document()), _granted_fields(proposal.stored.value))
 
 
-def _given(document: Mapping[str, Any]) -> dict[str, Any]:
+def _granted_fields(document: Mapping[str, Any]) -> dict[str, Any]:
     metadata = {key: value for key, value in document["metadata"].items() if key not in _KEPT_BY_COLLECTOR}
     return {**document, "metadata": metadata}

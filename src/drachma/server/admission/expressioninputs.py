@@ -1,4 +1,4 @@
-"""What expressions of policies and webhooks see of a request; only what they can read is made."""
+"""Inputs of expressions in policies and webhooks; only those that an expression can read are built."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -24,7 +24,7 @@ _NAMESPACE_FIELDS: Final = frozenset(
 
 
 class Inputs:
-    """Makes the inputs of expressions, for one application."""
+    """Builds the inputs of expressions."""
 
     def __init__(self, store: Reader, authoriser: authorization.Authoriser) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class Inputs:
     def make(
         self, names: frozenset[str], request: Request, version: str, *, params: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The values of those variables among ``names`` that a request has."""
+        """Return the values of the variables among ``names`` for a request."""
         inputs: dict[str, Any] = {}
         if admission.OBJECT in names:
             inputs[admission.OBJECT] = _plain(request.object(version))
@@ -62,20 +62,20 @@ class Inputs:
     def _namespace(self, request: Request) -> Mapping[str, Any] | None:
         if not request.namespace or request.write.resource.group_resource == NAMESPACES:
             return None
-        whole = matching.namespace(request.namespace, self._store)
-        metadata = {field: value for field, value in whole["metadata"].items() if field in _NAMESPACE_FIELDS}
-        return {"metadata": metadata, "spec": whole.get("spec") or {}, "status": whole.get("status") or {}}
+        document = matching.namespace(request.namespace, self._store)
+        metadata = {field: value for field, value in document["metadata"].items() if field in _NAMESPACE_FIELDS}
+        return {"metadata": metadata, "spec": document.get("spec") or {}, "status": document.get("status") or {}}
 
 
 def _plain(document: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A document as expressions know maps: a dict and nothing that is derived from it, which strategies may have."""
+    """Return a document as a plain dict, because strategies may use subclasses that expressions do not know."""
     if document is None or document.__class__ is dict:
         return document
     return dict(document)
 
 
 class _Ask:
-    """Puts an expression's question to the authoriser."""
+    """Puts the question of an expression to the authoriser."""
 
     def __init__(self, authoriser: authorization.Authoriser, user: User) -> None:
         self._authoriser = authoriser
@@ -108,7 +108,7 @@ def _account(account: authorizers.ServiceAccount) -> User:
 
 
 def _fields(text: str) -> tuple[fieldselector.Term, ...]:
-    """What a selector limits a question to; one that cannot be parsed limits nothing."""
+    """Return the terms of a field selector; none if it cannot be parsed."""
     try:
         return tuple(fieldselector.terms(text)) if text else ()
     except errors.InvalidValueError:

@@ -1,9 +1,7 @@
-"""Functions that are asked about writes as webhooks are, without a network in between: those of components that run in
-the server's process.
+"""Hooks: functions of components in the server's process, which are called like webhooks.
 
-What they refuse looks to clients as what a webhook of that name refuses. They are asked about objects in the form that
-is stored, and mutate new ones only. About large objects they are asked in a lane, so they may depend on nothing that
-changes but on what they read in the store.
+Their refusals look to clients like those of a webhook of the same name. They see objects in the stored form, and mutate
+new ones only. For large objects they run in another thread, so they may only depend on what they read in the store.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +15,7 @@ Document: TypeAlias = Mapping[str, Any]
 
 
 class Review(NamedTuple):
-    """A write that is asked about. ``old`` is what it changes; ``store`` has other objects as they are."""
+    """Write that a hook judges. ``old`` is the object that it changes; ``store`` has all other objects."""
 
     document: Document
     old: Document | None
@@ -27,16 +25,16 @@ class Review(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a function says: why not, if so, and what the client should know."""
+    """Verdict of a hook: the reason of a refusal, if any, and warnings."""
 
     refusal: str = ""
     warnings: Sequence[str] = ()
 
 
 class Hook(NamedTuple):
-    """``name`` is that of the webhook; ``of`` are keys of resources.
+    """A hook; ``name`` is that of the webhook, ``of`` are keys of resources.
 
-    ``mutate`` returns the object as it should be, or None to leave it as it is.
+    ``mutate`` returns the new object, or None to leave it as it is.
     """
 
     name: str
@@ -46,16 +44,16 @@ class Hook(NamedTuple):
 
 
 def mutate(hook: Hook, store: Reader, proposal: Proposal) -> None:
-    """Has a function complete a new object."""
-    assert hook.mutate is not None, "only who mutates is asked"
+    """Have a hook complete a new object."""
+    assert hook.mutate is not None, "the hook mutates"
     changed = hook.mutate(_review(proposal, store))
     if changed is not None:
         proposal.replace(changed, changed["apiVersion"].rpartition("/")[2])
 
 
 def validate(hook: Hook, store: Reader, proposal: Proposal) -> None:
-    """Refuses what a function refuses."""
-    assert hook.validate is not None, "only who validates is asked"
+    """Refuse an object that a hook refuses."""
+    assert hook.validate is not None, "the hook validates"
     verdict = hook.validate(_review(proposal, store))
     for text in verdict.warnings:
         proposal.write.warn(text)
@@ -65,10 +63,10 @@ def validate(hook: Hook, store: Reader, proposal: Proposal) -> None:
 
 
 def _review(proposal: Proposal, store: Reader) -> Review:
-    stored, write = proposal.stored, proposal.write
+    existing, write = proposal.stored, proposal.write
     return Review(
         document=proposal.document(),
-        old=stored.value if stored is not None else None,
+        old=existing.value if existing is not None else None,
         namespace=write.namespace,
         subresource=write.subresource,
         store=store,

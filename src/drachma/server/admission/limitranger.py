@@ -1,4 +1,4 @@
-"""LimitRanger: containers that do not say what they need get the defaults of their namespace, within its bounds."""
+"""LimitRanger: containers get the default requests and limits of their namespace, and must keep its bounds."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
@@ -19,27 +19,27 @@ _Amounts: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class LimitRanger:
-    """Holds pods and volume claims to the limit ranges of their namespace."""
+    """Applies the limit ranges of a namespace to pods and volume claims."""
 
     def __init__(self, store: Reader) -> None:
         self._store = store
 
     def admit(self, proposal: Proposal) -> None:
-        """Sets the defaults of a pod's containers, and notes in an annotation which."""
+        """Set the defaults of a pod's containers, and list them in an annotation."""
         if not self._store.changed(_RANGES):
             return
         for each in self._ranges(proposal):
             containers = [item for item in each["spec"].get("limits") or () if item["type"] == limitranges.CONTAINER]
-            limits, requests = (_merged(containers, field) for field in ("default", "defaultRequest"))
+            limits, requests = (_merge_defaults(containers, field) for field in ("default", "defaultRequest"))
             notes = list(_notes(proposal.subject.content["spec"], limits, requests))
             if notes:
-                podspecs.change(proposal, _with_defaults, limits, requests)
+                podspecs.change(proposal, _set_defaults, limits, requests)
                 metadata = proposal.subject.metadata
                 note = f"LimitRanger plugin set: {'; '.join(notes)}"
                 metadata["annotations"] = {**metadata.get("annotations", {}), _ANNOTATION: note}
 
     def validate(self, proposal: Proposal) -> None:
-        """Refuses what is out of bounds."""
+        """Refuse amounts that are out of bounds."""
         if not self._store.changed(_RANGES):
             return
         for each in self._ranges(proposal):
@@ -47,23 +47,23 @@ class LimitRanger:
             document = proposal.document()
             if proposal.write.resource.group_resource in VOLUME_CLAIMS:
                 claim = _read(document, persistentvolumeclaim.PersistentVolumeClaim)
-                problems = list(limitranges.of_volume_claim(claim, limits))
+                problems = list(limitranges.volume_claim_problems(claim, limits))
             else:
-                problems = list(limitranges.of_pod(_read(document, pod.Pod), limits))
+                problems = list(limitranges.pod_problems(_read(document, pod.Pod), limits))
             if problems:
                 several = list(dict.fromkeys(problems))
                 raise proposal.forbidden(several[0] if len(several) == 1 else f"[{', '.join(several)}]")
 
     def _ranges(self, proposal: Proposal) -> Iterator[Mapping[str, Any]]:
-        write, stored = proposal.write, proposal.stored
-        # Whatever goes may be as it is.
-        is_going = stored is not None and "deletionTimestamp" in stored.value["metadata"]
+        write, existing = proposal.write, proposal.stored
+        # Objects that are being deleted are not checked.
+        is_going = existing is not None and "deletionTimestamp" in existing.value["metadata"]
         if not is_going and write.subresource in _SUBRESOURCES:
             for each in self._store.list(_RANGES, write.namespace).records:
                 yield each.value
 
 
-def _merged(items: list[dict[str, Any]], field: str) -> _Amounts:
+def _merge_defaults(items: list[dict[str, Any]], field: str) -> _Amounts:
     amounts: dict[str, str] = {}
     for item in items:
         amounts.update(item.get(field) or {})
@@ -80,7 +80,7 @@ def _notes(spec: podspecs.Spec, limits: _Amounts, requests: _Amounts) -> Iterato
                     yield f"{', '.join(names)} {word} for {title} {container.get('name', '')}"
 
 
-def _with_defaults(spec: podspecs.Spec, limits: _Amounts, requests: _Amounts) -> podspecs.Spec:
+def _set_defaults(spec: podspecs.Spec, limits: _Amounts, requests: _Amounts) -> podspecs.Spec:
     def completed(container: dict[str, Any]) -> dict[str, Any]:
         stated = dict(container.get("resources") or {})
         for kind, defaults in (("limits", limits), ("requests", requests)):

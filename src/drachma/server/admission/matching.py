@@ -1,4 +1,4 @@
-"""Which requests a policy, a binding or a webhook is about: rules, selectors, and versions that are equivalent."""
+"""Matching of requests with policies, bindings and webhooks: rules, selectors and equivalent versions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -26,11 +26,11 @@ EXEMPT: Final = frozenset(
         "validatingwebhookconfigurations",
     )
 )
-"""What policies and webhooks have no say in: whoever locked everybody out must be able to undo it."""
+"""Resources that policies and webhooks cannot guard, so that a policy that locks out all users can be removed."""
 
 
 class Place(NamedTuple):
-    """What rules look at of a request, apart from its name; there are few different ones."""
+    """Attributes of a request that rules match, apart from its name; there are few different ones."""
 
     resource: str
     group: str
@@ -59,9 +59,9 @@ class _Rule:
         self.names = frozenset(rule.get("resourceNames") or ())
 
     def covers(self, place: Place) -> bool:
-        """Whether it can be about the request in some version, of some name."""
+        """Return True if the rule can match a request in some version, of some name."""
         return (
-            self._in_scope(place)
+            self._matches_scope(place)
             and not self._operations.isdisjoint((_ANY, place.operation))
             and not self._groups.isdisjoint((_ANY, place.group))
             and any(
@@ -73,15 +73,15 @@ class _Rule:
     def has_version(self, version: str) -> bool:
         return not self._versions.isdisjoint((_ANY, version))
 
-    def _in_scope(self, place: Place) -> bool:
+    def _matches_scope(self, place: Place) -> bool:
         return self._scope == _ANY or (self._scope == "Namespaced") is place.is_namespaced
 
 
 class Criteria:
-    """Rules and selectors together; without rules, everything that the selectors choose."""
+    """Rules and selectors together; without rules, all requests that the selectors match."""
 
     def __init__(self, document: Mapping[str, Any], *, rules: str) -> None:
-        """``rules`` is the field that has the rules."""
+        """``rules`` is the name of the field with the rules."""
         self._rules = [_Rule(rule) for rule in document.get(rules) or ()]
         self._exclusions = [_Rule(rule) for rule in document.get("excludeResourceRules") or ()]
         self._is_exact = document.get("matchPolicy", _EXACT) == _EXACT
@@ -90,17 +90,17 @@ class Criteria:
         self._covering: dict[Place, Sequence[_Rule]] = {}
 
     def covers(self, place: Place) -> bool:
-        """Whether requests of a place can match at all."""
+        """Return True if requests of a place can match."""
         if not self._rules:
             return True
         self._covering[place] = [rule for rule in self._rules if rule.covers(place)]
         return bool(self._covering[place])
 
     def match(self, request: Request, place: Place, *, store: Reader) -> str | None:
-        """The version in which the request matches, or None.
+        """Return the version in which the request matches, or None.
 
         Raises:
-            status.StatusError: the namespace whose labels are to be looked at does not exist.
+            status.StatusError: the namespace with the labels for the selector does not exist.
         """
         if not self._chooses_object(request):
             return None
@@ -109,17 +109,17 @@ class Criteria:
             exclusions = [rule for rule in self._exclusions if rule.covers(place)]
             if self._find(exclusions, request) is not None:
                 return None
-        found: str | None = version
+        matched_version: str | None = version
         if self._rules:
             if place not in self._covering:
                 self.covers(place)
-            found = self._find(self._covering[place], request)
-        if found is None or not self._chooses_namespace(request, store):
+            matched_version = self._find(self._covering[place], request)
+        if matched_version is None or not self._chooses_namespace(request, store):
             return None
-        return found
+        return matched_version
 
     def _find(self, rules: Sequence[_Rule], request: Request) -> str | None:
-        """The version in which one of the rules, all of which cover the request's place, is about the request."""
+        """Return the version in which one of the rules matches the request. All rules cover its place."""
         covering = [rule for rule in rules if not rule.names or request.name in rule.names]
         own = request.write.version
         if any(rule.has_version(own) for rule in covering):
@@ -127,14 +127,16 @@ class Criteria:
         if self._is_exact:
             return None
         resource = request.write.resource
-        others = [version for version in resource.versions if version != own]
-        found = next((version for rule in covering for version in others if rule.has_version(version)), None)
-        if found is None and any(
+        other_versions = [version for version in resource.versions if version != own]
+        matched_version = next(
+            (version for rule in covering for version in other_versions if rule.has_version(version)), None
+        )
+        if matched_version is None and any(
             rule.has_version(version) for rule in covering for version in builtin.versions(resource.group_resource)
         ):
-            # A version that is stored apart cannot be shown as another: whoever names the resource sees it as it is.
+            # A version that is stored separately cannot be converted: a rule with this resource sees it as it is.
             return own
-        return found
+        return matched_version
 
     def _chooses_object(self, request: Request) -> bool:
         if not self._objects.requirements:
@@ -155,14 +157,14 @@ class Criteria:
 
 
 def namespace(name: str, store: Reader) -> Mapping[str, Any]:
-    """A namespace; a 404 where there is none."""
-    stored = store.get(record.Key(NAMESPACES, "", name))
-    if stored is None:
+    """Return a namespace; a 404 if it does not exist."""
+    existing = store.get(record.Key(NAMESPACES, "", name))
+    if existing is None:
         raise status.not_found(namespace_kind.KIND, name)
-    document: Mapping[str, Any] = stored.value
+    document: Mapping[str, Any] = existing.value
     return document
 
 
 def _selector(document: Mapping[str, Any] | None) -> labels.Selector:
-    # What is stored is well formed, and there by default.
-    return workload.matching(document or {}) or labels.NOTHING
+    # Stored selectors are valid, and present by default.
+    return workload.compile_selector(document or {}) or labels.NOTHING

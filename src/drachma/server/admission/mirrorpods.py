@@ -1,6 +1,6 @@
-"""Mirror pods: what a node runs from files of its own, shown to the cluster. A node can make no other pods.
+"""Mirror pods: pods that a node runs from its own files, shown to the cluster. Nodes create no other pods.
 
-They refer to nothing in the cluster, since a node may read whatever its pods refer to.
+They refer to no objects of the cluster, because a node may read the objects that its pods refer to.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _PROJECTIONS: Final = {
 
 
 def admit(node: str, proposal: Proposal, *, own: record.Record | None) -> None:
-    """Refuses a pod that is no mirror pod of a node; ``own`` is its Node."""
+    """Refuse a pod that is not a mirror pod of the node; ``own`` is its Node object."""
     metadata, pod = proposal.subject.metadata, proposal.document()
     quoted = quotation.quote(node)
     if pod_rules.MIRROR_ANNOTATION not in (metadata.get("annotations") or ()):
@@ -51,7 +51,7 @@ def admit(node: str, proposal: Proposal, *, own: record.Record | None) -> None:
 
 
 def _check_owner(node: str, proposal: Proposal, *, own: record.Record | None) -> None:
-    """A mirror pod has one owner, its node."""
+    """Require the node as the only owner of a mirror pod."""
     owners = proposal.subject.metadata.get("ownerReferences") or []
     can = f"node {quotation.quote(node)} can only create pods with"
     if len(owners) > 1:
@@ -71,11 +71,11 @@ def _check_owner(node: str, proposal: Proposal, *, own: record.Record | None) ->
 
 
 def _reference(pod: Document) -> str:
-    """What in the cluster a pod refers to, in the words of refusals; nothing where there is nothing."""
+    """Return the first reference of a pod to an object, in the words of refusals; empty if there is none."""
     spec: Document = pod["spec"]
     if spec.get("serviceAccountName"):
         return "serviceaccounts"
-    resources = {resource for resource, _ in podreferences.of(pod)}
+    resources = {resource for resource, _ in podreferences.find(pod)}
     for resource in (podreferences.SECRETS, podreferences.CONFIG_MAPS):
         if resource in resources:
             return resource

@@ -1,9 +1,10 @@
-"""MutatingAdmissionPolicy: objects are changed by expressions that give a configuration to apply, or a JSON patch."""
+"""MutatingAdmissionPolicy: expressions change objects by configurations to apply or by JSON patches."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from drachma import errors
+from drachma.api.types import model
 from drachma.cel import conditions, patches
 from drachma.server import documents, status
 from drachma.server.access import authorization
@@ -17,7 +18,6 @@ from drachma.server.admission.request import WriteRequest
 from drachma.server.ownership import applyerrors, fieldset, merging
 from drachma.server.patch import jsonpatch
 from drachma.server.reads.reader import Reader
-from drachma.server.schema import model
 from drachma.values import quotation
 
 _GROUP: Final = "admissionregistration.k8s.io"
@@ -31,7 +31,7 @@ class _Mutation(NamedTuple):
 
 
 class Policy(CompiledPolicy):
-    """A mutating policy, compiled."""
+    """Compiled mutating policy."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         super().__init__(document)
@@ -49,14 +49,14 @@ class Policy(CompiledPolicy):
 
 
 class _Problem(NamedTuple):
-    """What keeps a policy from changing an object; without a reason, it is not set up as it should be."""
+    """Reason why a policy cannot change an object; without a ``reason`` the policy is misconfigured."""
 
     message: str
     reason: str = ""
 
 
 class _Invocation(NamedTuple):
-    """A policy as one binding has it, with one of its parameters."""
+    """A policy with one binding and one of its parameters."""
 
     policy: Policy
     binding: Binding
@@ -70,7 +70,7 @@ class _Invocation(NamedTuple):
 
 
 class _MutationError(errors.RequestError):
-    """An expression gave nothing that an object can be changed by."""
+    """The result of an expression cannot be used to change an object."""
 
 
 class MutatingAdmissionPolicy:
@@ -87,11 +87,11 @@ class MutatingAdmissionPolicy:
         )
 
     def concerns(self, proposal: Proposal) -> bool:
-        """Whether some policy may have to be evaluated."""
+        """Return True if a policy may have to be evaluated."""
         return not self._registry.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT
 
     def admit(self, proposal: Proposal, rounds: Rounds) -> None:
-        """Changes an object as policies say; in a second round only by those that want to see it again."""
+        """Change an object by policies; in a second round only by those that asked for reinvocation."""
         request = WriteRequest(proposal)
         place = Place.of(request)
         problems: list[_Problem] = []
@@ -102,7 +102,7 @@ class MutatingAdmissionPolicy:
             raise _refusal(request, problems)
 
     def _invocations(self, request: WriteRequest, place: Place, problems: list[_Problem]) -> Iterator[_Invocation]:
-        """All that are about the request, as it is before any of them; adds what keeps others from it."""
+        """Yield all invocations for the request as it is before any of them; append problems of others."""
         for policy, bindings in self._registry.covering(place):
             try:
                 version = policy.criteria.match(request, place, store=self._store)
@@ -112,16 +112,18 @@ class MutatingAdmissionPolicy:
                 problems += _problem(policy, None, f"failed to configure policy: {error}")
                 continue
             for binding in bindings if version is not None else ():
-                assert version is not None, "bindings of others are not looked at"
+                assert version is not None, "only bindings of matching policies are evaluated"
                 try:
                     criteria = binding.criteria
                     if criteria is not None and criteria.match(request, place, store=self._store) is None:
                         continue
-                    found = policyparameters.collect(policy.param_kind, binding.param_ref, request, store=self._store)
+                    parameters = policyparameters.collect(
+                        policy.param_kind, binding.param_ref, request, store=self._store
+                    )
                 except (status.StatusError, policyparameters.ConfigurationError) as error:
                     problems += _problem(policy, binding, f"failed to configure binding: {error}")
                     continue
-                for parameter in found:
+                for parameter in parameters:
                     yield _Invocation(policy, binding, version, parameter)
 
     def _invoke(self, invocation: _Invocation, request: WriteRequest, rounds: Rounds, problems: list[_Problem]) -> None:
@@ -151,12 +153,12 @@ class MutatingAdmissionPolicy:
         if outcome.error:
             raise _MutationError(outcome.error)
         current = request.object(version)
-        assert current is not None, "what is stored is an object"
+        assert current is not None, "a write has an object"
         changed: Document | None
         if mutation.is_configuration:
-            changed = _applied(dict(current), outcome.value, request.write.resource.schema(version))
+            changed = _apply_configuration(dict(current), outcome.value, request.write.resource.schema(version))
         else:
-            changed = _patched(dict(current), outcome.value)
+            changed = _apply_patch(dict(current), outcome.value)
         if changed is not None and not documents.same(changed, current):
             request.proposal.replace(changed, version)
 
@@ -171,7 +173,7 @@ def _problem(policy: Policy, binding: Binding | None, message: str, *, reason: s
 
 
 def _refusal(request: WriteRequest, problems: list[_Problem]) -> status.StatusError:
-    """A 403, whatever the reason."""
+    """Return a 403 with all problems."""
     first = problems[0]
     document = request.forbidden(first.message).document
     details = {**document["details"], "causes": [{"message": each.message} for each in problems]}
@@ -179,16 +181,16 @@ def _refusal(request: WriteRequest, problems: list[_Problem]) -> status.StatusEr
     return status.StatusError({**document, "message": first.message, "reason": reason, "details": details})
 
 
-def _applied(current: Document, value: Any, schema: model.Object) -> Document:
-    """The object with a configuration applied to it; nobody comes to own anything by that."""
+def _apply_configuration(current: Document, value: Any, schema: model.Object) -> Document:
+    """Return the object with a configuration applied; field ownership does not change."""
     _check_types(value)
     configuration = _plain(value)
     configuration.setdefault("apiVersion", current["apiVersion"])
     configuration.setdefault("kind", current["kind"])
     unfit = applyerrors.problems(configuration, schema=schema)
     if unfit:
-        shown = unfit[0] if len(unfit) == 1 else "\n  ".join(["errors:", *unfit])
-        raise _MutationError(f"error applying patch: failed to convert patch object to typed object: {shown}")
+        details = unfit[0] if len(unfit) == 1 else "\n  ".join(["errors:", *unfit])
+        raise _MutationError(f"error applying patch: failed to convert patch object to typed object: {details}")
     atomic = list(_atomics(configuration, schema, ()))
     if atomic:
         listed = ", ".join(atomic)
@@ -198,8 +200,8 @@ def _applied(current: Document, value: Any, schema: model.Object) -> Document:
     return merged
 
 
-def _patched(current: Document, value: Any) -> Document | None:
-    """The object with a JSON patch applied to it; None where a test of the patch does not hold."""
+def _apply_patch(current: Document, value: Any) -> Document | None:
+    """Return the object after a JSON patch; None if a test operation of the patch fails."""
     operations = []
     for operation in value:
         if "value" in operation:
@@ -232,7 +234,7 @@ def _plain(value: Any) -> Document:
 
 
 def _atomics(value: Any, kind: model.Type, path: tuple[str, ...]) -> Iterator[str]:
-    """Where a configuration has containers that would be replaced as a whole."""
+    """Yield the paths of a configuration that would replace whole lists or maps."""
     match kind, value:
         case model.Object(), dict():
             if kind.atomic:

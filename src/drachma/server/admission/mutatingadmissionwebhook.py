@@ -1,4 +1,4 @@
-"""MutatingAdmissionWebhook: webhooks are shown a request one after the other, and each can refuse or change it."""
+"""MutatingAdmissionWebhook: webhooks see a request in turn, and each can refuse or change it."""
 
 from typing import Final
 
@@ -33,15 +33,15 @@ class MutatingAdmissionWebhook:
         self._webhooks = Webhooks(store, configurations=_CONFIGURATIONS)
 
     def concerns(self, proposal: Proposal) -> bool:
-        """Whether some webhook may have to be asked."""
+        """Return True if a webhook may have to be called."""
         return not self._webhooks.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT
 
     def admit(self, proposal: Proposal, rounds: Rounds) -> None:
-        """Has an object changed by webhooks; in a second round only by those that want to see it again."""
+        """Have webhooks change an object; in a second round only those that asked for reinvocation."""
         self._admit(WriteRequest(proposal), rounds)
 
     def admit_removal(self, removal: Removal) -> None:
-        """Refuses a deletion that a webhook refuses."""
+        """Refuse a deletion that a webhook refuses."""
         if not self._webhooks.is_empty and removal.write.resource.group_resource not in matching.EXEMPT:
             self._admit(RemovalRequest(removal), Rounds())
 
@@ -55,7 +55,7 @@ class MutatingAdmissionWebhook:
             rounds.note(webhook.key, is_changed=is_changed, again=webhook.is_reinvoked)
 
     def _call(self, webhook: Webhook, request: Request, version: str, key: str) -> bool:
-        """Whether the webhook changed the object."""
+        """Call a webhook; return True if it changed the object."""
         question = self._calls.question(webhook, request, version, is_mutating=True)
         answer: Response | Failure
         if isinstance(question, Failure):
@@ -65,7 +65,7 @@ class MutatingAdmissionWebhook:
         annotations = request.write.annotations
         if isinstance(answer, Failure):
             if not webhook.ignores_failure:
-                raise webhookcalls.failed(webhook, answer)
+                raise webhookcalls.make_failure_refusal(webhook, answer)
             annotations[f"failed-open.{_MUTATION}{key}"] = webhook.name
             return False
         note(webhook, answer, request)
@@ -75,8 +75,8 @@ class MutatingAdmissionWebhook:
         is_changed = bool(answer.patch) and _apply(webhook, answer, request, version)
         annotations[f"{_MUTATION}{key}"] = _encode({**by, "mutated": is_changed}).decode()
         if answer.patch:
-            shown = {**by, "patch": answer.patch, "patchType": "JSONPatch"}
-            annotations[f"{_PATCH}{key}"] = _encode(shown).decode()
+            patch_record = {**by, "patch": answer.patch, "patchType": "JSONPatch"}
+            annotations[f"{_PATCH}{key}"] = _encode(patch_record).decode()
         return is_changed
 
 
@@ -85,7 +85,7 @@ def _apply(webhook: Webhook, response: Response, request: Request, version: str)
         detail = "attempted to modify the object, which is not supported for this operation"
         raise status.internal(f"admission webhook {quotation.quote(webhook.name)} {detail}")
     before = request.object(version)
-    assert before is not None, "what is stored is an object"
+    assert before is not None, "a write has an object"
     try:
         patched = jsonpatch.apply(dict(before), list(response.patch))
     except jsonpatch.NotApplicableError as error:

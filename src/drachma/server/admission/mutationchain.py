@@ -1,7 +1,7 @@
-"""The order in which an object is changed by those whom others registered: policies, then webhooks, and once more.
+"""The order of mutation by extensions: policies, then webhooks, and a second round.
 
-Where one of them changed something, the server's own plugins look at the object again, and so do policies and webhooks
-that asked for it.
+If one of them changes the object, the server's own plugins complete it again, and so do policies and webhooks that
+asked for reinvocation.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from drachma.server.admission.reinvocation import Rounds
 
 
 class MutationChain:
-    """``again`` is what the server's own plugins do to an object that was changed."""
+    """Policies and webhooks in their order; ``again`` runs the server's own plugins on a changed object."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class MutationChain:
         self._again: Final = again
 
     def admit(self, proposal: Proposal) -> None:
-        """Has an object changed by all who are registered for it."""
+        """Have all matching policies and webhooks change an object."""
         has_policies, has_webhooks = self._policies.concerns(proposal), self._webhooks.concerns(proposal)
         if not has_policies and not has_webhooks:
             return

@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: new objects need a namespace that exists and stays, and some namespaces always stay."""
+"""NamespaceLifecycle: new objects need a namespace that exists and is not being deleted."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from drachma.server.reads.reader import Reader
 from drachma.store import record
 
 IMMORTAL: Final = frozenset({"default", "kube-public", "kube-system"})
-"""Namespaces that the cluster cannot do without."""
+"""Namespaces that cannot be deleted."""
 
 NAMESPACES: Final = "namespaces"
 KINDS: Final = frozenset({NAMESPACES})
@@ -23,7 +23,7 @@ class NamespaceLifecycle:
         self._store = store
 
     def admit(self, proposal: Proposal) -> None:
-        """Refuses new objects in a namespace that does not exist or goes away."""
+        """Refuse new objects in a namespace that does not exist or is being deleted."""
         write = proposal.write
         if not write.namespace or not write.resource.namespaced:
             return
@@ -34,7 +34,7 @@ class NamespaceLifecycle:
             raise _terminating(proposal)
 
     def admit_removal(self, removal: Removal) -> None:
-        """Refuses the end of a namespace that the cluster cannot do without."""
+        """Refuse the deletion of a namespace that every cluster needs."""
         write = removal.write
         if write.name in IMMORTAL:
             raise status.forbidden(write.resource, write.name, detail="this namespace may not be deleted")

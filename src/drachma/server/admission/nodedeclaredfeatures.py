@@ -1,6 +1,6 @@
-"""NodeDeclaredFeatureValidator: slices whose devices stand for resources of nodes that cannot account for them.
+"""NodeDeclaredFeatureValidator: refuses slices with node-allocatable resources that their nodes cannot account for.
 
-What is wrong with such a slice says :mod:`drachma.validation.admission`; here are the nodes that it looks at.
+The rule is in :mod:`drachma.validation.admission`; this module provides the nodes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,21 +17,21 @@ _NODES: Final = "nodes"
 
 
 class NodeDeclaredFeatureValidator:
-    """Upstream's admission plugin of that name, as far as it is about slices."""
+    """Upstream's admission plugin of that name, for slices only."""
 
     def __init__(self, store: Reader, gates: feature.Gates) -> None:
         self._nodes = _Nodes(store)
         self._gates = gates
 
     def validate(self, proposal: Proposal) -> None:
-        """Refuses a slice for nodes that do not declare the feature."""
+        """Refuse a slice for nodes that do not declare the feature."""
         refusal = admission.slice_refusal(proposal.subject.content, self._nodes, gates=self._gates)
         if refusal is not None:
             raise proposal.forbidden(refusal)
 
 
 class _Nodes(Mapping[str, admission.DeclaredNode]):
-    """The nodes of the cluster as admission looks at them, read from the store when asked for."""
+    """Nodes of the cluster, read from the store on demand."""
 
     def __init__(self, store: Reader) -> None:
         self._store = store
@@ -40,7 +40,7 @@ class _Nodes(Mapping[str, admission.DeclaredNode]):
         node = self._store.get(record.Key(_NODES, "", name))
         if node is None:
             raise KeyError(name)
-        return _declared(node)
+        return _read_node(node)
 
     def __iter__(self) -> Iterator[str]:
         return (node.key.name for node in self._store.list(_NODES).records)
@@ -49,7 +49,7 @@ class _Nodes(Mapping[str, admission.DeclaredNode]):
         return len(self._store.list(_NODES).records)
 
 
-def _declared(node: record.Record) -> admission.DeclaredNode:
+def _read_node(node: record.Record) -> admission.DeclaredNode:
     features = (node.value.get("status") or {}).get("declaredFeatures") or ()
     return admission.DeclaredNode(
         name=node.key.name,

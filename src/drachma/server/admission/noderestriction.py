@@ -1,6 +1,6 @@
-"""NodeRestriction: a node writes what is its own: its Node, its lease, its slices, and the status of its pods.
+"""NodeRestriction: a node writes only its own objects: its Node, lease and slices, and the status of its pods.
 
-The node authorizer lets nodes do what this then looks at: it knows the objects, which the authorizer does not.
+The node authoriser has allowed the request already. This plugin also sees the object.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ _OWN_LABELS: Final = frozenset(
         "topology.kubernetes.io/zone",
     }
 )
-"""Labels of Kubernetes that a node sets on itself."""
+"""Labels of Kubernetes that a node may set on itself."""
 
 _OWN_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _CLUSTER_DOMAINS: Final = ("kubernetes.io", "k8s.io")
@@ -57,10 +57,10 @@ _CLAIM_STATUSES: Final = {
     "extendedResourceClaimStatus": "extended resource claim status",
     "nodeAllocatableResourceClaimStatuses": "node allocatable resource claim statuses",
 }
-"""What nodes may not say about their pods, under the names that refusals have for it."""
+"""Fields of a pod's status that nodes may not set, with their names in refusals."""
 
 _NODE_WRITES: Final = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
-"""What a node may say about a claim for a volume."""
+"""Status fields of a volume claim that a node may set."""
 
 
 class NodeRestriction:
@@ -80,36 +80,38 @@ class NodeRestriction:
         }
 
     def admit(self, proposal: Proposal) -> None:
-        """Refuses what a node writes to objects that are not its own, or may not say about those that are."""
+        """Refuse writes of a node to other objects than its own, and to fields that it may not set."""
         write = proposal.write
         node = nodes.name_of(write.user)
         if node is None:
             return
         if not node:
-            raise proposal.forbidden(_unknown(write.user))
+            raise proposal.forbidden(_unknown_node(write.user))
         self._rules[write.resource.group_resource](node, proposal)
 
     def admit_removal(self, removal: Removal) -> None:
-        """Refuses to let a node delete or evict what is not its own."""
+        """Refuse deletions and evictions by a node of other objects than its own."""
         write = removal.write
         node = nodes.name_of(write.user)
         if node is None:
             return
-        detail = _removal(node, removal) if node else _unknown(write.user)
+        detail = _removal(node, removal) if node else _unknown_node(write.user)
         if detail:
             raise status.forbidden(write.resource, write.name, detail=detail)
 
     def check_token(self, user: User, *, namespace: str, name: str, request: Document) -> str:
-        """Why a node may not have a token of a service account, or nothing where it may, or where it is no node.
+        """Return the reason why a node may not get a token of a service account.
+
+        It is empty if the node may get the token, and for users that are no nodes.
 
         Raises:
-            status.StatusError: a 404: there is no such pod.
+            status.StatusError: the pod does not exist (404).
         """
         node = nodes.name_of(user)
         if node is None:
             return ""
         if not node:
-            return _unknown(user)
+            return _unknown_node(user)
         spec: Document = request.get("spec") or {}
         bound: Document = spec.get("boundObjectRef") or {}
         if (bound.get("apiVersion"), bound.get("kind")) != ("v1", "Pod") or not bound.get("name"):
@@ -129,7 +131,7 @@ class NodeRestriction:
         return self._audience(user, pod, spec.get("audiences") or (), place=(namespace, name))
 
     def _audience(self, user: User, pod: record.Record, audiences: Any, *, place: tuple[str, str]) -> str:
-        """A node gets tokens for those that its pod mounts tokens for."""
+        """Return the reason why a node may not get a token for these audiences; its pod must mount one for them."""
         if len(audiences) > 1:
             return "node may only request 0 or 1 audiences"
         audience = audiences[0] if audiences else ""
@@ -170,14 +172,14 @@ class NodeRestriction:
 
 
 def absence(write: Write) -> status.StatusError | None:
-    """What a node is told that wants to delete or evict a pod which is not there, in this plugin's words."""
+    """Return the plugin's refusal for a node that deletes or evicts a missing pod; None for other users."""
     if write.resource.group_resource == nodegraph.PODS and nodes.name_of(write.user):
         return _no_pod(write.name)
     return None
 
 
 def _no_pod(name: str) -> status.StatusError:
-    """Upstream's plugin looks pods up by their singular name."""
+    """Return the 404 for a pod. Upstream's plugin uses the singular name of the resource."""
     message = f"pod {quotation.quote(name)} not found"
     return status.failure(404, "NotFound", message, details={"name": name, "kind": "pod"})
 
@@ -201,9 +203,9 @@ def _node(node: str, proposal: Proposal) -> None:
         raise proposal.forbidden(f"node {quoted} is not allowed to modify node {quotation.quote(name)}")
     labels: Mapping[str, str] = proposal.subject.metadata.get("labels") or {}
     if proposal.stored is None:
-        refused = _refused_labels(labels, {})
-        if refused:
-            raise proposal.forbidden(f"node {quoted} is not allowed to set the following labels: {refused}")
+        forbidden_labels = _find_forbidden_labels(labels, {})
+        if forbidden_labels:
+            raise proposal.forbidden(f"node {quoted} is not allowed to set the following labels: {forbidden_labels}")
         return
     old, new = proposal.stored.value, proposal.document()
     if not documents.same(new["spec"].get("taints") or None, old["spec"].get("taints") or None):
@@ -211,13 +213,13 @@ def _node(node: str, proposal: Proposal) -> None:
     owners, before = new["metadata"].get("ownerReferences"), old["metadata"].get("ownerReferences")
     if not documents.same(owners or None, before or None):
         raise proposal.forbidden(f"node {quoted} is not allowed to modify ownerReferences")
-    refused = _refused_labels(labels, old["metadata"].get("labels") or {})
-    if refused:
-        raise proposal.forbidden(f"is not allowed to modify labels: {refused}")
+    forbidden_labels = _find_forbidden_labels(labels, old["metadata"].get("labels") or {})
+    if forbidden_labels:
+        raise proposal.forbidden(f"is not allowed to modify labels: {forbidden_labels}")
 
 
-def _refused_labels(new: Mapping[str, str], old: Mapping[str, str]) -> str:
-    """Labels that differ and that a node may not set, or nothing."""
+def _find_forbidden_labels(new: Mapping[str, str], old: Mapping[str, str]) -> str:
+    """Return the changed labels that a node may not set; empty if there are none."""
     changed = {key for key in new.keys() | old.keys() if new.get(key) != old.get(key)}
     return ", ".join(sorted(key for key in changed if _is_restricted(key)))
 
@@ -258,25 +260,25 @@ def _slice(node: str, proposal: Proposal) -> None:
 def _volume_claim(node: str, proposal: Proposal) -> None:
     if proposal.write.subresource != "status" or proposal.stored is None:
         raise proposal.forbidden("may only update PVC status")
-    if not documents.same(_beside_status(proposal.document()), _beside_status(proposal.stored.value)):
+    if not documents.same(_strip_node_fields(proposal.document()), _strip_node_fields(proposal.stored.value)):
         raise proposal.forbidden(
             f"node {quotation.quote(node)} is not allowed to update fields other than status.quantity and "
             "status.conditions"
         )
 
 
-def _beside_status(claim: Document) -> dict[str, Any]:
-    """A claim for a volume without what a node may change in it."""
+def _strip_node_fields(claim: Document) -> dict[str, Any]:
+    """Return a volume claim without the fields that a node may change."""
     status_: Document = claim.get("status") or {}
     metadata = {
         key: value for key, value in claim["metadata"].items() if key not in ("managedFields", "resourceVersion")
     }
-    rest = {field: value for field, value in status_.items() if field not in _NODE_WRITES}
-    return {**claim, "metadata": metadata, "status": rest}
+    other_fields = {field: value for field, value in status_.items() if field not in _NODE_WRITES}
+    return {**claim, "metadata": metadata, "status": other_fields}
 
 
 def _removal(node: str, removal: Removal) -> str:
-    """Why a node may not delete an object, or nothing where it may."""
+    """Return the reason why a node may not delete an object; empty if it may."""
     write, old = removal.write, removal.stored.value
     quoted = quotation.quote(node)
     match write.resource.group_resource:
@@ -299,5 +301,5 @@ def _removal(node: str, removal: Removal) -> str:
     return ""
 
 
-def _unknown(user: User) -> str:
+def _unknown_node(user: User) -> str:
     return f"could not determine node from user {quotation.quote(user.name)}"

@@ -1,6 +1,6 @@
-"""Whoever writes a policy with parameters, or binds one, must be allowed to read the parameters.
+"""Access to parameters: the author of a policy or binding with parameters must be allowed to read them.
 
-Upstream asks this where policies are stored, of those that are well formed; who may escalate roles anyway is not asked.
+Upstream checks this in the storage of policies, for valid ones. Users who may escalate roles are exempt.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _POLICIES: Final = {
     f"{_GROUP}/validatingadmissionpolicybindings": f"{_GROUP}/validatingadmissionpolicies",
     _MUTATING: f"{_GROUP}/mutatingadmissionpolicies",
 }
-"""What bindings bind."""
+"""Policies by the kind of their bindings."""
 
 POLICIES: Final = frozenset(_POLICIES.values())
 BINDINGS: Final = frozenset(_POLICIES)
@@ -37,7 +37,7 @@ class ParameterAccess:
         self._authoriser = authoriser
 
     def check_policy(self, proposal: Proposal) -> None:
-        """Refuses a policy with a kind of parameters that its author may not read."""
+        """Refuse a policy with a kind of parameters that its author may not read."""
         kind = _spec(proposal.subject.content).get("paramKind")
         old = _spec(proposal.stored.value).get("paramKind") if proposal.stored is not None else None
         user = proposal.write.user
@@ -49,13 +49,13 @@ class ParameterAccess:
         )
         if not self._authoriser.authorise(question).is_allowed:
             detail = (
-                f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind '
+                f'user {_format_user(user)} must have "get" permission on all objects of the referenced paramKind '
                 f"(kind={kind.get('kind', '')}, apiVersion={kind.get('apiVersion', '')})"
             )
             raise _refusal(proposal, SPEC.child("paramKind"), detail)
 
     def check_binding(self, proposal: Proposal) -> None:
-        """Refuses a binding to parameters that its author may not read."""
+        """Refuse a binding to parameters that its author may not read."""
         spec = _spec(proposal.subject.content)
         old = _spec(proposal.stored.value) if proposal.stored is not None else {}
         reference, user = spec.get("paramRef"), proposal.write.user
@@ -78,27 +78,29 @@ class ParameterAccess:
         )
         if self._authoriser.authorise(question).is_allowed:
             return
-        everything = f'user {_shown(user)} does not have "{verb}" permission for all groups, versions and resources'
+        everything = (
+            f'user {_format_user(user)} does not have "{verb}" permission for all groups, versions and resources'
+        )
         if policy is None:
             detail = f"unable to get policy {name} to determine minimum required permissions and {everything}"
         elif kind is not None and not is_resolved:
-            shown = f"&{{{kind.get('apiVersion', '')} {kind.get('kind', '')}}}"
-            detail = f"unable to resolve paramKind {shown} to determine minimum required permissions and {everything}"
+            go_text = f"&{{{kind.get('apiVersion', '')} {kind.get('kind', '')}}}"
+            detail = f"unable to resolve paramKind {go_text} to determine minimum required permissions and {everything}"
         else:
-            who, what = _shown(user), verb
+            who, what = _format_user(user), verb
             if proposal.write.resource.group_resource == _MUTATING:
-                # As upstream, which mixes them up.
+                # As in upstream, which swaps the two.
                 who, what = what, who
             detail = f'user {who} does not have "{what}" permission on the object referenced by paramRef'
         raise _refusal(proposal, SPEC.child("paramRef"), detail)
 
     def _place(self, proposal: Proposal, kind: Mapping[str, str] | None) -> tuple[str, str, str, bool]:
-        """Group, version and resource of parameters, all of each where they are not known; and whether they are."""
+        """Return group, version and resource of parameters, and True if the kind is served; otherwise each is ``*``."""
         if kind is None:
             return _ALL, _ALL, _ALL, False
         api_version = kind.get("apiVersion", "")
         group, _, version = api_version.rpartition("/")
-        resource = proposal.write.surface.of_kind(api_version, kind.get("kind", ""))
+        resource = proposal.write.surface.find_kind(api_version, kind.get("kind", ""))
         return group, version, resource.plural if resource is not None else _ALL, resource is not None
 
 
@@ -112,7 +114,7 @@ def _refusal(proposal: Proposal, at: Path, detail: str) -> status.StatusError:
     return status.invalid(resource.kind, proposal.subject.metadata.get("name", ""), group=resource.group, causes=causes)
 
 
-def _shown(user: User) -> str:
-    """A user as Go prints one."""
+def _format_user(user: User) -> str:
+    """Return a user in Go's notation."""
     extra = " ".join(f"{key}:[{' '.join(values)}]" for key, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"

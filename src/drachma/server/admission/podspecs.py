@@ -1,7 +1,7 @@
-"""Changes that admission makes to the specs of pods.
+"""Changes that admission makes to pod specs.
 
-Many pods are made from one template and share one spec. What a step makes of a spec follows from it and from few facts,
-so pods that come with the same one leave with the same one, too.
+Many pods of one template share one spec. A change depends only on the spec and on few facts, so pods that arrive with
+one spec also leave with one spec.
 """
 
 from collections.abc import Callable, Hashable
@@ -12,11 +12,11 @@ from drachma.server.admission.proposal import Proposal
 Spec: TypeAlias = dict[str, Any]
 
 PODS: Final = frozenset({"pods"})
-"""The resource whose objects have such a spec."""
+"""The resource of pods."""
 
 
 def change(proposal: Proposal, make: Callable[..., Spec], *facts: Hashable) -> None:
-    """Replaces the spec of a pod by ``make(spec, *facts)``, which is another one, or the same."""
+    """Replace the spec of a pod by ``make(spec, *facts)``, which may return the same spec."""
     subject = proposal.subject
     spec: Spec = subject.content["spec"]
     changed = proposal.write.served.interner.part(spec).changed(make, *facts).value

@@ -1,4 +1,4 @@
-"""What validating and mutating admission policies have alike: whom they are about, and expressions made ready once."""
+"""Common parts of validating and mutating policies: criteria and compiled expressions."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -8,7 +8,7 @@ from drachma.server.admission.matching import Criteria
 
 
 class CompiledPolicy:
-    """A stored policy's criteria, parameters, variables and conditions."""
+    """Criteria, parameters, variables and conditions of a stored policy."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         spec = document["spec"]
@@ -26,11 +26,11 @@ class CompiledPolicy:
         ]
 
     def compile(self, text: str, *results: types.Type, authorizer: bool = True) -> conditions.Expression:
-        """One of the policy's expressions; it may read parameters and variables."""
+        """Compile an expression of the policy; it may read parameters and variables."""
         return compiled(self._compiler, text, *results, authorizer=authorizer)
 
     def names_with(self, expressions: Iterable[conditions.Expression]) -> frozenset[str]:
-        """The inputs that some of these, a condition or a variable can read."""
+        """Return the inputs that these expressions, the conditions or the variables can read."""
         variables = (conditions.Expression("", variable) for variable in self.variables.values())
         return frozenset[str]().union(*(each.names for each in (*self.conditions, *variables, *expressions)))
 
@@ -38,7 +38,7 @@ class CompiledPolicy:
 def compiled(
     compiler: admission.Compiler, text: str, *results: types.Type, authorizer: bool = True
 ) -> conditions.Expression:
-    """An expression that was stored; one that does not compile any more fails when it is evaluated."""
+    """Compile a stored expression; one that does not compile any more fails when it is evaluated."""
     try:
         return conditions.Expression(text, compiler.compile(text, *results, authorizer=authorizer))
     except program.CompilationError as error:

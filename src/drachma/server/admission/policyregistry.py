@@ -1,8 +1,7 @@
-"""Policies with their bindings, as they are stored now: compiled when they change, and found by what they are about.
+"""Registry of policies with their bindings, compiled when they change, and found by the place of a request.
 
-Whoever asks gets the policies that can be about a request; where there are none, asking costs two comparisons. Compiled
-policies are kept as long as they are stored; which of them cover a place (a resource and an operation on it) is worked
-out once for each.
+Without any policies a lookup costs two comparisons. Compiled policies are kept as long as they are stored. The policies
+that cover a place (a resource and an operation) are computed once per place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ from drachma.store import record
 
 
 class Policy(Protocol):
-    """What all policies have."""
+    """Common part of all policies."""
 
     @property
     def criteria(self) -> Criteria: ...
@@ -24,7 +23,7 @@ _PolicyT = TypeVar("_PolicyT", bound=Policy)
 
 
 class Binding(NamedTuple):
-    """Where a policy holds, with which parameters, and what comes of it."""
+    """Criteria, parameters and actions of a binding."""
 
     name: str
     criteria: Criteria | None
@@ -33,7 +32,7 @@ class Binding(NamedTuple):
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> "Binding":
-        """A stored binding."""
+        """Read a stored binding."""
         spec = document["spec"]
         resources = spec.get("matchResources")
         criteria = None if resources is None else Criteria(resources, rules="resourceRules")
@@ -42,14 +41,14 @@ class Binding(NamedTuple):
 
 
 class Hook(NamedTuple, Generic[_PolicyT]):
-    """A policy that is bound."""
+    """A policy with its bindings."""
 
     policy: _PolicyT
     bindings: tuple[Binding, ...]
 
 
 class Registry(Generic[_PolicyT]):
-    """All policies of one sort."""
+    """All policies of one kind."""
 
     def __init__(
         self, store: Reader, *, policies: str, bindings: str, compile_: Callable[[Mapping[str, Any]], _PolicyT]
@@ -66,14 +65,14 @@ class Registry(Generic[_PolicyT]):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no policy is bound."""
+        """True if no policy has a binding."""
         store = self._store
         if store.changed(self._policies_key) > self._revision or store.changed(self._bindings_key) > self._revision:
             self._refresh()
         return not self._hooks
 
     def covering(self, place: Place) -> Sequence[Hook[_PolicyT]]:
-        """The policies that can be about requests of a place, by name; ask :attr:`is_empty` first."""
+        """Return the policies that can match requests of a place, by name; check :attr:`is_empty` first."""
         hooks = self._by_place.get(place)
         if hooks is None:
             hooks = tuple(hook for hook in self._hooks if hook.policy.criteria.covers(place))
@@ -83,21 +82,21 @@ class Registry(Generic[_PolicyT]):
     def _refresh(self) -> None:
         self._revision = self._store.revision
         bindings: dict[str, list[Binding]] = {}
-        for stored in self._store.list(self._bindings_key).records:
-            bindings.setdefault(stored.value["spec"].get("policyName", ""), []).append(Binding.read(stored.value))
-        bound = [stored for stored in self._store.list(self._policies_key).records if stored.key.name in bindings]
-        self._compiled = {_version(stored): self._current(stored) for stored in bound}
+        for source in self._store.list(self._bindings_key).records:
+            bindings.setdefault(source.value["spec"].get("policyName", ""), []).append(Binding.read(source.value))
+        bound = [source for source in self._store.list(self._policies_key).records if source.key.name in bindings]
+        self._compiled = {_version(source): self._current(source) for source in bound}
         self._hooks = tuple(
-            Hook(self._compiled[_version(stored)], tuple(bindings[stored.key.name]))
-            for stored in sorted(bound, key=lambda each: each.key.name)
+            Hook(self._compiled[_version(source)], tuple(bindings[source.key.name]))
+            for source in sorted(bound, key=lambda each: each.key.name)
         )
         self._by_place = {}
 
-    def _current(self, stored: record.Record) -> _PolicyT:
-        known = self._compiled.get(_version(stored))
-        return self._compile(stored.value) if known is None else known
+    def _current(self, source: record.Record) -> _PolicyT:
+        compiled = self._compiled.get(_version(source))
+        return self._compile(source.value) if compiled is None else compiled
 
 
-def _version(stored: record.Record) -> tuple[str, int]:
-    # A change of the status makes no other policy.
-    return stored.uid, stored.value["metadata"].get("generation", 0)
+def _version(source: record.Record) -> tuple[str, int]:
+    # A change of the status does not change the policy.
+    return source.uid, source.value["metadata"].get("generation", 0)

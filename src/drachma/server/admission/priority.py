@@ -1,4 +1,4 @@
-"""Priority: a pod gets the priority of its class, or of the class of pods that name none, of which there is one."""
+"""Priority: pods get the priority of their class, or of the default class."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,9 +7,9 @@ from drachma.server import status
 from drachma.server.admission import podspecs
 from drachma.server.admission.podspecs import Spec
 from drachma.server.admission.proposal import Proposal, Removal
-from drachma.server.kinds.scheduling import priorityclass
 from drachma.server.reads.reader import Reader
 from drachma.store import record
+from drachma.validation import scheduling
 
 _CLASSES: Final = "scheduling.k8s.io/priorityclasses"
 CLASSES: Final = frozenset({_CLASSES})
@@ -27,7 +27,7 @@ class Priority:
         self._default_class: record.Record | None = None
 
     def admit(self, proposal: Proposal) -> None:
-        """Gives a new pod its priority; refuses one that names a class that does not exist, or another priority."""
+        """Set the priority of a new pod; refuse one with an unknown class, or with another priority."""
         spec: Spec = proposal.subject.content["spec"]
         name = spec.get("priorityClassName") or ""
         priority_class = self._find(name)
@@ -37,11 +37,11 @@ class Priority:
         if spec.get("priority") is not None or spec.get("preemptionPolicy"):
             _check(proposal, spec, computed)
         podspecs.change(
-            proposal, _with_priority, priority_class.key.name if priority_class is not None else "", *computed
+            proposal, _set_priority, priority_class.key.name if priority_class is not None else "", *computed
         )
 
     def admit_group(self, proposal: Proposal) -> None:
-        """Gives a new pod group its priority, in the same way."""
+        """Set the priority of a new pod group; raises like :meth:`admit`."""
         spec = dict(proposal.subject.content.get("spec") or {})
         name = spec.get("priorityClassName") or ""
         priority_class = self._find(name)
@@ -59,16 +59,18 @@ class Priority:
         proposal.subject.content = {**proposal.subject.content, "spec": spec}
 
     def admit_update(self, proposal: Proposal) -> None:
-        """Has a changed pod keep its priority where the client leaves it out."""
-        assert proposal.stored is not None, "an update is one of something"
+        """Keep the priority of a changed pod if the client leaves it out."""
+        assert proposal.stored is not None, "an update has a stored object"
         spec: Spec = proposal.subject.content["spec"]
-        stored: Mapping[str, Any] = proposal.stored.value["spec"]
-        kept = {field: stored[field] for field in _SET_HERE if spec.get(field) is None and field in stored}
-        if kept:
-            proposal.subject.content = {**proposal.subject.content, "spec": {**spec, **kept}}
+        old_spec: Mapping[str, Any] = proposal.stored.value["spec"]
+        missing_fields = {
+            field: old_spec[field] for field in _SET_HERE if spec.get(field) is None and field in old_spec
+        }
+        if missing_fields:
+            proposal.subject.content = {**proposal.subject.content, "spec": {**spec, **missing_fields}}
 
     def validate_class(self, proposal: Proposal) -> None:
-        """Refuses a second class for pods that name none."""
+        """Refuse a second default class."""
         subject = proposal.subject
         default = self._find("") if subject.content.get("globalDefault") else None
         if default is not None and (proposal.stored is None or proposal.stored.key != default.key):
@@ -76,14 +78,14 @@ class Priority:
             raise proposal.forbidden(detail)
 
     def validate_removal(self, removal: Removal) -> None:
-        """Refuses the end of a class that the cluster cannot do without."""
+        """Refuse the deletion of a class that every cluster needs."""
         write = removal.write
-        if write.name in priorityclass.SYSTEM_CLASSES:
+        if write.name in scheduling.SYSTEM_CLASSES:
             detail = "this is a system priority class and cannot be deleted"
             raise status.forbidden(write.resource, write.name, detail=detail)
 
     def _find(self, name: str) -> record.Record | None:
-        """The class of that name, or the one of pods that name none."""
+        """Return the class of that name, or the default class."""
         if name:
             return self._store.get(record.Key(_CLASSES, "", name))
         if self._listed < self._store.changed(_CLASSES):
@@ -94,7 +96,7 @@ class Priority:
 
 
 def _values(priority_class: record.Record | None) -> tuple[int, str]:
-    """The priority and the preemption policy of pods of a class, or of those without one."""
+    """Return the priority and preemption policy of pods of a class, or of pods without one."""
     if priority_class is None:
         return 0, _PREEMPT
     content = priority_class.value
@@ -117,6 +119,6 @@ def _check(proposal: Proposal, spec: Spec, computed: tuple[int, str]) -> None:
         )
 
 
-def _with_priority(spec: Spec, class_name: str, priority: int, policy: str) -> Spec:
-    named = {"priorityClassName": class_name} if class_name else {}
-    return {**spec, **named, "priority": priority, "preemptionPolicy": policy}
+def _set_priority(spec: Spec, class_name: str, priority: int, policy: str) -> Spec:
+    class_fields = {"priorityClassName": class_name} if class_name else {}
+    return {**spec, **class_fields, "priority": priority, "preemptionPolicy": policy}

@@ -1,4 +1,4 @@
-"""What the steps of a write look at and change: an object on its way into the store, and one on its way out."""
+"""Proposals and removals: the objects that the steps of a write check and change."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -14,13 +14,13 @@ from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
 
 Get: TypeAlias = Callable[[record.Key], record.Record | None]
-"""The object under a key: the committed one, or what intents before in the same group leave of it."""
+"""Returns the object under a key: the committed one, or the result of earlier intents in the same group."""
 
 _UNNAMED: Final = "Unknown"
 
 
 class Companion(NamedTuple):
-    """Another object that is written in the same commit, or nothing is: a new one, or in place of a stored one."""
+    """Another object that is written in the same commit: a new one, or a replacement of ``stored``."""
 
     key: record.Key
     document: dict[str, Any]
@@ -28,13 +28,12 @@ class Companion(NamedTuple):
 
 
 class Proposal:
-    """An object that is to be stored.
+    """An object on its way into the store.
 
-    Steps replace or change ``subject``; its content may be shared, so they replace that as a whole. ``stored`` is the
-    version that it changes and ``old`` the same as the kind's strategy has it, once that is known; both are None for a
-    new object. ``name`` is the one that the client gave, empty where the server makes one.
-    ``get`` reads other objects as they will be when this one is stored. ``charges`` is what is booked with it,
-    and ``companions`` are other objects that are written with it.
+    Steps replace or change ``subject``; its content may be shared, so they replace it as a whole. ``stored`` is the
+    version that it changes, and ``old`` that version as the kind's strategy loads it; both are None for a new object.
+    ``name`` is the name from the client, and empty if the server generates one. ``get`` reads other objects as they
+    will be when this one is stored. ``charges`` and ``companions`` are written in the same commit.
     """
 
     __slots__ = (
@@ -66,30 +65,27 @@ class Proposal:
         self._document: dict[str, Any] = {}
 
     def document(self) -> dict[str, Any]:
-        """The object as it is now, in the form that is stored."""
+        """Return the object as it is now, in the stored form."""
         subject = self.subject
         if self._content is not subject.content:
             self._content = subject.content
-            if subject.touches is not None and self.stored is not None:
-                self._document = self.strategy.amended(self.stored.value, subject)
-            else:
-                self._document = self.strategy.document(subject)
+            self._document = self.strategy.document(subject)
         elif self._document["metadata"] is not subject.metadata:
             self._document = {**self._document, "metadata": subject.metadata}
         return self._document
 
     def replace(self, document: dict[str, Any], version: str) -> None:
-        """Puts another object in place of this one, in a version that is served; a 500 where it is none of its kind.
+        """Replace the object by another one in a served version; a 500 if that is of another kind.
 
-        Of a scale, the number of replicas counts.
+        Of a Scale only the number of replicas is used.
         """
         write = self.write
-        if write.subresource == scaleform.SUBRESOURCE and document.get("kind") == scaleform.KIND:
+        if write.subresource == scaleform.NAME and document.get("kind") == scaleform.KIND:
             path = scaleform.paths(write.resource, version).replicas
             replicas = (document.get("spec") or {}).get("replicas", 0)
             if not isinstance(replicas, int) or replicas < 0:
                 raise status.internal(f"the changed scale has {replicas!r} replicas")
-            self.subject.content = scaleform.resized(self.subject.content, path, replicas)
+            self.subject.content = scaleform.with_replicas(self.subject.content, path, replicas)
             return
         if version != write.version:
             write = msgspec.structs.replace(write, version=version)
@@ -104,14 +100,14 @@ class Proposal:
         self.subject = subject
 
     def forbidden(self, detail: str) -> status.StatusError:
-        """What a step says that does not admit the object, which may still be without a name."""
+        """Return the refusal of a step, for an object that may not have a name yet."""
         metadata = self.subject.metadata
         name = metadata.get("name") or metadata.get("generateName") or _UNNAMED
         return status.forbidden(self.write.resource, name, detail=detail)
 
 
 class Removal(NamedTuple):
-    """An object that is to be deleted, or to begin its end."""
+    """An object to delete, or to mark as being deleted."""
 
     stored: record.Record
     write: Write

@@ -1,7 +1,7 @@
-"""Who looks again: after policies or webhooks have changed an object, those before them may have to see it once more.
+"""Reinvocation: policies and webhooks that see an object again after others have changed it.
 
-There are two rounds at most. In the second, only those are asked that said they want to be asked again, were asked in
-the first, and before something changed.
+There are at most two rounds. The second round calls those that ask for reinvocation and were called in the first round
+before a change.
 """
 
 from collections.abc import Hashable
@@ -9,7 +9,7 @@ from typing import Final
 
 
 class Rounds:
-    """The state of one sort of plugin over the rounds of one decision."""
+    """State of one kind of plugin over the rounds of a decision."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -18,18 +18,18 @@ class Rounds:
         self._again: Final[set[Hashable]] = set()
 
     def includes(self, key: Hashable) -> bool:
-        """Whether it is to be asked in this round."""
+        """Return True if a policy or webhook is called in this round."""
         return self.number == 0 or key in self._again
 
     def note(self, key: Hashable, *, is_changed: bool, again: bool) -> None:
-        """Notes that it was asked; ``again`` says that it wants to see what others change."""
+        """Record a call; ``again`` is true if the policy or webhook asks for reinvocation."""
         if is_changed:
             self.require()
         if again:
             self._candidates.add(key)
 
     def require(self) -> None:
-        """Notes that the object was changed: all who were asked so far, and want to, look again."""
+        """Record a change of the object: earlier calls with reinvocation are repeated."""
         self.is_changed = True
         self._again.update(self._candidates)
         self._candidates.clear()

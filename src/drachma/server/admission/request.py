@@ -1,7 +1,7 @@
-"""Admission requests: what a write asks for, as policies and webhooks look at it.
+"""Admission requests: writes as policies and webhooks see them.
 
-Made of a proposal or a removal by the steps that ask policies or webhooks. Objects are shown in the version that is
-asked for, as clients see them; a request of another kind, such as the binding of a pod, has an object of that kind.
+They are made from a proposal or a removal. Objects are in the requested version, as clients see them. A request through
+a subresource of another kind, such as a binding, has an object of that kind.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _OPTIONS_VERSION: Final = "meta.k8s.io/v1"
 
 
 class Request:
-    """One request. ``name`` and ``namespace`` are those that the client named, or is known by."""
+    """One request. ``name`` and ``namespace`` are those in the client's request."""
 
     __slots__ = ("is_dry_run", "name", "namespace", "operation", "options", "subresource", "write")
 
@@ -35,25 +35,25 @@ class Request:
         self.operation: Final = operation
         self.name: Final = name
         self.subresource: Final = write.subresource
-        # A namespace is in itself, as far as admission goes.
+        # For admission, a namespace is in itself.
         self.namespace: Final = name if write.resource.group_resource == NAMESPACES else write.namespace
         self.options: Final = options
         self.is_dry_run: Final = "dryRun" in options
 
     def object(self, version: str) -> Document | None:
-        """The object as it would be; None for a deletion."""
+        """Return the new object; None for a deletion."""
         return None
 
     def old_object(self, version: str) -> Document | None:
-        """The object as it is; None for a creation."""
+        """Return the stored object; None for a creation."""
         return None
 
     def labels(self) -> tuple[Mapping[str, str] | None, Mapping[str, str] | None]:
-        """The labels of the object and of the old one; None where there is no such object."""
+        """Return the labels of the new and of the stored object; None if there is no such object."""
         return None, None
 
     def kind(self, version: str) -> Document:
-        """What the object is, in a version."""
+        """Return the group, version and kind of the object."""
         resource = self.write.resource
         below = resource.subresource(self.subresource) if self.subresource else None
         if below is not None and below.kind:
@@ -62,12 +62,12 @@ class Request:
         return {"group": resource.group, "version": version, "kind": resource.kind}
 
     def resource(self, version: str) -> Document:
-        """Where the object is, in a version."""
+        """Return the group, version and resource of the object."""
         resource = self.write.resource
         return {"group": resource.group, "version": version, "resource": resource.plural}
 
     def document(self, version: str) -> dict[str, Any]:
-        """The AdmissionRequest without its objects, for who matches it in a version."""
+        """Return the AdmissionRequest without its objects, for a version."""
         own, user = self.write.version, self.write.user
         info = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
         info["extra"] = {key: list(texts) for key, texts in user.extra.items()}  # type: ignore[assignment]
@@ -83,26 +83,26 @@ class Request:
             "operation": self.operation,
             "userInfo": {field: value for field, value in info.items() if value},
         }
-        written = {field: value for field, value in request.items() if value or field == "userInfo"}
-        return {**written, "dryRun": self.is_dry_run, "options": self.options}
+        fields = {field: value for field, value in request.items() if value or field == "userInfo"}
+        return {**fields, "dryRun": self.is_dry_run, "options": self.options}
 
-    def shown_name(self) -> str:
-        """The name that refusals show."""
+    def display_name(self) -> str:
+        """Name of the object in refusals."""
         return self.name or "Unknown"
 
     def forbidden(self, detail: str) -> status.StatusError:
-        """A refusal."""
-        return status.forbidden(self.write.resource, self.shown_name(), detail=detail)
+        """Return a refusal."""
+        return status.forbidden(self.write.resource, self.display_name(), detail=detail)
 
 
 class WriteRequest(Request):
-    """A request to store something."""
+    """A request to store an object."""
 
     __slots__ = ("proposal",)
 
     def __init__(self, proposal: Proposal) -> None:
-        stored, write = proposal.stored, proposal.write
-        is_new = stored is None or write.subresource == "binding"
+        existing, write = proposal.stored, proposal.write
+        is_new = existing is None or write.subresource == "binding"
         super().__init__(
             write,
             operation=CREATE if is_new else UPDATE,
@@ -114,50 +114,50 @@ class WriteRequest(Request):
     def object(self, version: str) -> Document | None:
         if self.subresource == "binding":
             return _binding(self.proposal)
-        return self._shown(self.proposal.document(), version)
+        return self._serve(self.proposal.document(), version)
 
     def old_object(self, version: str) -> Document | None:
-        stored = self.proposal.stored
-        if stored is None or self.operation == CREATE:
+        existing = self.proposal.stored
+        if existing is None or self.operation == CREATE:
             return None
-        return self._shown(stored.value, version)
+        return self._serve(existing.value, version)
 
-    def _shown(self, document: Document, version: str) -> Document:
+    def _serve(self, document: Document, version: str) -> Document:
         served = self.proposal.strategy.serve(document, version)
-        if self.subresource == scaleform.SUBRESOURCE:
-            return scaleform.made(served, self.write.resource, version=version)
+        if self.subresource == scaleform.NAME:
+            return scaleform.from_workload(served, self.write.resource, version=version)
         return served
 
     def labels(self) -> tuple[Mapping[str, str] | None, Mapping[str, str] | None]:
-        stored = self.proposal.stored
-        if self.subresource == scaleform.SUBRESOURCE:
-            # Scales have none.
+        existing = self.proposal.stored
+        if self.subresource == scaleform.NAME:
+            # Scales have no labels.
             return _NO_LABELS, _NO_LABELS
-        old = None if stored is None or self.operation == CREATE else stored.value["metadata"].get("labels")
-        has_old = stored is not None and self.operation != CREATE
+        old = None if existing is None or self.operation == CREATE else existing.value["metadata"].get("labels")
+        has_old = existing is not None and self.operation != CREATE
         return self.proposal.subject.metadata.get("labels") or _NO_LABELS, (old or _NO_LABELS) if has_old else None
 
-    def shown_name(self) -> str:
+    def display_name(self) -> str:
         metadata = self.proposal.subject.metadata
         return self.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
 
 
 class RemovalRequest(Request):
-    """A request to delete something, or to evict a pod."""
+    """A request to delete an object, or to evict a pod."""
 
     __slots__ = ("removal",)
 
     def __init__(self, removal: Removal) -> None:
         write = removal.write
-        # Objects of a collection are deleted one by one, and nobody named them.
+        # Objects of a collection are deleted one by one, and the request does not name them.
         name = "" if write.verb == verbs.DELETE_COLLECTION else write.name
         is_eviction = write.subresource == "eviction"
-        shown = _delete_options(removal.options)
+        document = _delete_options(removal.options)
         super().__init__(
             write,
             operation=CREATE if is_eviction else DELETE,
             name=name,
-            options={**shown, "kind": "CreateOptions"} if is_eviction else shown,
+            options={**document, "kind": "CreateOptions"} if is_eviction else document,
         )
         self.removal: Final = removal
 
@@ -189,25 +189,25 @@ def _binding(proposal: Proposal) -> Document:
     }
 
 
-def _write_options(given: options.WriteOptions, kind: str) -> Document:
-    shown: dict[str, Any] = {"kind": kind, "apiVersion": _OPTIONS_VERSION}
-    if given.is_dry_run:
-        shown["dryRun"] = ["All"]
-    if given.field_manager:
-        shown["fieldManager"] = given.field_manager
-    if given.field_validation != "Warn":
-        shown["fieldValidation"] = given.field_validation
-    return shown
+def _write_options(write_options: options.WriteOptions, kind: str) -> Document:
+    document: dict[str, Any] = {"kind": kind, "apiVersion": _OPTIONS_VERSION}
+    if write_options.is_dry_run:
+        document["dryRun"] = ["All"]
+    if write_options.field_manager:
+        document["fieldManager"] = write_options.field_manager
+    if write_options.field_validation != "Warn":
+        document["fieldValidation"] = write_options.field_validation
+    return document
 
 
-def _delete_options(given: options.DeleteOptions) -> Document:
-    conditions = {"uid": given.uid, "resourceVersion": given.resource_version}
-    shown = {
-        "gracePeriodSeconds": given.grace_period_seconds,
+def _delete_options(delete_options: options.DeleteOptions) -> Document:
+    conditions = {"uid": delete_options.uid, "resourceVersion": delete_options.resource_version}
+    fields = {
+        "gracePeriodSeconds": delete_options.grace_period_seconds,
         "preconditions": {field: value for field, value in conditions.items() if value is not None} or None,
-        "orphanDependents": given.orphan_dependents,
-        "propagationPolicy": given.propagation_policy,
-        "dryRun": ["All"] if given.is_dry_run else None,
+        "orphanDependents": delete_options.orphan_dependents,
+        "propagationPolicy": delete_options.propagation_policy,
+        "dryRun": ["All"] if delete_options.is_dry_run else None,
     }
-    written = {field: value for field, value in shown.items() if value is not None}
-    return {"kind": "DeleteOptions", "apiVersion": _OPTIONS_VERSION, **written}
+    set_fields = {field: value for field, value in fields.items() if value is not None}
+    return {"kind": "DeleteOptions", "apiVersion": _OPTIONS_VERSION, **set_fields}

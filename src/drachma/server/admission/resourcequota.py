@@ -1,7 +1,7 @@
-"""ResourceQuota: a write that uses something of its namespace is refused where there is no room for it.
+"""ResourceQuota: a write is refused if it exceeds a quota of its namespace.
 
-What it uses is charged in the commit that stores the object, so that no two writes share what is left, and nothing
-stays charged for what was not stored. What is given back, by deletions first of all, its controller counts.
+The usage is charged in the commit that stores the object. So no two writes use the same remainder, and nothing is
+charged for a write that failed. The quota controller counts usage that ends.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from drachma.store import record
 
 QUOTAS: Final = "resourcequotas"
 CHANGING: Final = frozenset({"persistentvolumeclaims", "pods", "services", "resource.k8s.io/resourceclaims"})
-"""Kinds whose updates can use more than before; of all others only new objects count."""
+"""Kinds whose updates can increase usage; of all others only new objects are charged."""
 
 _CLASSES: Final = "resource.k8s.io/deviceclasses"
 _CLAIMS: Final = "resource.k8s.io/resourceclaims"
@@ -28,7 +28,7 @@ _T = TypeVar("_T", bound=meta.Object)
 
 
 class ResourceQuota:
-    """Holds writes to the quotas of their namespace."""
+    """Applies the quotas of a namespace to writes."""
 
     def __init__(self, store: Reader) -> None:
         self._store = store
@@ -36,9 +36,9 @@ class ResourceQuota:
         self._listed = 0
 
     def charge(self, proposal: Proposal) -> None:
-        """Charges what an object uses, or refuses it."""
+        """Charge the usage of an object, or refuse it."""
         write = proposal.write
-        # Most clusters have no quotas, and most namespaces of the others neither.
+        # Most clusters and namespaces have no quotas.
         if not self._store.changed(QUOTAS) or not write.namespace:
             return
         quotas = list(self._quotas(write.namespace, proposal.get))
@@ -51,9 +51,9 @@ class ResourceQuota:
             None if proposal.stored is None else _read(proposal.stored.value, judge.model),
             write.subresource,
         )
-        read = {quota.key.name: quotacharge.read(quota.value) for quota in quotas}
+        quotas_by_name = {quota.key.name: quotacharge.read(quota.value) for quota in quotas}
         facts = _Facts(self._store, self._classes(), write.now)
-        charges = charging.charges(judge, change, read.values(), facts=facts)
+        charges = charging.charges(judge, change, quotas_by_name.values(), facts=facts)
         if isinstance(charges, charging.Refusal):
             raise proposal.forbidden(charges.message)
         proposal.charges = tuple(
@@ -72,7 +72,7 @@ class ResourceQuota:
 
     def _quotas(self, namespace: str, get: Get) -> Iterator[record.Record]:
         for each in self._store.list(QUOTAS, namespace).records:
-            # What the same commit has charged already counts.
+            # Include earlier charges of the same commit.
             quota = get(each.key)
             if quota is not None:
                 yield quota
@@ -86,7 +86,7 @@ class ResourceQuota:
 
 
 class _Facts:
-    """What is stored now."""
+    """Stored objects that charges depend on."""
 
     def __init__(self, store: Reader, extended: extendedresources.ExtendedResources, now: datetime) -> None:
         self.now: Final = now
@@ -94,8 +94,8 @@ class _Facts:
         self._store = store
 
     def pod(self, namespace: str, name: str) -> pod.Pod | None:
-        stored = self._store.get(record.Key(_PODS, namespace, name))
-        return None if stored is None else _read(stored.value, pod.Pod)
+        existing = self._store.get(record.Key(_PODS, namespace, name))
+        return None if existing is None else _read(existing.value, pod.Pod)
 
     def claims(self, namespace: str) -> Iterable[resourceclaim.ResourceClaim]:
         for each in self._store.list(_CLAIMS, namespace).records:

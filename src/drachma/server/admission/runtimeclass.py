@@ -1,4 +1,4 @@
-"""RuntimeClass: what a pod needs beside its containers, and where it can run, comes from the class that it names."""
+"""RuntimeClass: the class of a pod sets its overhead and restricts its nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -17,35 +17,35 @@ _WITHOUT: Final = "pod rejected: Pod Overhead set without corresponding RuntimeC
 
 
 class RuntimeClass:
-    """Completes new pods by the classes of a store, and refuses those that say something else."""
+    """Completes new pods by their class, and refuses those that contradict it."""
 
     def __init__(self, store: Reader) -> None:
         self._store = store
 
     def admit(self, proposal: Proposal) -> None:
-        """Gives a pod the overhead, the node labels and the tolerations of its class."""
+        """Set the overhead, node selector and tolerations of the class."""
         content = proposal.subject.content
-        chosen = self._class(proposal)
-        if chosen is None:
+        runtime_class = self._class(proposal)
+        if runtime_class is None:
             return
         spec = dict(content["spec"])
-        overhead = _overhead(chosen)
+        overhead = _overhead(runtime_class)
         if overhead is not None:
             if spec.get("overhead") and not _is_same(spec["overhead"], overhead):
                 raise proposal.forbidden(_ANOTHER)
             spec["overhead"] = overhead
-        scheduling = chosen.get("scheduling")
+        scheduling = runtime_class.get("scheduling")
         if scheduling is not None:
-            selector = _merged_selector(proposal, spec.get("nodeSelector") or {}, scheduling.get("nodeSelector") or {})
+            selector = _merge_selectors(proposal, spec.get("nodeSelector") or {}, scheduling.get("nodeSelector") or {})
             tolerations = merged((*(spec.get("tolerations") or ()), *(scheduling.get("tolerations") or ())))
             spec |= {name: value for name, value in (("nodeSelector", selector), ("tolerations", tolerations)) if value}
         proposal.subject.content = {**content, "spec": spec}
 
     def validate(self, proposal: Proposal) -> None:
-        """Refuses a pod whose overhead is not that of its class."""
+        """Refuse a pod whose overhead differs from that of its class."""
         own = proposal.subject.content["spec"].get("overhead")
-        chosen = self._class(proposal)
-        overhead = _overhead(chosen) if chosen is not None else None
+        runtime_class = self._class(proposal)
+        overhead = _overhead(runtime_class) if runtime_class is not None else None
         if overhead is not None:
             if not _is_same(own or {}, overhead):
                 raise proposal.forbidden(_ANOTHER)
@@ -56,25 +56,25 @@ class RuntimeClass:
         name = proposal.subject.content["spec"].get("runtimeClassName")
         if name is None:
             return None
-        stored = self._store.get(record.Key(_CLASSES, "", name))
-        if stored is None:
+        existing = self._store.get(record.Key(_CLASSES, "", name))
+        if existing is None:
             raise proposal.forbidden(f"pod rejected: RuntimeClass {quotation.quote(name)} not found")
-        document: Mapping[str, Any] = stored.value
+        document: Mapping[str, Any] = existing.value
         return document
 
 
 def merged(tolerations: Sequence[Document]) -> list[Document]:
-    """Tolerations without those that another one includes; of equal ones the first stays."""
-    kept: list[Document] = []
+    """Return tolerations without those that another one includes; of equal ones the first stays."""
+    result: list[Document] = []
     for position, each in enumerate(tolerations):
-        later = (other for other in tolerations[position + 1 :] if other != each)
-        if not any(_includes(other, each) for other in (*kept, *later)):
-            kept.append(each)
-    return kept
+        later = (later_toleration for later_toleration in tolerations[position + 1 :] if later_toleration != each)
+        if not any(_includes(later_toleration, each) for later_toleration in (*result, *later)):
+            result.append(each)
+    return result
 
 
 def _includes(wide: Document, narrow: Document) -> bool:
-    """Whether one toleration tolerates all that another does."""
+    """Return True if the wide toleration covers the narrow one."""
     if wide == narrow:
         return True
     operator = wide.get("operator", "")
@@ -84,31 +84,31 @@ def _includes(wide: Document, narrow: Document) -> bool:
         return False
     seconds = wide.get("tolerationSeconds")
     if wide.get("effect") == "NoExecute" and seconds is not None:
-        asked = narrow.get("tolerationSeconds")
-        if asked is None or asked > seconds:
+        narrow_seconds = narrow.get("tolerationSeconds")
+        if narrow_seconds is None or narrow_seconds > seconds:
             return False
     if operator in ("", "Equal"):
         return bool(narrow.get("operator", "") == operator and narrow.get("value", "") == wide.get("value", ""))
     return bool(operator == "Exists")
 
 
-def _merged_selector(proposal: Proposal, own: Mapping[str, str], of_class: Mapping[str, str]) -> Document:
-    for key, value in of_class.items():
+def _merge_selectors(proposal: Proposal, own: Mapping[str, str], class_labels: Mapping[str, str]) -> Document:
+    for key, value in class_labels.items():
         if own.get(key, value) != value:
             raise proposal.forbidden(
                 f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
                 f"pod.spec.nodeSelector[{key}] = {own[key]}"
             )
-    return {**own, **of_class}
+    return {**own, **class_labels}
 
 
-def _overhead(chosen: Mapping[str, Any]) -> Document | None:
-    """What a class adds to its pods; None where it says nothing of it."""
-    overhead = chosen.get("overhead")
+def _overhead(runtime_class: Mapping[str, Any]) -> Document | None:
+    """Return the overhead of a class; None if it has none."""
+    overhead = runtime_class.get("overhead")
     return dict(overhead.get("podFixed") or {}) if overhead is not None else None
 
 
-def _is_same(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    return one.keys() == other.keys() and all(
-        Quantity.parse(amount) == Quantity.parse(other[name]) for name, amount in one.items()
+def _is_same(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
+    return first.keys() == second.keys() and all(
+        Quantity.parse(amount) == Quantity.parse(second[name]) for name, amount in first.items()
     )

@@ -1,22 +1,22 @@
-"""ServiceAccount: a pod runs as an account of its namespace, which must be there, and gets a token of it.
+"""ServiceAccount: a pod runs as an account of its namespace, which must exist, and gets a token of it.
 
-Like pods of one account leave with one spec: the volume of the token has a name that follows from the account, where
-upstream draws one for each pod.
+The volume of the token has a name that follows from the account, so that like pods share one spec. Upstream draws a
+name for each pod.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from drachma.server import status
 from drachma.server.admission import podspecs
-from drachma.server.admission.absent import AbsentObjectError
 from drachma.server.admission.podspecs import Spec
 from drachma.server.admission.proposal import Proposal
+from drachma.server.kinds.core import podspec
 from drachma.server.reads.reader import Reader
 from drachma.store import record
 from drachma.validation.podspec import pod as pod_rules
 from drachma.values import generatedname, quotation
 
-DEFAULT: Final = "default"
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 ENFORCES_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 
@@ -34,23 +34,23 @@ _SOURCE: Final[dict[str, Any]] = {
     ],
     "defaultMode": 420,
 }
-"""The token, the authority of the API server and the namespace, as files."""
+"""Token, certificate authority of the API server, and namespace, as files."""
 
 
 def name_account(proposal: Proposal) -> None:
-    """Names the account of a new pod; that of a mirror pod is the business of the kubelet that runs it."""
+    """Set the default account of a new pod; the kubelet decides about mirror pods."""
     if not _is_mirror(proposal):
-        podspecs.change(proposal, _with_account)
+        podspecs.change(proposal, podspec.with_account)
 
 
 class ServiceAccount:
-    """Upstream's admission plugin of that name, for pods that have their account's name."""
+    """Upstream's admission plugin of that name, for pods whose account is set."""
 
     def __init__(self, store: Reader) -> None:
         self._store = store
 
     def admit(self, proposal: Proposal) -> None:
-        """Gives a new pod the token and the pull secrets of its account; refuses one whose account is not there."""
+        """Give a new pod the token and pull secrets of its account; refuse it if the account does not exist."""
         if _is_mirror(proposal):
             _check_mirror(proposal)
             return
@@ -59,13 +59,13 @@ class ServiceAccount:
         mounts = content.get("automountServiceAccountToken")
         secrets = tuple(each.get("name", "") for each in content.get("imagePullSecrets") or ())
         volume = generatedname.derived(_VOLUME, account.uid)
-        podspecs.change(proposal, _with_token, volume, mounts is not False)
+        podspecs.change(proposal, _mount_token, volume, mounts is not False)
         if secrets:
-            podspecs.change(proposal, _with_pull_secrets, secrets)
+            podspecs.change(proposal, _add_pull_secrets, secrets)
         self.validate(proposal)
 
     def validate(self, proposal: Proposal) -> None:
-        """Refuses mirror pods that refer to accounts or secrets, and pods with secrets that are not their account's."""
+        """Refuse mirror pods with accounts or secrets, and pods with secrets that their account does not allow."""
         if _is_mirror(proposal):
             _check_mirror(proposal)
             return
@@ -86,28 +86,22 @@ class ServiceAccount:
             f"error looking up service account {namespace}/{name}: serviceaccount {quotation.quote(name)} not found"
         )
         refusal = proposal.forbidden(detail)
-        # A controller makes the default account of a new namespace.
-        raise AbsentObjectError(refusal, key) if name == DEFAULT else refusal
+        # A controller creates the default account of a new namespace.
+        raise AbsentObjectError(refusal, key) if name == podspec.DEFAULT_ACCOUNT else refusal
 
 
 def _is_mirror(proposal: Proposal) -> bool:
     return pod_rules.MIRROR_ANNOTATION in (proposal.subject.metadata.get("annotations") or ())
 
 
-def _with_account(spec: Spec) -> Spec:
-    if spec.get("serviceAccountName"):
-        return spec
-    return {**spec, "serviceAccountName": DEFAULT, "serviceAccount": DEFAULT}
-
-
-def _with_pull_secrets(spec: Spec, secrets: tuple[str, ...]) -> Spec:
+def _add_pull_secrets(spec: Spec, secrets: tuple[str, ...]) -> Spec:
     if spec.get("imagePullSecrets"):
         return spec
     return {**spec, "imagePullSecrets": [{"name": name} for name in secrets]}
 
 
-def _with_token(spec: Spec, volume: str, is_wanted: bool) -> Spec:  # noqa: FBT001 - facts have no names
-    """The spec with the token mounted in every container that has nothing else in its place."""
+def _mount_token(spec: Spec, volume: str, is_wanted: bool) -> Spec:  # noqa: FBT001 - facts have no names
+    """Return the spec with the token mounted in every container that has no other volume at that path."""
     own = spec.get("automountServiceAccountToken")
     if not (is_wanted if own is None else own):
         return spec
@@ -115,7 +109,7 @@ def _with_token(spec: Spec, volume: str, is_wanted: bool) -> Spec:  # noqa: FBT0
     present = next((each["name"] for each in volumes if each.get("name", "").startswith(_VOLUME)), None)
     mount = {"name": present or volume, "readOnly": True, "mountPath": MOUNT_PATH}
     changed = {
-        field: [_mounted(container, mount) for container in spec[field]]
+        field: [_mount(container, mount) for container in spec[field]]
         for field in ("initContainers", "containers")
         if spec.get(field)
     }
@@ -126,7 +120,7 @@ def _with_token(spec: Spec, volume: str, is_wanted: bool) -> Spec:  # noqa: FBT0
     return {**spec, **changed}
 
 
-def _mounted(container: dict[str, Any], mount: dict[str, Any]) -> dict[str, Any]:
+def _mount(container: dict[str, Any], mount: dict[str, Any]) -> dict[str, Any]:
     mounts: list[dict[str, Any]] = container.get("volumeMounts") or []
     if any(each.get("mountPath") == MOUNT_PATH for each in mounts):
         return container
@@ -146,7 +140,7 @@ def _check_mirror(proposal: Proposal) -> None:
 
 
 def _foreign_secrets(spec: Spec, account: Mapping[str, Any]) -> Iterator[str]:
-    """What a pod refers to that its account does not have, as upstream words it."""
+    """Yield references to secrets that the account does not allow, in upstream's words."""
     name = account["metadata"]["name"]
     owned = {each.get("name", "") for each in account.get("secrets") or ()}
     end = f"is not allowed because service account {name} does not reference that"
@@ -167,7 +161,7 @@ def _foreign_secrets(spec: Spec, account: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _container_secrets(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Where the environment of a container refers to secrets, and to which."""
+    """Yield the references to secrets in a container's environment, with their places."""
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
         if reference:
@@ -178,7 +172,7 @@ def _container_secrets(container: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 
 def _secret_names(spec: Spec) -> Iterator[str]:
-    """All secrets that a pod refers to."""
+    """Yield the names of all secrets that a pod refers to."""
     for each in spec.get("imagePullSecrets") or ():
         yield each.get("name", "")
     for field in ("initContainers", "containers", "ephemeralContainers"):
@@ -191,3 +185,11 @@ def _secret_names(spec: Spec) -> Iterator[str]:
         for source in (volume.get("projected") or {}).get("sources") or ():
             if source.get("secret"):
                 yield source["secret"].get("name", "")
+
+
+class AbsentObjectError(status.StatusError):
+    """A write is refused because an object is missing that may appear in a moment."""
+
+    def __init__(self, refusal: status.StatusError, key: record.Key) -> None:
+        super().__init__(refusal.document)
+        self.key: Final = key

@@ -1,11 +1,11 @@
-"""Addresses and node ports of services are booked: a service and what it takes are one commit.
+"""Reservations of service addresses and node ports, committed together with the service.
 
-What stands for an address is an IPAddress; what stands for a node port is a record that nobody is served. Two services
-that are made in the same instant may be given the same address or port; the second finds it taken when it is stored,
-and is decided anew with another one. Who asks for one that is taken is refused.
+An IPAddress reserves an address; an internal record, which is not served, reserves a node port. Two concurrent services
+may draw the same address or port. The second commit then fails, and the service is decided again with another one. A
+service that asks for a reserved one is refused.
 
-The services are the truth: a booking counts as long as the service that it names has what is booked. So nothing has to
-be repaired, whatever came to be in a store before anything was booked.
+The services are authoritative: a reservation counts only as long as its service has the address or port. So stores from
+before reservations need no repair.
 """
 
 import uuid
@@ -24,55 +24,55 @@ SERVICES: Final = frozenset({"services"})
 
 _ADDRESSES: Final = "networking.k8s.io/ipaddresses"
 _PORTS: Final = "ranges/servicenodeports"
-"""Where upstream keeps which ports are taken, too."""
+"""Key under which upstream keeps its reserved ports, too."""
 
 _LABEL: Final = "ipaddress.kubernetes.io/"
 
 
-def book(proposal: Proposal) -> None:
-    """Has the addresses and node ports of a service taken with it.
+def reserve(proposal: Proposal) -> None:
+    """Reserve the addresses and node ports of a service.
 
-    A 422 for an address that another has, or that is not to be had; the kind's own rules have looked at the ports.
+    A 422 for an address that another service has or that is out of range. The kind's rules have checked the ports.
     """
     service = proposal.document()
     before: Mapping[str, Any] = proposal.stored.value if proposal.stored is not None else {}
     addresses, ports = _addresses(service), _ports(service)
     proposal.companions = (
-        *(_booked(proposal, address, addresses) for address in addresses if address not in _addresses(before)),
-        *(_booked_port(proposal, port) for port in sorted(ports - _ports(before))),
+        *(_reserve_address(proposal, address, addresses) for address in addresses if address not in _addresses(before)),
+        *(_reserve_port(proposal, port) for port in sorted(ports - _ports(before))),
     )
 
 
-def released(service: record.Record, get: Get) -> tuple[record.Record, ...]:
-    """What was booked for a stored service, and goes with it."""
+def find_reservations(service: record.Record, get: Get) -> tuple[record.Record, ...]:
+    """Return the reservations of a service, which are removed with it."""
     keys = [record.Key(_ADDRESSES, "", address) for address in _addresses(service.value)]
     keys += [record.Key(_PORTS, "", str(port)) for port in sorted(_ports(service.value))]
     place = service.key.namespace, service.key.name
-    bookings = (get(key) for key in keys)
-    return tuple(each for each in bookings if each is not None and _holder(each) == place)
+    reservations = (get(key) for key in keys)
+    return tuple(each for each in reservations if each is not None and _holder(each) == place)
 
 
-def _booked_port(proposal: Proposal, port: int) -> Companion:
+def _reserve_port(proposal: Proposal, port: int) -> Companion:
     key = record.Key(_PORTS, "", str(port))
     parent = _parent(proposal)
     metadata = _identity(proposal, str(port))
-    # Whoever is named by what is stored there has gone, or has it no more: the kind's own rules have found it free.
+    # The stored reservation is void: the kind's rules have found the port free.
     return Companion(key, {"metadata": metadata, "spec": {"parentRef": parent}}, proposal.get(key))
 
 
-def _booked(proposal: Proposal, address: str, addresses: list[str]) -> Companion:
+def _reserve_address(proposal: Proposal, address: str, addresses: list[str]) -> Companion:
     if not clusterips.is_assignable(address):
         raise _refusal(proposal, address, addresses, "the provided network does not match the current range")
     key = record.Key(_ADDRESSES, "", address)
-    stored = proposal.get(key)
-    if stored is not None and _is_held(proposal, stored, address):
+    existing = proposal.get(key)
+    if existing is not None and _is_held(proposal, existing, address):
         raise _refusal(proposal, address, addresses, "provided IP is already allocated")
-    return Companion(key, _document(proposal, address), stored)
+    return Companion(key, _document(proposal, address), existing)
 
 
-def _is_held(proposal: Proposal, stored: record.Record, address: str) -> bool:
-    """Whether somebody else still has an address; one that a service gives up is left behind."""
-    place, parent = _holder(stored), _parent(proposal)
+def _is_held(proposal: Proposal, existing: record.Record, address: str) -> bool:
+    """Return True if another service still has an address; a service leaves behind addresses that it gives up."""
+    place, parent = _holder(existing), _parent(proposal)
     if place is None:
         return True
     is_own = place == (parent["namespace"], parent["name"])
@@ -80,9 +80,9 @@ def _is_held(proposal: Proposal, stored: record.Record, address: str) -> bool:
     return holder is not None and address in _addresses(holder.value)
 
 
-def _holder(booking: record.Record) -> tuple[str, str] | None:
-    """The namespace and name of the service that something is booked for; None where it is for something else."""
-    parent = (booking.value.get("spec") or {}).get("parentRef") or {}
+def _holder(reservation: record.Record) -> tuple[str, str] | None:
+    """Return namespace and name of the service with a reservation; None if it belongs to another object."""
+    parent = (reservation.value.get("spec") or {}).get("parentRef") or {}
     if parent.get("resource") != "services" or parent.get("group"):
         return None
     return parent.get("namespace", ""), parent.get("name", "")
@@ -105,7 +105,7 @@ def _parent(proposal: Proposal) -> dict[str, str]:
 def _identity(proposal: Proposal, name: str) -> dict[str, Any]:
     return {
         "name": name,
-        # What follows from the service is as unique as it.
+        # Values that follow from the service are as unique as the service.
         "uid": str(uuid.uuid5(uuid.UUID(proposal.subject.metadata["uid"]), name)),
         "creationTimestamp": meta.time_text(proposal.write.now),
     }

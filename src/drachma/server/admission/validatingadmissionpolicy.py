@@ -1,7 +1,7 @@
-"""ValidatingAdmissionPolicy: requests that break a policy are refused, warned about, or noted for the audit.
+"""ValidatingAdmissionPolicy: requests that violate a policy are refused, warned about or audited.
 
-A policy is evaluated for each binding that matches and each of its parameters. All policies are evaluated, and the
-first refusal is what the client is told.
+A policy is evaluated for each matching binding and each of its parameters. All policies are evaluated, and the client
+gets the first refusal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class _Validation(NamedTuple):
 
 
 class Policy(CompiledPolicy):
-    """A validating policy, compiled."""
+    """Compiled validating policy."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         super().__init__(document)
@@ -68,7 +68,7 @@ class Policy(CompiledPolicy):
 
 
 class _Denial(NamedTuple):
-    """What speaks against a request; ``position`` is that of the validation."""
+    """A failed validation with its ``position``."""
 
     message: str
     reason: str = "Invalid"
@@ -76,12 +76,12 @@ class _Denial(NamedTuple):
 
 
 class _Verdict(NamedTuple):
-    """What evaluating a policy for one parameter comes to."""
+    """Result of evaluating a policy for one parameter."""
 
     denials: Sequence[_Denial] = ()
     annotations: Mapping[str, str] = {}
     failures: Sequence[str] = ()
-    """What went wrong with annotations; those deny whatever the binding's actions are."""
+    """Errors of audit annotations, which deny the request whatever the binding's actions are."""
 
 
 class ValidatingAdmissionPolicy:
@@ -98,12 +98,12 @@ class ValidatingAdmissionPolicy:
         )
 
     def validate(self, proposal: Proposal) -> None:
-        """Refuses an object that breaks a policy."""
+        """Refuse an object that violates a policy."""
         if not self._registry.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT:
             self._validate(WriteRequest(proposal))
 
     def validate_removal(self, removal: Removal) -> None:
-        """Refuses a deletion that breaks a policy."""
+        """Refuse a deletion that violates a policy."""
         if not self._registry.is_empty and removal.write.resource.group_resource not in matching.EXEMPT:
             self._validate(RemovalRequest(removal))
 
@@ -121,13 +121,13 @@ class ValidatingAdmissionPolicy:
                     policyparameters.resource_of(policy.param_kind, request)
             except (status.StatusError, policyparameters.ConfigurationError) as error:
                 if not policy.ignores_failure:
-                    refusals.append((_denied(policy, None, f"failed to configure policy: {error}"), "Invalid"))
+                    refusals.append((_denial_message(policy, None, f"failed to configure policy: {error}"), "Invalid"))
                 continue
             if version is not None:
-                noted: dict[str, list[str]] = {}
+                annotations: dict[str, list[str]] = {}
                 for binding in bindings:
-                    refusals += self._enforce(policy, binding, request, version, place, noted, failures)
-                for key, texts in noted.items():
+                    refusals += self._enforce(policy, binding, request, version, place, annotations, failures)
+                for key, texts in annotations.items():
                     request.write.annotations[f"{policy.name}/{key}"] = ", ".join(dict.fromkeys(texts))
         if failures:
             request.write.annotations[_FAILURES_KEY] = _encode(failures[:_MOST_FAILURES]).decode()
@@ -141,10 +141,10 @@ class ValidatingAdmissionPolicy:
         request: Request,
         version: str,
         place: Place,
-        noted: dict[str, list[str]],
+        annotations: dict[str, list[str]],
         failures: list[dict[str, Any]],
     ) -> Iterator[tuple[str, str]]:
-        """The refusals of a policy as one binding has it, with their reasons; adds what is to be noted."""
+        """Yield the refusals of a policy under one binding with their reasons; collect audit annotations."""
         try:
             criteria = binding.criteria
             if criteria is not None and criteria.match(request, place, store=self._store) is None:
@@ -152,7 +152,7 @@ class ValidatingAdmissionPolicy:
             params = policyparameters.collect(policy.param_kind, binding.param_ref, request, store=self._store)
         except (status.StatusError, policyparameters.ConfigurationError) as error:
             if not policy.ignores_failure:
-                yield _denied(policy, binding, f"failed to configure binding: {error}"), "Invalid"
+                yield _denial_message(policy, binding, f"failed to configure binding: {error}"), "Invalid"
             return
         for each in params:
             inputs = self._inputs.make(policy.names, request, version, params=each)
@@ -160,9 +160,9 @@ class ValidatingAdmissionPolicy:
             for denial in verdict.denials:
                 yield from _act(policy, binding, denial, request.write, failures)
             for key, text in verdict.annotations.items():
-                noted.setdefault(key, []).append(text[:_LONGEST_ANNOTATION])
+                annotations.setdefault(key, []).append(text[:_LONGEST_ANNOTATION])
             for failure in verdict.failures:
-                yield _denied(policy, binding, failure), "Invalid"
+                yield _denial_message(policy, binding, failure), "Invalid"
 
 
 def _act(
@@ -170,7 +170,7 @@ def _act(
 ) -> Iterator[tuple[str, str]]:
     for action in binding.actions:
         if action == "Deny":
-            yield _denied(policy, binding, denial.message), denial.reason
+            yield _denial_message(policy, binding, denial.message), denial.reason
         elif action == "Warn":
             title = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}'"
             write.warn(f"Validation failed for {title}: {denial.message}")
@@ -186,7 +186,7 @@ def _act(
             )
 
 
-def _denied(policy: Policy, binding: Binding | None, message: str) -> str:
+def _denial_message(policy: Policy, binding: Binding | None, message: str) -> str:
     by = "" if binding is None else f" with binding '{binding.name}'"
     return f"ValidatingAdmissionPolicy '{policy.name}'{by} denied request: {message}"
 
@@ -215,7 +215,7 @@ def _denials(policy: Policy, inputs: Mapping[str, Any]) -> list[_Denial]:
     outcomes = [activation.evaluate(each.expression) for each in policy.validations]
     if all(outcome.value is True for outcome in outcomes):
         return []
-    # Differs from upstream: messages are computed where one is shown, not for every request.
+    # Differs from upstream: messages are computed only if they are shown.
     messages = conditions.Activation(inputs, policy.variables, budget=activation.budget)
     denials = []
     for position, (validation, outcome) in enumerate(zip(policy.validations, outcomes, strict=True)):

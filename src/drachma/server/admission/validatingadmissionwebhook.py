@@ -1,4 +1,4 @@
-"""ValidatingAdmissionWebhook: requests are shown to webhooks, all at once, and each of them can refuse."""
+"""ValidatingAdmissionWebhook: webhooks see a request at the same time, and each can refuse it."""
 
 from typing import Final
 
@@ -24,28 +24,28 @@ class ValidatingAdmissionWebhook:
         self._webhooks = Webhooks(store, configurations=_CONFIGURATIONS)
 
     def validate(self, proposal: Proposal) -> None:
-        """Refuses an object that a webhook refuses."""
+        """Refuse an object that a webhook refuses."""
         if not self._webhooks.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT:
             self._validate(WriteRequest(proposal))
 
     def validate_removal(self, removal: Removal) -> None:
-        """Refuses a deletion that a webhook refuses."""
+        """Refuse a deletion that a webhook refuses."""
         if not self._webhooks.is_empty and removal.write.resource.group_resource not in matching.EXEMPT:
             self._validate(RemovalRequest(removal))
 
     def _validate(self, request: Request) -> None:
         place = Place.of(request)
-        asked: list[tuple[Webhook, Question | Failure]] = []
+        calls: list[tuple[Webhook, Question | Failure]] = []
         for webhook in self._webhooks.covering(place):
             version = self._calls.version(webhook, request, place)
             if version is not None:
-                asked.append((webhook, self._calls.question(webhook, request, version, is_mutating=False)))
-        if not asked:
+                calls.append((webhook, self._calls.question(webhook, request, version, is_mutating=False)))
+        if not calls:
             return
-        questions = [question for _, question in asked if isinstance(question, Question)]
+        questions = [question for _, question in calls if isinstance(question, Question)]
         answers = dict(zip(questions, request.write.consultation.answers(*questions), strict=True))
         refusals = []
-        for position, (webhook, question) in enumerate(asked):
+        for position, (webhook, question) in enumerate(calls):
             answer = answers[question] if isinstance(question, Question) else question
             refusal = _judge(webhook, answer, request, position)
             if refusal is not None:
@@ -59,13 +59,13 @@ def _judge(webhook: Webhook, answer: Response | Failure, request: Request, posit
         if webhook.ignores_failure:
             request.write.annotations[f"{_FAILED_OPEN}{position}"] = webhook.name
             return None
-        return webhookcalls.failed(webhook, answer)
+        return webhookcalls.make_failure_refusal(webhook, answer)
     note(webhook, answer, request)
     return None if answer.allowed else webhookreview.denial(webhook.name, answer.result)
 
 
 def note(webhook: Webhook, response: Response, request: Request) -> None:
-    """Passes on what a webhook has to say to the client and to the audit log."""
+    """Pass on a webhook's warnings and audit annotations."""
     for text in response.warnings:
         request.write.warn(text)
     for key, text in response.annotations.items():

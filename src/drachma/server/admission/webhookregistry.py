@@ -1,4 +1,4 @@
-"""Webhooks as they are registered now, in the order of their configurations' names; read anew when they change."""
+"""Registry of webhooks in the order of their configurations' names, updated when they change."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,7 +12,7 @@ _VERSIONS: Final = ("v1", "v1beta1")
 
 
 class Webhook:
-    """One webhook. ``key`` tells it from all others."""
+    """One webhook. ``key`` identifies it."""
 
     def __init__(self, document: Mapping[str, Any], *, configuration: str, position: int) -> None:
         self.name: str = document["name"]
@@ -34,13 +34,13 @@ class Webhook:
         self.names: Final = frozenset[str]().union(*(each.names for each in self.conditions))
 
     def holds(self, inputs: Mapping[str, Any]) -> bool:
-        """Whether its conditions hold; raises as :func:`conditions.match` does."""
+        """Return True if its match conditions hold; raises like :func:`conditions.match`."""
         activation = conditions.Activation(inputs, budget=conditions.MATCH_BUDGET)
         return conditions.match(self.conditions, activation)
 
 
 class Webhooks:
-    """All webhooks of one sort."""
+    """All webhooks of one kind."""
 
     def __init__(self, store: Reader, *, configurations: str) -> None:
         """``configurations`` is the key of the resource."""
@@ -52,13 +52,13 @@ class Webhooks:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody is to be asked."""
+        """True if there are no webhooks."""
         if self._store.changed(self._key) > self._revision:
             self._refresh()
         return not self._webhooks
 
     def covering(self, place: Place) -> Sequence[Webhook]:
-        """Those that can be about requests of a place; ask :attr:`is_empty` first."""
+        """Return the webhooks that can match requests of a place; check :attr:`is_empty` first."""
         webhooks = self._by_place.get(place)
         if webhooks is None:
             webhooks = tuple(each for each in self._webhooks if each.criteria.covers(place))
@@ -67,12 +67,12 @@ class Webhooks:
 
     def _refresh(self) -> None:
         self._revision = self._store.revision
-        stored = sorted(self._store.list(self._key).records, key=lambda each: each.key.name)
+        configurations = sorted(self._store.list(self._key).records, key=lambda each: each.key.name)
         self._webhooks = tuple(
             Webhook(document, configuration=each.key.name, position=position)
-            for each in stored
+            for each in configurations
             for position, document in enumerate(each.value.get("webhooks") or ())
-            # One without rules is about nothing.
+            # A webhook without rules never matches.
             if document.get("rules")
         )
         self._by_place = {}

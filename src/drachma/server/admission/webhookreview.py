@@ -1,7 +1,7 @@
-"""AdmissionReviews: what a webhook is asked, and what may be made of its answer.
+"""AdmissionReviews: questions to webhooks, and their answers.
 
-The question is a value: two that are equal have the same answer, so the uid, which tells reviews apart on the wire, is
-not part of it. An answer that is not one, be it a lie or a mistake, is a failure to call the webhook.
+A question is a value: equal questions have the same answer, so the uid of the review is not part of it. An invalid
+answer counts as a failure to call the webhook.
 """
 
 import base64
@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What a webhook is asked; ``request`` is the JSON of the AdmissionRequest without its uid."""
+    """Question to a webhook; ``request`` is the JSON of the AdmissionRequest without its uid."""
 
     target: webhookclient.Target
     seconds: int
@@ -31,19 +31,19 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     is_mutating: bool
 
     def body(self, uid: str) -> bytes:
-        """The review."""
+        """Return the review."""
         head = _encode({"kind": _KIND, "apiVersion": f"{_GROUP}/{self.version}"})[:-1]
         return b'%b,"request":{"uid":%b,%b}' % (head, _encode(uid), self.request[1:])
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """The webhook could not be asked, or gave no answer that counts."""
+    """The webhook could not be called, or gave an invalid answer."""
 
     message: str
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """What a webhook said."""
+    """Valid answer of a webhook."""
 
     allowed: bool
     result: Mapping[str, Any] | None = None
@@ -76,7 +76,7 @@ _decode_patch = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
 async def ask(question: Question, uid: str, client: webhookclient.WebhookClient) -> Answer:
-    """The webhook's answer, or why there is none."""
+    """Return the webhook's answer, or the failure."""
     try:
         data = await client.post(question.target, question.body(uid), seconds=question.seconds)
     except webhookclient.CallError as error:
@@ -87,11 +87,11 @@ async def ask(question: Question, uid: str, client: webhookclient.WebhookClient)
         return Failure(f"failed to call webhook: couldn't get version/kind; json parse error: {error}")
     try:
         return _response(question, review, uid)
-    except _LieError as error:
+    except _InvalidAnswerError as error:
         return Failure(str(error))
 
 
-class _LieError(Exception):
+class _InvalidAnswerError(Exception):
     """An answer does not fit its question."""
 
 
@@ -135,27 +135,27 @@ def _verify(details: _Details, review: _Review, question: Question, uid: str) ->
         raise _invalid('webhook returned invalid response.patchType of ""')
 
 
-def _invalid(problem: str) -> _LieError:
-    return _LieError(f"received invalid webhook response: {problem}")
+def _invalid(problem: str) -> _InvalidAnswerError:
+    return _InvalidAnswerError(f"received invalid webhook response: {problem}")
 
 
 def _patch(text: str, patch_type: str | None) -> tuple[Mapping[str, Any], ...]:
     try:
         operations = _decode_patch(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError, RecursionError) as error:
-        raise _LieError(f"received undecodable patch in webhook response: {error}") from None
+        raise _InvalidAnswerError(f"received undecodable patch in webhook response: {error}") from None
     if operations and patch_type != "JSONPatch":
-        raise _LieError(f"unsupported patch type {quotation.quote(patch_type or '')}")
+        raise _InvalidAnswerError(f"unsupported patch type {quotation.quote(patch_type or '')}")
     return tuple(operations)
 
 
 def denial(name: str, result: Mapping[str, Any] | None) -> status.StatusError:
-    """The refusal of a request that a webhook denied, as far as it explains it."""
-    given = result or {}
+    """Return the refusal of a request that a webhook denied, with its explanation."""
+    explanation_fields = result or {}
     by = f"admission webhook {quotation.quote(name)} denied the request"
-    reason, explanation = _text(given, "reason"), _text(given, "message")
+    reason, explanation = _text(explanation_fields, "reason"), _text(explanation_fields, "message")
     message = f"{by}: {explanation or reason}" if explanation or reason else f"{by} without explanation"
-    code = given.get("code")
+    code = explanation_fields.get("code")
     document: dict[str, Any] = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -165,8 +165,8 @@ def denial(name: str, result: Mapping[str, Any] | None) -> status.StatusError:
     }
     if reason:
         document["reason"] = reason
-    if isinstance(given.get("details"), dict):
-        document["details"] = given["details"]
+    if isinstance(explanation_fields.get("details"), dict):
+        document["details"] = explanation_fields["details"]
     document["code"] = code if isinstance(code, int) and _BAD_REQUEST <= code < 600 else _BAD_REQUEST
     return status.StatusError(document)
 

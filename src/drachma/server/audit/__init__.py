@@ -1,4 +1,4 @@
-"""The audit log: who did what, when, and how it ended, one JSON document a line, by upstream's levels and stages."""
+"""The audit log: one JSON document per line, with upstream's levels and stages."""
 
 from drachma.server.audit.auditor import Auditor
 from drachma.server.audit.log import Log

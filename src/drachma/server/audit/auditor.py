@@ -1,7 +1,7 @@
-"""The auditor: makes audit events of calls and other requests, when they come and when they end.
+"""The auditor: makes audit events of calls and of other requests.
 
-The dispatcher tells it of every call, and the door for HTTP of requests that it makes no calls of: paths beside the
-resources, and what it refuses itself. Of a watch it notes that the answer has begun as well as that it has ended.
+The dispatcher reports every call. The HTTP side reports requests that do not become calls: non-resource paths, and
+requests that it refuses itself. A watch has an event when its answer starts and another when it ends.
 """
 
 import uuid
@@ -38,7 +38,7 @@ Event = dict[str, Any]
 
 
 class Auditor:
-    """Notes calls in a log as a policy says."""
+    """Records calls in a log according to a policy."""
 
     def __init__(self, policy: Policy, log: Log, *, clock: Callable[[], datetime]) -> None:
         self._policy: Final = policy
@@ -46,12 +46,12 @@ class Auditor:
         self._clock: Final = clock
 
     def call(self, call: Call) -> Finish | None:
-        """Notes that a call has come; what is returned is to be told how it ended. None where nothing is noted."""
-        wanted = attributes.of_call(call)
-        treatment = self._policy.treatment(wanted)
+        """Record the start of a call; return the function that records its result, or None to ignore the call."""
+        question = attributes.from_call(call)
+        treatment = self._policy.treatment(question)
         if treatment.level is Level.NONE:
             return None
-        event = _event(wanted, call.origin, level=treatment.level, now=self._clock())
+        event = _event(question, call.origin, level=treatment.level, now=self._clock())
         event["userAgent"] = call.user_agent
         event.setdefault("requestURI", _uri(call))
         self._receive(event, treatment)
@@ -59,21 +59,21 @@ class Auditor:
 
     def request(
         self,
-        wanted: Attributes,
+        attributes: Attributes,
         end: int | status.StatusError,
         *,
         origin: Origin,
         user_agent: str,
         annotations: Mapping[str, str],
     ) -> None:
-        """Notes a request of which no call was made; of who could not be authenticated, that it was refused."""
-        treatment = self._policy.treatment(wanted)
+        """Record a request that did not become a call; if it was not authenticated, only its refusal."""
+        treatment = self._policy.treatment(attributes)
         if treatment.level is Level.NONE:
             return
-        event = _event(wanted, origin, level=treatment.level, now=self._clock())
+        event = _event(attributes, origin, level=treatment.level, now=self._clock())
         event["userAgent"] = user_agent
         stage = "ResponseComplete"
-        if wanted.user.name:
+        if attributes.user.name:
             self._receive(event, treatment)
         else:
             stage = "ResponseStarted"
@@ -83,16 +83,20 @@ class Auditor:
             event["responseObject"] = end.document
         self._note(event, treatment, annotations)
 
+    async def flush(self) -> None:
+        """Return once all events so far are in the log."""
+        await self._log.flush()
+
     def _receive(self, event: Event, treatment: Treatment) -> None:
-        """Notes that a request has come; as whom it is made is found out later."""
+        """Record the arrival of a request, before its impersonated user is known."""
         impersonation = ("impersonatedUser", "authenticationMetadata")
-        shown = {field: value for field, value in event.items() if field not in impersonation}
-        self._note({**shown, "stage": "RequestReceived"}, treatment)
+        fields = {field: value for field, value in event.items() if field not in impersonation}
+        self._note({**fields, "stage": "RequestReceived"}, treatment)
 
     def _finish(self, event: Event, call: Call, end: Answer | status.StatusError, treatment: Treatment) -> None:
         ended = {**event, "responseStatus": _status(end)}
         if call.verb == verbs.CREATE and not call.target.name:
-            ended["objectRef"] = _named(event["objectRef"], end)
+            ended["objectRef"] = _name_reference(event["objectRef"], end)
         if treatment.level >= Level.REQUEST:
             _add(ended, "requestObject", _request_object(call), treatment)
         if treatment.level >= Level.REQUEST_RESPONSE:
@@ -100,33 +104,33 @@ class Auditor:
         complete = {**ended, "stage": "ResponseComplete"}
         if isinstance(end, Answer) and isinstance(end.content, watching.Watch):
             self._note({**ended, "stage": "ResponseStarted"}, treatment, call.annotations)
-            end.content.at_end(lambda: self._note(complete, treatment, call.annotations))
+            end.content.call_at_end(lambda: self._note(complete, treatment, call.annotations))
         else:
             self._note(complete, treatment, call.annotations)
 
     def _note(self, event: Event, treatment: Treatment, annotations: Mapping[str, str] = _NO_ANNOTATIONS) -> None:
         if event["stage"] in treatment.omitted_stages:
             return
-        noted = {
+        combined = {
             key: text
             for key, text in annotations.items()
             if treatment.level >= Level.REQUEST or not key.startswith(_PATCHES)
         }
-        if noted:
-            event["annotations"] = noted
+        if combined:
+            event["annotations"] = combined
         event["stageTimestamp"] = _time(self._clock())
         self._log.write(event)
 
 
-def _event(wanted: Attributes, origin: Origin, *, level: Level, now: datetime) -> Event:
-    """What is known of a request when it comes."""
+def _event(attributes: Attributes, origin: Origin, *, level: Level, now: datetime) -> Event:
+    """Return the fields of an event that are known when the request arrives."""
     event = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
         "level": _NAMES[level],
         "auditID": origin.identifier or str(uuid.uuid4()),
-        "verb": wanted.verb,
-        "user": _user(origin.asker or wanted.user),
+        "verb": attributes.verb,
+        "user": _user(origin.asker or attributes.user),
         "requestReceivedTimestamp": _time(now),
     }
     if origin.uri:
@@ -134,17 +138,17 @@ def _event(wanted: Attributes, origin: Origin, *, level: Level, now: datetime) -
     if origin.sources:
         event["sourceIPs"] = list(origin.sources)
     if origin.asker is not None:
-        event["impersonatedUser"] = _user(wanted.user)
+        event["impersonatedUser"] = _user(attributes.user)
         if origin.constraint:
             event["authenticationMetadata"] = {"impersonationConstraint": origin.constraint}
-    if wanted.path is None:
+    if attributes.path is None:
         reference = {
-            "resource": wanted.resource,
-            "namespace": wanted.namespace,
-            "name": wanted.name,
-            "apiGroup": wanted.group,
-            "apiVersion": wanted.version,
-            "subresource": wanted.subresource,
+            "resource": attributes.resource,
+            "namespace": attributes.namespace,
+            "name": attributes.name,
+            "apiGroup": attributes.group,
+            "apiVersion": attributes.version,
+            "subresource": attributes.subresource,
         }
         event["objectRef"] = {field: value for field, value in reference.items() if value}
     return event
@@ -156,7 +160,7 @@ def _user(user: User) -> Event:
 
 
 def _uri(call: Call) -> str:
-    """Where a call that was made in process would have gone."""
+    """Return the path that a call in process would have over HTTP."""
     target = call.target
     group = target.resource.group
     parts = ["apis", group, target.version] if group else ["api", target.version]
@@ -179,8 +183,8 @@ def _status(end: Answer | status.StatusError | int) -> Event:
     return {field: value for field, value in end.document.items() if field not in ("kind", "apiVersion")}
 
 
-def _named(reference: Event, end: Answer | status.StatusError) -> Event:
-    """The reference to a new object, which has its name from what was made of it."""
+def _name_reference(reference: Event, end: Answer | status.StatusError) -> Event:
+    """Return the reference to a created object, with the name from the answer."""
     if isinstance(end, status.StatusError):
         name = (end.document.get("details") or {}).get("name")
     else:
@@ -197,7 +201,7 @@ def _request_object(call: Call) -> Any:
     try:
         return msgspec.json.decode(call.body.data)
     except (ValueError, RecursionError):
-        # Bytes that are no JSON, no UTF-8 or too deep cannot be part of it.
+        # Bytes that are no JSON, no UTF-8 or too deeply nested cannot be part of an event.
         return None
 
 
@@ -210,7 +214,7 @@ def _response_object(end: Answer | status.StatusError) -> Any:
         case Unstored() | Verbatim():
             return end.content.document
         case _:
-            # Lists and watches are not repeated in the log.
+            # Lists and watches are not recorded.
             return None
 
 

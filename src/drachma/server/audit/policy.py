@@ -1,7 +1,7 @@
-"""Audit policies: how much is noted of which calls; the first rule that matches a call decides.
+"""Audit policies: the level of detail for each call. The first rule that matches a call decides.
 
-A policy is a YAML document of kind ``Policy`` in ``audit.k8s.io/v1``, as upstream reads it. Whatever it says, bodies
-that hold secrets by their nature are not noted: see :data:`SENSITIVE`.
+A policy is a YAML document of kind ``Policy`` in ``audit.k8s.io/v1``, as upstream reads it. Bodies that hold secrets
+are never recorded: see :data:`SENSITIVE`.
 """
 
 import enum
@@ -18,7 +18,7 @@ _ANY: Final = "*"
 
 
 class Level(enum.IntEnum):
-    """How much of a call is noted."""
+    """Level of detail of an event."""
 
     NONE = 0
     METADATA = 1
@@ -37,7 +37,7 @@ STAGES: Final = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Pani
 SENSITIVE: Final = frozenset(
     {("", "secrets"), ("", "configmaps"), ("", "serviceaccounts/token"), ("authentication.k8s.io", "tokenreviews")}
 )
-"""Groups and resources of which no more than metadata is noted."""
+"""Groups and resources of which only metadata is recorded."""
 
 
 class _Resources(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -45,15 +45,15 @@ class _Resources(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     resources: tuple[str, ...] = ()
     resource_names: tuple[str, ...] = ()
 
-    def matches(self, wanted: Attributes) -> bool:
-        if self.group != wanted.group:
+    def matches(self, attributes: Attributes) -> bool:
+        if self.group != attributes.group:
             return False
         if not self.resources:
             return True
-        forms = {wanted.full_resource, _ANY, f"{wanted.resource}/*"}
-        if wanted.subresource:
-            forms.add(f"*/{wanted.subresource}")
-        is_named = not self.resource_names or wanted.name in self.resource_names
+        forms = {attributes.full_resource, _ANY, f"{attributes.resource}/*"}
+        if attributes.subresource:
+            forms.add(f"*/{attributes.subresource}")
+        is_named = not self.resource_names or attributes.name in self.resource_names
         return is_named and not forms.isdisjoint(self.resources)
 
 
@@ -68,20 +68,22 @@ class _Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="cam
     omit_stages: tuple[str, ...] = ()
     omit_managed_fields: bool | None = None
 
-    def matches(self, wanted: Attributes) -> bool:
-        if self.users and wanted.user.name not in self.users:
+    def matches(self, attributes: Attributes) -> bool:
+        if self.users and attributes.user.name not in self.users:
             return False
-        if self.user_groups and set(self.user_groups).isdisjoint(wanted.user.groups):
+        if self.user_groups and set(self.user_groups).isdisjoint(attributes.user.groups):
             return False
-        if self.verbs and wanted.verb not in self.verbs:
+        if self.verbs and attributes.verb not in self.verbs:
             return False
         if self.non_resource_urls:
-            return wanted.path is not None and any(_covers(each, wanted.path) for each in self.non_resource_urls)
+            return attributes.path is not None and any(
+                _covers(each, attributes.path) for each in self.non_resource_urls
+            )
         if not self.resources and not self.namespaces:
             return True
-        if wanted.path is not None or (self.namespaces and wanted.namespace not in self.namespaces):
+        if attributes.path is not None or (self.namespaces and attributes.namespace not in self.namespaces):
             return False
-        return not self.resources or any(each.matches(wanted) for each in self.resources)
+        return not self.resources or any(each.matches(attributes) for each in self.resources)
 
 
 class _Document(msgspec.Struct, frozen=True, rename="camel"):
@@ -94,7 +96,7 @@ class _Document(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Treatment(NamedTuple):
-    """What is noted of a call, and at which stages not."""
+    """Level of a call, and the stages that are omitted."""
 
     level: Level
     omitted_stages: frozenset[str] = frozenset()
@@ -105,7 +107,7 @@ NOTHING: Final = Treatment(Level.NONE)
 
 
 class Policy:
-    """Says what is noted of calls."""
+    """Decides the treatment of calls."""
 
     def __init__(self, rules: Sequence[_Rule], *, omitted_stages: frozenset[str], omits_managed_fields: bool) -> None:
         self._rules = [
@@ -120,16 +122,18 @@ class Policy:
             for rule in rules
         ]
 
-    def treatment(self, wanted: Attributes) -> Treatment:
-        """What is noted of who wants to do something; nothing where no rule matches."""
-        treatment = next((treatment for rule, treatment in self._rules if rule.matches(wanted)), NOTHING)
-        if treatment.level > Level.METADATA and _is_sensitive(wanted):
+    def treatment(self, attributes: Attributes) -> Treatment:
+        """Return the treatment of a call; nothing is recorded if no rule matches."""
+        treatment = next((treatment for rule, treatment in self._rules if rule.matches(attributes)), NOTHING)
+        if treatment.level > Level.METADATA and _is_sensitive(attributes):
             return treatment._replace(level=Level.METADATA)
         return treatment
 
 
-def _is_sensitive(wanted: Attributes) -> bool:
-    return not SENSITIVE.isdisjoint({(wanted.group, wanted.resource), (wanted.group, wanted.full_resource)})
+def _is_sensitive(attributes: Attributes) -> bool:
+    return not SENSITIVE.isdisjoint(
+        {(attributes.group, attributes.resource), (attributes.group, attributes.full_resource)}
+    )
 
 
 def _covers(pattern: str, path: str) -> bool:
@@ -137,18 +141,18 @@ def _covers(pattern: str, path: str) -> bool:
 
 
 def read(text: bytes, *, title: str) -> Policy:
-    """The policy that a document describes; ``title`` is what messages call it.
+    """Read a policy; messages call it by ``title``.
 
     Raises:
-        errors.InvalidValueError: it describes none; the message says why.
+        errors.InvalidValueError: the text is not a policy; the message says why.
     """
     try:
         document = msgspec.convert(yamlsyntax.read(text).content, _Document)
     except (errors.DecodeError, msgspec.ValidationError) as error:
         raise errors.InvalidValueError(f"audit policy {title}: {error}") from None
     if (document.api_version, document.kind) != ("audit.k8s.io/v1", "Policy"):
-        shown = f"{document.kind} of {document.api_version}"
-        raise errors.InvalidValueError(f"audit policy {title}: is a {shown}, not a Policy of audit.k8s.io/v1")
+        actual = f"{document.kind} of {document.api_version}"
+        raise errors.InvalidValueError(f"audit policy {title}: is a {actual}, not a Policy of audit.k8s.io/v1")
     for position, rule in enumerate(document.rules):
         _check(rule, f"audit policy {title}: rules[{position}]")
     return Policy(

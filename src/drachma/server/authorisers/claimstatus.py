@@ -1,6 +1,6 @@
-"""Who may write which parts of a claim's status: upstream's permissions ``resourceclaims/binding`` and ``/driver``.
+"""Permissions for parts of a claim's status: upstream's ``resourceclaims/binding`` and ``/driver``.
 
-The rules are in :mod:`drachma.validation.authorization`; this puts their questions to the authoriser.
+The rules are in :mod:`drachma.validation.authorization`; this module puts their questions to the authoriser.
 """
 
 from typing import Final
@@ -13,13 +13,13 @@ from drachma.server.surface.strategy import Write
 from drachma.validation import metadata
 
 NODE_NAME: Final = "authentication.kubernetes.io/node-name"
-"""What tokens of service accounts say about the node of the pod that they are bound to."""
+"""Extra key in tokens of service accounts with the node of the bound pod."""
 
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 class StatusAuthorizer(msgspec.Struct, frozen=True):
-    """What the author of a write may do to the status of a claim; see ``validation.context.Authorizer``."""
+    """Permissions of a write's user for the status of a claim; see ``validation.context.Authorizer``."""
 
     authoriser: Authoriser
     write: Write

@@ -1,6 +1,6 @@
-"""The default roles and their bindings, read from ``defaultroles.txt``, which says how it is written.
+"""Default roles and bindings, read from ``defaultroles.txt``, which describes its notation.
 
-``server.bootstrap`` puts them into the store when an application begins; the node authorizer takes its rules from them.
+``server.bootstrap`` stores them when an application starts. The node authoriser takes its rules from them.
 """
 
 import importlib.resources
@@ -14,7 +14,7 @@ from drachma.validation import rbac
 Document: TypeAlias = dict[str, Any]
 
 AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
-"""The annotation of what is brought up to date whenever a server begins, unless it is "false"."""
+"""Annotation of objects that every start of a server updates, unless its value is "false"."""
 
 _API_VERSION: Final = f"{rbac.GROUP}/v1"
 _AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
@@ -24,13 +24,13 @@ _SUBJECTS: Final = {"user": "User", "group": "Group"}
 
 
 class Defaults(NamedTuple):
-    """Roles and bindings as documents, in the order in which they are written down."""
+    """Roles and bindings as documents, in the order of the file."""
 
     roles: tuple[Document, ...]
     bindings: tuple[Document, ...]
 
     def rules(self, name: str) -> tuple[Rule, ...]:
-        """The rules of a cluster role; KeyError where there is none of that name."""
+        """Return the rules of a cluster role; KeyError if there is none of that name."""
         for role in self.roles:
             if role["metadata"]["name"] == name and role["kind"] == "ClusterRole":
                 return policyrules.read(role["rules"])
@@ -38,7 +38,7 @@ class Defaults(NamedTuple):
 
 
 def read(more: str = "") -> Defaults:
-    """All of them, and more in the same notation."""
+    """Return all default roles and bindings, and more in the same notation."""
     text = (importlib.resources.files(__package__) / "defaultroles.txt").read_text(encoding="utf-8")
     roles: list[Document] = []
     bindings: list[Document] = []

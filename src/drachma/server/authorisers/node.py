@@ -1,6 +1,6 @@
-"""The node authorizer: a node may read what its pods need, and write what is its own.
+"""The node authoriser: a node may read the objects that its pods need, and write its own objects.
 
-What it cannot know from the question, such as the content of a new object, the admission plugin NodeRestriction checks.
+It cannot see the content of new objects; the admission plugin NodeRestriction checks that.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,20 +23,20 @@ NODES: Final = "nodes"
 CSI_NODES: Final = "storage.k8s.io/csinodes"
 
 _NODE_FIELDS: Final = ("spec.nodeName", "nodeName")
-"""Fields with the name of a node; a selector by one that a version does not have is refused."""
+"""Fields with the name of a node; a selector by a field that a version does not have is refused."""
 
 _OWN_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
 
 def name_of(user: User) -> str | None:
-    """The name of the node that a user is, which may be empty; None for who is none."""
+    """Return the name of the node that a user is, which may be empty; None for other users."""
     if not user.name.startswith(NODE_PREFIX) or NODES_GROUP not in user.groups:
         return None
     return user.name.removeprefix(NODE_PREFIX)
 
 
 class NodeAuthoriser:
-    """Upstream's authorizer Node; ``rules`` are for what is not divided among nodes."""
+    """Upstream's authoriser Node; ``rules`` cover objects that are not divided among nodes."""
 
     name: Final = "node"
 
@@ -65,13 +65,13 @@ class NodeAuthoriser:
             self._graph.keep_up()
             return NO_OPINION
         if not node:
-            return _because(f"unknown node for user {quotation.quote(attributes.user.name)}")
+            return _refuse(f"unknown node for user {quotation.quote(attributes.user.name)}")
         if attributes.path is not None:
-            return self._permissions.allowing_path(attributes.verb, attributes.path) or NO_OPINION
+            return self._permissions.find_path_source(attributes.verb, attributes.path) or NO_OPINION
         judge = self._divided.get(_group_resource(attributes))
         if judge is not None:
             return judge(node, attributes)
-        opinion = self._permissions.allowing(
+        opinion = self._permissions.find_resource_source(
             attributes.verb,
             attributes.group,
             resource=attributes.resource,
@@ -81,69 +81,69 @@ class NodeAuthoriser:
         return opinion or NO_OPINION
 
     def rules(self, user: User, namespace: str) -> Rules:
-        """None for nodes, whose permissions are not of a kind that rules could say."""
+        """Return no rules for nodes, because rules cannot express their permissions."""
         if name_of(user) is None:
             return NO_RULES
         return Rules(problem="node authorizer does not support user rule resolution", is_complete=False)
 
-    def _related(self, node: str, attributes: Attributes) -> Opinion:
+    def _authorise_related(self, node: str, attributes: Attributes) -> Opinion:
         if not attributes.name:
-            return _because("No Object name found")
-        # Reviews need not name a version: they are about the newest.
-        stored = (
+            return _refuse("No Object name found")
+        # A review without a version is about the newest one.
+        resource_key = (
             builtin.stored_key(attributes.group, attributes.version, attributes.resource)
             or builtin.stored_keys(_group_resource(attributes))[0]
         )
-        key = record.Key(stored, attributes.namespace, attributes.name)
+        key = record.Key(resource_key, attributes.namespace, attributes.name)
         if self._graph.relates(node, key):
             return ALLOWED
-        return _because(f"no relationship found between node '{node}' and this object")
+        return _refuse(f"no relationship found between node '{node}' and this object")
 
     def _volume_claim(self, node: str, attributes: Attributes) -> Opinion:
         if attributes.subresource != "status":
             return self._get(node, attributes)
         if attributes.verb not in ("update", "patch"):
-            return _because("can only get/update/patch this type")
-        return self._related(node, attributes)
+            return _refuse("can only get/update/patch this type")
+        return self._authorise_related(node, attributes)
 
     def _get(self, node: str, attributes: Attributes) -> Opinion:
         if attributes.verb != "get":
-            return _because("can only get individual resources of this type")
+            return _refuse("can only get individual resources of this type")
         if attributes.subresource:
-            return _because("cannot get subresource")
-        return self._related(node, attributes)
+            return _refuse("cannot get subresource")
+        return self._authorise_related(node, attributes)
 
     def _read(self, node: str, attributes: Attributes) -> Opinion:
         if attributes.verb not in ("get", "list", "watch"):
-            return _because("can only read resources of this type")
+            return _refuse("can only read resources of this type")
         if attributes.subresource:
-            return _because("cannot read subresource")
+            return _refuse("cannot read subresource")
         if not attributes.namespace:
-            return _because("can only read namespaced object of this type")
-        return self._related(node, attributes)
+            return _refuse("can only read namespaced object of this type")
+        return self._authorise_related(node, attributes)
 
     def _service_account(self, node: str, attributes: Attributes) -> Opinion:
         if attributes.verb == "get" and not attributes.subresource:
             return self._read(node, attributes)
         if attributes.verb != "create" or not attributes.name:
-            return _because("can only create tokens for individual service accounts")
+            return _refuse("can only create tokens for individual service accounts")
         if attributes.subresource != "token":
-            return _because("can only create token subresource of serviceaccount")
-        return self._related(node, attributes)
+            return _refuse("can only create token subresource of serviceaccount")
+        return self._authorise_related(node, attributes)
 
     def _slice(self, node: str, attributes: Attributes) -> Opinion:
         if attributes.subresource:
-            return _because("cannot authorize ResourceSlice subresources")
+            return _refuse("cannot authorize ResourceSlice subresources")
         match attributes.verb:
             case "create":
                 return ALLOWED
             case "get" | "update" | "patch" | "delete":
-                return self._related(node, attributes)
+                return self._authorise_related(node, attributes)
             case "watch" | "list" | "deletecollection":
                 if _selects(node, attributes):
                     return ALLOWED
-                return _because("can only list/watch/deletecollection resourceslices with nodeName field selector")
-        return _because(
+                return _refuse("can only list/watch/deletecollection resourceslices with nodeName field selector")
+        return _refuse(
             "only the following verbs are allowed for a ResourceSlice: "
             "get, watch, list, create, update, patch, delete, deletecollection"
         )
@@ -156,8 +156,8 @@ class NodeAuthoriser:
                 if _selects(node, attributes):
                     return ALLOWED
                 if attributes.name:
-                    return self._related(node, attributes)
-                return _because("can only list/watch pods with spec.nodeName field selector")
+                    return self._authorise_related(node, attributes)
+                return _refuse("can only list/watch pods with spec.nodeName field selector")
             case ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create"):
                 return ALLOWED
         return NO_OPINION
@@ -165,23 +165,23 @@ class NodeAuthoriser:
 
 def _lease(node: str, attributes: Attributes) -> Opinion:
     if attributes.verb not in _OWN_VERBS:
-        return _because("can only get, create, update, patch, or delete a node lease")
+        return _refuse("can only get, create, update, patch, or delete a node lease")
     if attributes.namespace != LEASE_NAMESPACE:
-        return _because(f"can only access leases in the {quotation.quote(LEASE_NAMESPACE)} system namespace")
+        return _refuse(f"can only access leases in the {quotation.quote(LEASE_NAMESPACE)} system namespace")
     if attributes.verb != "create" and attributes.name != node:
-        return _because("can only access node lease with the same name as the requesting node")
+        return _refuse("can only access node lease with the same name as the requesting node")
     return ALLOWED
 
 
 def _csi_node(node: str, attributes: Attributes) -> Opinion:
     if attributes.subresource == "status":
-        return _because("CSINode status access requires CSIVolumeHealth feature")
+        return _refuse("CSINode status access requires CSIVolumeHealth feature")
     if attributes.subresource:
-        return _because("cannot authorize CSINode subresources")
+        return _refuse("cannot authorize CSINode subresources")
     if attributes.verb not in _OWN_VERBS:
-        return _because("can only get, create, update, patch, or delete a CSINode")
+        return _refuse("can only get, create, update, patch, or delete a CSINode")
     if attributes.verb != "create" and attributes.name != node:
-        return _because("can only access CSINode with the same name as the requesting node")
+        return _refuse("can only access CSINode with the same name as the requesting node")
     return ALLOWED
 
 
@@ -193,8 +193,8 @@ def _node(node: str, attributes: Attributes) -> Opinion:
             if attributes.name == node:
                 return ALLOWED
             if not attributes.name:
-                return _because(f"node '{node}' cannot read all nodes, only its own Node object")
-            return _because(f"node '{node}' cannot read '{attributes.name}', only its own Node object")
+                return _refuse(f"node '{node}' cannot read all nodes, only its own Node object")
+            return _refuse(f"node '{node}' cannot read '{attributes.name}', only its own Node object")
     return NO_OPINION
 
 
@@ -208,5 +208,5 @@ def _selects(node: str, attributes: Attributes) -> bool:
     return any(term.field in _NODE_FIELDS and term.value == node and not term.is_negated for term in attributes.fields)
 
 
-def _because(reason: str) -> Opinion:
+def _refuse(reason: str) -> Opinion:
     return Opinion(Decision.NO_OPINION, reason)

@@ -1,7 +1,7 @@
-"""What nodes have to do with objects: node <- pod <- secret, and so on.
+"""Relations between nodes and objects: node <- pod <- secret, and so on.
 
-An edge leads from an object to the nodes whose pods refer to it. It is there as long as the pod is; so a node can read
-what its pods need, and nothing else. Volumes are reached through the claims that they are bound to.
+An edge leads from an object to the nodes whose pods refer to it, and exists as long as the pod. So a node can read the
+objects that its pods need, and no others. Volumes are reached through the claims that they are bound to.
 """
 
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ VOLUMES: Final = "persistentvolumes"
 ATTACHMENTS: Final = "storage.k8s.io/volumeattachments"
 
 _REST: Final = 256
-"""Questions of others after which a graph that is in use is brought up to date, so that it never has far to go."""
+"""Questions about other users after which a used graph is updated, so that it never lags far behind."""
 
 _SECRET_SOURCES: Final = ("cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos")
 _CSI_SECRETS: Final = ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef")
 
 
 class NodeGraph:
-    """The nodes that each object is related to, as the store has it at the moment of the question."""
+    """Nodes that each object is related to, according to the store at the moment of the question."""
 
     def __init__(self, store: Reader) -> None:
         self._index = _Index()
@@ -41,13 +41,13 @@ class NodeGraph:
         self._is_asked = False
 
     def relates(self, node: str, key: record.Key) -> bool:
-        """Whether a node has anything to do with an object."""
+        """Return True if an object is related to a node."""
         self._is_asked = True
         self._follower.catch_up()
         return self._index.relates(node, key)
 
     def keep_up(self) -> None:
-        """Is told of every question that is not about nodes; does nothing in a cluster whose nodes ask nothing."""
+        """Count a question that is not about nodes. A graph that no node has used is not updated."""
         self._idle += 1
         if self._idle >= _REST and self._is_asked:
             self._idle = 0
@@ -55,7 +55,7 @@ class NodeGraph:
 
 
 class _Index:
-    """How often each node is related to each object, and what each object that makes such edges has made."""
+    """Edges from objects to nodes with their counts, and the edges that each source object has made."""
 
     def __init__(self) -> None:
         self._nodes: dict[record.Key, dict[str, int]] = {}
@@ -76,31 +76,31 @@ class _Index:
             return claim is not None and node in self._nodes.get(claim, ())
         return any(self.relates(node, record.Key(VOLUMES, "", volume)) for volume in self._volumes.get(key, ()))
 
-    def put(self, stored: record.Record) -> None:
-        key, value = stored.key, stored.value
+    def put(self, source: record.Record) -> None:
+        key, value = source.key, source.value
         if key.resource == VOLUMES:
             self._put_volume(key.name, value)
         elif key.resource == PODS:
             node = value["spec"].get("nodeName") or ""
-            self._relate(key, node, _references(stored) if node else frozenset())
+            self._relate(key, node, _references(source) if node else frozenset())
         else:
             self._relate(key, node_of(value), frozenset())
 
-    def drop(self, stored: record.Record) -> None:
-        if stored.key.resource == VOLUMES:
-            self._forget_volume(stored.key.name)
+    def drop(self, source: record.Record) -> None:
+        if source.key.resource == VOLUMES:
+            self._forget_volume(source.key.name)
         else:
-            self._relate(stored.key, "", frozenset())
+            self._relate(source.key, "", frozenset())
 
     def _relate(self, key: record.Key, node: str, references: frozenset[record.Key]) -> None:
-        """Makes the edges of an object; without a node it has none."""
-        made = self._made.get(key)
-        if made == (node, references):
+        """Set the edges of an object; without a node it has none."""
+        previous = self._made.get(key)
+        if previous == (node, references):
             return
-        if made is not None:
+        if previous is not None:
             del self._made[key]
-            for each in (key, *made[1]):
-                self._take(each, made[0])
+            for each in (key, *previous[1]):
+                self._take(each, previous[0])
         if node:
             self._made[key] = node, references
             for each in (key, *references):
@@ -136,24 +136,24 @@ class _Index:
 
 
 def node_of(value: Mapping[str, Any]) -> str:
-    """Return the node that an object other than a pod names, or nothing; the slices of 1.30 have no ``spec``."""
+    """Return the node that an object other than a pod names, or an empty string; slices of 1.30 have no ``spec``."""
     return (value.get("spec") or value).get("nodeName") or ""
 
 
 def _references(pod: record.Record) -> frozenset[record.Key]:
-    """What a node may read because of a pod; a node that makes mirror pods gets nothing by it."""
+    """Return the objects that a node may read because of a pod; a mirror pod gives no access."""
     value, namespace = pod.value, pod.key.namespace
     if pod_rules.MIRROR_ANNOTATION in (value["metadata"].get("annotations") or ()):
         return frozenset()
     return frozenset(
         record.Key(key, namespace, name)
-        for resource, name in podreferences.of(value)
+        for resource, name in podreferences.find(value)
         for key in builtin.stored_keys(resource)
     )
 
 
 def _volume_secrets(spec: Mapping[str, Any], namespace: str) -> list[record.Key]:
-    """The secrets of a volume that a node needs to use it, in their namespaces or in that of the claim."""
+    """Return the secrets that a node needs to use a volume, in their namespaces or in that of the claim."""
     sources = [(spec.get(kind) or {}).get("secretRef") for kind in _SECRET_SOURCES]
     sources += [(spec.get("csi") or {}).get(field) for field in _CSI_SECRETS]
     keys = [

@@ -1,4 +1,4 @@
-"""What other objects a pod refers to: those that the node it runs on must be able to read.
+"""References of pods to objects that their node must be able to read.
 
 Pure: documents of pods in, resources and names in the pod's namespace out.
 """
@@ -19,24 +19,24 @@ _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _SECRET_VOLUMES: Final = ("cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos")
 
 
-def of(pod: Document) -> Iterator[Reference]:
-    """All references of a pod, those to claims by the names that the claims got; some may come twice."""
+def find(pod: Document) -> Iterator[Reference]:
+    """Yield all references of a pod, to claims by their generated names; some may come twice."""
     spec: Document = pod.get("spec") or {}
     account = spec.get("serviceAccountName")
     if account:
         yield SERVICE_ACCOUNTS, account
     for secret in spec.get("imagePullSecrets") or ():
-        yield from _named(SECRETS, secret)
+        yield from _reference(SECRETS, secret)
     for field in _CONTAINERS:
         for container in spec.get(field) or ():
-            yield from _of_container(container)
+            yield from _container_references(container)
     for volume in spec.get("volumes") or ():
-        yield from _of_volume(volume, pod)
+        yield from _volume_references(volume, pod)
     yield from _claims(pod, spec)
 
 
 def audiences(pod: Document) -> frozenset[str]:
-    """For whom a pod mounts tokens of its service account; an empty text is the API server itself."""
+    """Return the audiences of the account tokens that a pod mounts; an empty string is the API server."""
     return frozenset(
         source["serviceAccountToken"].get("audience", "")
         for volume in (pod.get("spec") or {}).get("volumes") or ()
@@ -45,45 +45,47 @@ def audiences(pod: Document) -> frozenset[str]:
     )
 
 
-def _of_container(container: Document) -> Iterator[Reference]:
+def _container_references(container: Document) -> Iterator[Reference]:
     for source in container.get("envFrom") or ():
-        yield from _named(SECRETS, source.get("secretRef"))
-        yield from _named(CONFIG_MAPS, source.get("configMapRef"))
+        yield from _reference(SECRETS, source.get("secretRef"))
+        yield from _reference(CONFIG_MAPS, source.get("configMapRef"))
     for variable in container.get("env") or ():
         source = variable.get("valueFrom")
         if source:
-            yield from _named(SECRETS, source.get("secretKeyRef"))
-            yield from _named(CONFIG_MAPS, source.get("configMapKeyRef"))
+            yield from _reference(SECRETS, source.get("secretKeyRef"))
+            yield from _reference(CONFIG_MAPS, source.get("configMapKeyRef"))
 
 
-def _of_volume(volume: Document, pod: Document) -> Iterator[Reference]:
+def _volume_references(volume: Document, pod: Document) -> Iterator[Reference]:
     for source in (volume.get("projected") or {}).get("sources") or ():
-        yield from _named(SECRETS, source.get("secret"))
-        yield from _named(CONFIG_MAPS, source.get("configMap"))
-    yield from _named(CONFIG_MAPS, volume.get("configMap"))
-    yield from _named(SECRETS, volume.get("secret"), field="secretName")
-    yield from _named(SECRETS, volume.get("azureFile"), field="secretName")
-    yield from _named(SECRETS, (volume.get("csi") or {}).get("nodePublishSecretRef"))
+        yield from _reference(SECRETS, source.get("secret"))
+        yield from _reference(CONFIG_MAPS, source.get("configMap"))
+    yield from _reference(CONFIG_MAPS, volume.get("configMap"))
+    yield from _reference(SECRETS, volume.get("secret"), field="secretName")
+    yield from _reference(SECRETS, volume.get("azureFile"), field="secretName")
+    yield from _reference(SECRETS, (volume.get("csi") or {}).get("nodePublishSecretRef"))
     for kind in _SECRET_VOLUMES:
         source = volume.get(kind)
         if source:
-            yield from _named(SECRETS, source.get("secretRef"))
-    yield from _named(VOLUME_CLAIMS, volume.get("persistentVolumeClaim"), field="claimName")
+            yield from _reference(SECRETS, source.get("secretRef"))
+    yield from _reference(VOLUME_CLAIMS, volume.get("persistentVolumeClaim"), field="claimName")
     if volume.get("ephemeral") is not None:
         yield VOLUME_CLAIMS, f"{pod['metadata'].get('name', '')}-{volume.get('name', '')}"
 
 
 def _claims(pod: Document, spec: Document) -> Iterator[Reference]:
     status: Document = pod.get("status") or {}
-    made = {each.get("name"): each.get("resourceClaimName") for each in status.get("resourceClaimStatuses") or ()}
+    generated_names = {
+        each.get("name"): each.get("resourceClaimName") for each in status.get("resourceClaimStatuses") or ()
+    }
     for claim in spec.get("resourceClaims") or ():
-        name = claim.get("resourceClaimName") or made.get(claim.get("name"))
+        name = claim.get("resourceClaimName") or generated_names.get(claim.get("name"))
         if name:
             yield CLAIMS, name
-    yield from _named(CLAIMS, status.get("extendedResourceClaimStatus"), field="resourceClaimName")
+    yield from _reference(CLAIMS, status.get("extendedResourceClaimStatus"), field="resourceClaimName")
 
 
-def _named(resource: str, source: Document | None, *, field: str = "name") -> Iterator[Reference]:
+def _reference(resource: str, source: Document | None, *, field: str = "name") -> Iterator[Reference]:
     name = source.get(field) if source else None
     if name:
         yield resource, name

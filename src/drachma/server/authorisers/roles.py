@@ -1,6 +1,6 @@
-"""Roles and who has them, as the store has them now, arranged by who asks.
+"""Roles and bindings as the store has them now, indexed by user.
 
-One of these belongs to an application. What it hands out is immutable.
+An application has one instance. Its results are immutable.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,16 +24,16 @@ CLUSTER_BINDINGS: Final = f"{rbac.GROUP}/clusterrolebindings"
 _RESOURCES: Final = {"Role": ROLES, "ClusterRole": CLUSTER_ROLES}
 
 
-_HELD: Final = 1024
-"""For how many users and places it is remembered what they come to; what is forgotten is worked out again."""
+_CACHED: Final = 1024
+"""Users and namespaces whose permissions are cached."""
 
 
 _GROUPS: Final = 256
-"""Of users with more groups than that nothing is remembered: reviews can ask about any number."""
+"""Groups of a user beyond which its permissions are not cached; reviews can name any number."""
 
 
 class Grant(NamedTuple):
-    """That a binding gives a role to a subject; ``opinion`` is what is said of who may do something because of it."""
+    """Role that a binding gives to a subject; ``opinion`` is the opinion on actions that it allows."""
 
     binding: record.Key
     role: record.Key
@@ -41,13 +41,13 @@ class Grant(NamedTuple):
 
     @property
     def absence(self) -> str:
-        """What is wrong where the role is not there."""
+        """Return the problem if the role does not exist."""
         kind = self.role.resource.rpartition("/")[2].removesuffix("s")
         return f"{kind}.{rbac.GROUP} {quotation.quote(self.role.name)} not found"
 
 
-class Held(NamedTuple):
-    """What a user has in one place, put together: what it may do, its rules, and roles that are not there."""
+class ScopePermissions(NamedTuple):
+    """Combined permissions of a user in one scope: permissions, rules and missing roles."""
 
     permissions: policyrules.Permissions[Opinion]
     rules: tuple[Rule, ...]
@@ -58,79 +58,79 @@ _Grants = dict[str, dict[record.Key, Grant]]
 
 
 class Roles:
-    """All roles and bindings of a store. Each question is answered by what is stored at that moment."""
+    """All roles and bindings of a store. Every question is answered from the state at that moment."""
 
     def __init__(self, store: Reader) -> None:
         index = self._index = _Index()
         self._follower = follower.Follower(store, (CLUSTER_ROLES, CLUSTER_BINDINGS, ROLES, BINDINGS), index)
 
-    def of(self, user: User, namespace: str) -> Sequence[Held]:
-        """What a user has everywhere, and then what it has in a namespace, if there is one."""
+    def find(self, user: User, namespace: str) -> Sequence[ScopePermissions]:
+        """Return the permissions of a user in the cluster, and then those in a namespace, if one is given."""
         self._follower.catch_up()
         index = self._index
-        everywhere = index.held(user, "")
+        everywhere = index.find(user, "")
         if not namespace or not index.has_bindings(namespace):
             return (everywhere,)
-        return everywhere, index.held(user, namespace)
+        return everywhere, index.find(user, namespace)
 
 
 class _Index:
-    """Rules by the keys of roles, and grants by namespace and subject; those of the whole cluster have no namespace."""
+    """Rules by role, and grants by namespace and subject; those of cluster scope have no namespace."""
 
     def __init__(self) -> None:
         self._rules: dict[record.Key, tuple[Rule, ...]] = {}
         self._users: dict[str, _Grants] = {}
         self._groups: dict[str, _Grants] = {}
         self._subjects: dict[record.Key, tuple[tuple[str, bool], ...]] = {}
-        self._held: dict[tuple[str, str, tuple[str, ...]], Held] = {}
+        self._cache: dict[tuple[str, str, tuple[str, ...]], ScopePermissions] = {}
 
     def has_bindings(self, namespace: str) -> bool:
         return namespace in self._users or namespace in self._groups
 
-    def held(self, user: User, namespace: str) -> Held:
-        """What a user has in a namespace alone, or outside of all."""
+    def find(self, user: User, namespace: str) -> ScopePermissions:
+        """Return the permissions of a user in one namespace, or in the cluster scope."""
         if len(user.groups) > _GROUPS:
-            return self._put_together(user, namespace)
+            return self._combine(user, namespace)
         key = namespace, user.name, user.groups
-        held = self._held.get(key)
-        if held is None:
-            if len(self._held) >= _HELD:
-                self._held.clear()
-            held = self._held[key] = self._put_together(user, namespace)
-        return held
+        permissions = self._cache.get(key)
+        if permissions is None:
+            if len(self._cache) >= _CACHED:
+                self._cache.clear()
+            permissions = self._cache[key] = self._combine(user, namespace)
+        return permissions
 
-    def _put_together(self, user: User, namespace: str) -> Held:
+    def _combine(self, user: User, namespace: str) -> ScopePermissions:
         grants: dict[record.Key, Grant] = {}
         users, groups = self._users.get(namespace, {}), self._groups.get(namespace, {})
         for each in (users.get(user.name), *map(groups.get, user.groups)):
             grants = {**(each or {}), **grants}
         roles = [(grant, self._rules.get(grant.role)) for _, grant in sorted(grants.items())]
-        return Held(
+        return ScopePermissions(
             policyrules.Permissions([(grant.opinion, rules) for grant, rules in roles if rules is not None]),
             tuple(rule for _, rules in roles for rule in rules or ()),
             tuple(dict.fromkeys(grant.absence for grant, rules in roles if rules is None)),
         )
 
     def clear(self) -> None:
-        for each in (self._rules, self._users, self._groups, self._subjects, self._held):
+        for each in (self._rules, self._users, self._groups, self._subjects, self._cache):
             each.clear()
 
-    def put(self, stored: record.Record) -> None:
-        self._held.clear()
-        if stored.key.resource in (ROLES, CLUSTER_ROLES):
-            self._rules[stored.key] = policyrules.read(stored.value.get("rules"))
+    def put(self, source: record.Record) -> None:
+        self._cache.clear()
+        if source.key.resource in (ROLES, CLUSTER_ROLES):
+            self._rules[source.key] = policyrules.read(source.value.get("rules"))
             return
-        self._forget(stored.key)
-        grants = dict(reversed(list(_grants(stored))))
+        self._forget(source.key)
+        grants = dict(reversed(list(_grants(source))))
         for (name, is_group), grant in grants.items():
-            place = (self._groups if is_group else self._users).setdefault(stored.key.namespace, {})
-            place.setdefault(name, {})[stored.key] = grant
-        self._subjects[stored.key] = tuple(grants)
+            place = (self._groups if is_group else self._users).setdefault(source.key.namespace, {})
+            place.setdefault(name, {})[source.key] = grant
+        self._subjects[source.key] = tuple(grants)
 
-    def drop(self, stored: record.Record) -> None:
-        self._held.clear()
-        self._rules.pop(stored.key, None)
-        self._forget(stored.key)
+    def drop(self, source: record.Record) -> None:
+        self._cache.clear()
+        self._rules.pop(source.key, None)
+        self._forget(source.key)
 
     def _forget(self, binding: record.Key) -> None:
         for name, is_group in self._subjects.pop(binding, ()):
@@ -144,7 +144,7 @@ class _Index:
 
 
 def _grants(binding: record.Record) -> Iterator[tuple[tuple[str, bool], Grant]]:
-    """Whom a binding gives its role: the name of a user or a group, and which of the two it is."""
+    """Yield the subjects of a binding: the name of a user or group, a flag for groups, and the grant."""
     key, content = binding.key, binding.value
     role: Mapping[str, str] = content["roleRef"]
     kind, name = role.get("kind", ""), role.get("name", "")
@@ -153,7 +153,9 @@ def _grants(binding: record.Record) -> Iterator[tuple[tuple[str, bool], Grant]]:
     for subject in content.get("subjects") or ():
         user = _user(subject, key.namespace)
         if user is not None:
-            source = f"{_shown(key)} of {kind} {quotation.quote(name)} to {_shown_subject(subject, key.namespace)}"
+            source = (
+                f"{_format_binding(key)} of {kind} {quotation.quote(name)} to {_format_subject(subject, key.namespace)}"
+            )
             opinion = Opinion(Decision.ALLOWED, f"RBAC: allowed by {source}")
             yield user, Grant(key, role_key, opinion)
 
@@ -171,13 +173,13 @@ def _user(subject: Mapping[str, Any], namespace: str) -> tuple[str, bool] | None
     return None
 
 
-def _shown(binding: record.Key) -> str:
+def _format_binding(binding: record.Key) -> str:
     if binding.namespace:
         return f"RoleBinding {quotation.quote(f'{binding.name}/{binding.namespace}')}"
     return f"ClusterRoleBinding {quotation.quote(binding.name)}"
 
 
-def _shown_subject(subject: Mapping[str, Any], namespace: str) -> str:
+def _format_subject(subject: Mapping[str, Any], namespace: str) -> str:
     kind, name = subject["kind"], subject.get("name", "")
-    shown = f"{name}/{subject.get('namespace') or namespace}" if kind == "ServiceAccount" else name
-    return f"{kind} {quotation.quote(shown)}"
+    full_name = f"{name}/{subject.get('namespace') or namespace}" if kind == "ServiceAccount" else name
+    return f"{kind} {quotation.quote(full_name)}"

@@ -1,1 +1,1 @@
-"""What a request says, whoever makes it: who, which verb on what, and with which options."""
+"""Calls: requests independent of their transport, with user, verb, target and options."""

@@ -1,8 +1,7 @@
-"""A call: what somebody wants of the API, whichever door it came through.
+"""Calls: requests to the API, independent of their transport.
 
-The doors (:mod:`drachma.server.wire` and :mod:`drachma.server.inprocess`) make calls, and
-:mod:`drachma.server.pipeline.dispatcher` carries them out. A call says what is wanted and nothing about how it was
-sent: a body is its bytes or a typed value, and its options are still the texts that the client gave.
+:mod:`drachma.server.wire` and :mod:`drachma.server.inprocess` make calls, and :mod:`drachma.server.pipeline.dispatcher`
+carries them out. A body is bytes or a typed value, and options are still the texts of the query.
 """
 
 from datetime import datetime
@@ -19,14 +18,14 @@ from drachma.server.surface.strategy import Write
 from drachma.server.user import User
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
-"""Bytes of a body, as upstream."""
+"""Bytes of a body, as in upstream."""
 
 
 class Target(msgspec.Struct, frozen=True, eq=False):
-    """What a call is about.
+    """Object or collection of a call.
 
     ``namespace`` is None for all namespaces and empty for objects of cluster scope; ``name`` is empty for collections.
-    ``path`` is what follows the name of a subresource that leads on.
+    ``path`` follows the name of a subresource that is a proxy.
     """
 
     resource: resources.Resource
@@ -42,29 +41,29 @@ class Target(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def scope(self) -> str:
-        """What metrics call the extent of a call."""
+        """Scope of the call in metrics."""
         if self.name:
             return "resource"
         return "namespace" if self.namespace else "cluster"
 
 
 class Body(msgspec.Struct, frozen=True, eq=False):
-    """What a call brings along; ``media_type`` is as the client named it, empty where it did not.
+    """Body of a call; ``media_type`` is that of the client, and empty if it named none.
 
-    ``content`` is what components in process hand over in place of text: the object that they want, a document that is
-    none, such as a binding, or a typed change. It is of its kind and well formed, and of fields that the kind has.
+    Components in the same process pass ``content`` instead of bytes: the object, a document of another kind, such as a
+    binding, or a typed change. It is valid for its kind and has no unknown fields.
     """
 
     data: bytes = b""
     media_type: str = ""
-    content: meta.Object | dict[str, Any] | transactions.ClaimState | transactions.ClaimNames | None = None
+    content: meta.Object | dict[str, Any] | transactions.StatusChange | None = None
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What an auditor wants to know of the request that a call was made of; nothing of one that is made in process.
+    """Details of the HTTP request of a call, for audit logs; empty for calls in process.
 
-    ``sources`` are addresses, the nearest last. ``asker`` is who asks, where the call is made as somebody else, and
-    ``constraint`` the permission that lets them. ``identifier`` is what the client calls the request, if it does.
+    ``sources`` are addresses, the nearest last. ``asker`` is the authenticated user of an impersonated call, and
+    ``constraint`` the permission for the impersonation. ``identifier`` is the audit id from the client.
     """
 
     uri: str = ""
@@ -75,9 +74,9 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One call. ``warnings`` collects what the client is told beside the answer, ``annotations`` what is audited.
+    """One call. ``warnings`` collects warnings for the client, ``annotations`` those for the audit log.
 
-    ``surface`` is the API as it was when the call was made, and stays that to its end.
+    ``surface`` is the API at the time of the call, and stays the same until its end.
     """
 
     user: User
@@ -92,7 +91,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
     def write(self, *, now: datetime, name: str = "") -> Write:
-        """What it writes to the object that it is about, or to the one of that name in its collection."""
+        """Return the circumstances of the write to the target, or to the object of that name in the collection."""
         target = self.target
         return Write(
             surface=self.surface,

@@ -1,7 +1,7 @@
-"""The options of requests: what the query, or for deletes the body, says beside the object itself.
+"""Options of requests, from the query or, for deletes, from the body.
 
-Each verb's options are read once, checked by upstream's rules and handed on as one immutable value. Unknown query
-parameters are ignored, as upstream does.
+The options of each verb are read once, checked by upstream's rules, and passed on as one immutable value. Unknown query
+parameters are ignored, as in upstream.
 """
 
 import functools
@@ -25,7 +25,7 @@ Query = Mapping[str, Sequence[str]]
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 
 _COMMON_LENGTH: Final = 512
-"""Characters of options that are likely to come again; longer ones are read anew."""
+"""Characters of options that are cached."""
 
 META_GROUP: Final = "meta.k8s.io"
 NOT_OLDER_THAN: Final = "NotOlderThan"
@@ -35,14 +35,14 @@ FOREGROUND: Final = "Foreground"
 ORPHAN: Final = "Orphan"
 
 EVERY_LABEL: Final = label_values.Selector()
-"""Selects whatever labels there are."""
+"""Selector that matches all labels."""
 
 _DRY_RUN_ALL: Final = ("All",)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 class WriteOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How to create, update or patch. ``force`` only says something about apply."""
+    """Options of create, update and patch. ``force`` is for apply only."""
 
     is_dry_run: bool = False
     field_manager: str = ""
@@ -51,7 +51,7 @@ class WriteOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How to delete; what is None was not asked for."""
+    """Options of delete; None means not set."""
 
     is_dry_run: bool = False
     grace_period_seconds: int | None = None
@@ -62,7 +62,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What to list or watch, from when, and how much of it."""
+    """Options of list and watch: selectors, versions and limits."""
 
     labels: label_values.Selector = EVERY_LABEL
     fields: fieldselector.FieldSelector = fieldselector.EVERYTHING
@@ -77,7 +77,7 @@ class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_selective(self) -> bool:
-        """Whether some objects of the collection may be left out."""
+        """True if the selectors may leave out objects of the collection."""
         return bool(self.fields) or bool(self.labels.requirements)
 
 
@@ -86,19 +86,19 @@ _PLAIN_WRITE: Final = WriteOptions()
 _PLAIN_DELETE: Final = DeleteOptions()
 
 
-def for_write(query: Query, kind: str, *, patch_type: str = "") -> WriteOptions:
-    """Options of a create, update or patch; ``kind`` is the name of the options in messages."""
+def read_write_options(query: Query, kind: str, *, patch_type: str = "") -> WriteOptions:
+    """Read the options of a create, update or patch; ``kind`` is the name of the options in messages."""
     is_apply = patch_type.startswith("application/apply-patch")
     if not query and not is_apply:
         return _PLAIN_WRITE
-    given = tuple([(name, *query[name]) for name in _WRITE_PARAMETERS if name in query])
-    is_common = len("".join([text for texts in given for text in texts])) <= _COMMON_LENGTH
-    return (_common_options if is_common else _write_options)(given, kind, is_apply=is_apply)
+    parameters = tuple([(name, *query[name]) for name in _WRITE_PARAMETERS if name in query])
+    is_common = len("".join([text for texts in parameters for text in texts])) <= _COMMON_LENGTH
+    return (_common_options if is_common else _write_options)(parameters, kind, is_apply=is_apply)
 
 
-def _write_options(given: tuple[tuple[str, ...], ...], kind: str, *, is_apply: bool) -> WriteOptions:
-    """What most clients say again and again; what is refused is not remembered."""
-    query = {name: values for name, *values in given}
+def _write_options(parameters: tuple[tuple[str, ...], ...], kind: str, *, is_apply: bool) -> WriteOptions:
+    """Read write options; only valid ones are cached."""
+    query = {name: values for name, *values in parameters}
     dry_run = query.get("dryRun", ())
     manager = _first(query, "fieldManager")
     validation = _first(query, "fieldValidation")
@@ -110,8 +110,8 @@ def _write_options(given: tuple[tuple[str, ...], ...], kind: str, *, is_apply: b
     problems.extend(metadata.field_manager(manager, Path("fieldManager")))
     problems.extend(_dry_run_problems(dry_run))
     if validation not in ("", "Ignore", "Warn", "Strict"):
-        allowed = ("", "Ignore", "Strict", "Warn")
-        problems.append(fielderror.not_supported(Path("fieldValidation"), validation, allowed))
+        supported = ("", "Ignore", "Strict", "Warn")
+        problems.append(fielderror.not_supported(Path("fieldValidation"), validation, supported))
     _refuse(problems, kind)
     return WriteOptions(
         is_dry_run=bool(dry_run),
@@ -124,8 +124,8 @@ def _write_options(given: tuple[tuple[str, ...], ...], kind: str, *, is_apply: b
 _common_options: Final = functools.lru_cache(maxsize=1024)(_write_options)
 
 
-def for_list(query: Query, resource: resources.Resource, *, version: str) -> ListOptions:
-    """Options of a list, a watch or the deletion of a collection."""
+def read_list_options(query: Query, resource: resources.Resource, *, version: str) -> ListOptions:
+    """Read the options of a list, a watch or the deletion of a collection."""
     if not query:
         return ListOptions()
     try:
@@ -144,25 +144,25 @@ def for_list(query: Query, resource: resources.Resource, *, version: str) -> Lis
         )
     except errors.InvalidValueError as error:
         raise status.bad_request(str(error)) from None
-    options = _with_list_defaults(options)
+    options = _set_list_defaults(options)
     _refuse(_watch_problems(options) if options.is_watch else _list_problems(options), "ListOptions")
     return options
 
 
-def for_delete(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
-    """Options of a delete: those in the body where there is one, else those in the query."""
+def read_delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
+    """Read the options of a delete from the body if there is one, otherwise from the query."""
     if body is None:
         return _delete_from_query(query) if query else _PLAIN_DELETE
     return _delete_from_body(body)
 
 
 def boolean(query: Query, name: str) -> bool:
-    """A query parameter read as upstream reads booleans: anything but "0" and "false" is true."""
+    """Read a query parameter as upstream reads booleans: all values but "0" and "false" are true."""
     return _boolean(query, name) or False
 
 
 def integer(query: Query, name: str) -> int | None:
-    """A query parameter read as a number, None where it is not there; InvalidValueError where it is none."""
+    """Read a query parameter as a number; None if it is absent, InvalidValueError if it is no number."""
     return _integer(query, name)
 
 
@@ -174,7 +174,7 @@ def _delete_from_query(query: Query) -> DeleteOptions:
         grace = _integer(query, "gracePeriodSeconds")
     except errors.InvalidValueError as error:
         raise status.bad_request(str(error)) from None
-    return _checked_delete(
+    return _check_delete_options(
         query.get("dryRun", ()),
         DeleteOptions(
             grace_period_seconds=grace,
@@ -188,7 +188,7 @@ def _delete_from_query(query: Query) -> DeleteOptions:
 
 def _delete_from_body(body: Mapping[str, Any]) -> DeleteOptions:
     preconditions = body.get("preconditions")
-    return _checked_delete(
+    return _check_delete_options(
         body.get("dryRun") or (),
         DeleteOptions(
             grace_period_seconds=body.get("gracePeriodSeconds"),
@@ -200,15 +200,15 @@ def _delete_from_body(body: Mapping[str, Any]) -> DeleteOptions:
     )
 
 
-def _checked_delete(dry_run: Sequence[str], options: DeleteOptions) -> DeleteOptions:
+def _check_delete_options(dry_run: Sequence[str], options: DeleteOptions) -> DeleteOptions:
     problems: list[fielderror.FieldError] = []
     at, policy = Path("propagationPolicy"), options.propagation_policy
     if options.orphan_dependents is not None and policy is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
         problems.append(fielderror.invalid(at, rendering.named(policy), detail))
     if policy is not None and policy not in (FOREGROUND, BACKGROUND, ORPHAN):
-        allowed = (FOREGROUND, BACKGROUND, ORPHAN, "nil")
-        problems.append(fielderror.not_supported(at, rendering.named(policy), allowed))
+        supported = (FOREGROUND, BACKGROUND, ORPHAN, "nil")
+        problems.append(fielderror.not_supported(at, rendering.named(policy), supported))
     if dry_run:
         problems.extend(_dry_run_problems(dry_run))
     if problems:
@@ -219,8 +219,8 @@ def _checked_delete(dry_run: Sequence[str], options: DeleteOptions) -> DeleteOpt
 # Lists and watches
 
 
-def _with_list_defaults(options: ListOptions) -> ListOptions:
-    """A watch from nowhere in particular begins with what exists, as clients before watch lists expect."""
+def _set_list_defaults(options: ListOptions) -> ListOptions:
+    """Let a watch without a version start with the existing objects, as clients without watch lists expect."""
     is_unset = options.sends_initial_events is None and not options.resource_version_match
     if options.is_watch and is_unset and options.resource_version in ("", "0"):
         return msgspec.structs.replace(options, sends_initial_events=True, resource_version_match=NOT_OLDER_THAN)

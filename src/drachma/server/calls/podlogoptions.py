@@ -1,4 +1,4 @@
-"""The options of a request for a pod's log, by upstream's rules."""
+"""Options of a request for a pod's log, by upstream's rules."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _STREAMS: Final = ("All", "Stderr", "Stdout")
 
 
 class PodLogOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which part of which log is wanted; what is None was not asked for."""
+    """Container and part of a log; None means not set."""
 
     container: str = ""
     follow: bool = False
@@ -31,7 +31,7 @@ class PodLogOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def query(self) -> dict[str, str]:
-        """How a node is asked for it."""
+        """Return the query for the node."""
         flags = {"follow": self.follow, "previous": self.previous, "timestamps": self.timestamps}
         values = {
             "sinceSeconds": self.since_seconds,
@@ -47,13 +47,13 @@ class PodLogOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(query: Query, name: str) -> PodLogOptions:
-    """The options of a request about the pod of a name.
+    """Read the options of a request for the log of a pod.
 
     Raises:
-        status.StatusError: they cannot be read, or contradict each other.
+        status.StatusError: options cannot be parsed, or contradict each other.
     """
     try:
-        asked = PodLogOptions(
+        log_options = PodLogOptions(
             container=_text(query, "container"),
             follow=options.boolean(query, "follow"),
             previous=options.boolean(query, "previous"),
@@ -66,27 +66,27 @@ def read(query: Query, name: str) -> PodLogOptions:
         )
     except errors.InvalidValueError as error:
         raise status.bad_request(str(error)) from None
-    if asked.since_time is not None and instants.parse_timestamp(asked.since_time) is None:
-        shown = quotation.quote(asked.since_time)
-        raise status.bad_request(f'parsing time {shown} as "2006-01-02T15:04:05Z07:00": cannot parse {shown}')
-    problems = list(_problems(asked))
+    if log_options.since_time is not None and instants.parse_timestamp(log_options.since_time) is None:
+        quoted = quotation.quote(log_options.since_time)
+        raise status.bad_request(f'parsing time {quoted} as "2006-01-02T15:04:05Z07:00": cannot parse {quoted}')
+    problems = list(_problems(log_options))
     if problems:
         raise status.invalid("PodLogOptions", name, group="", causes=problems)
-    return asked
+    return log_options
 
 
-def _problems(asked: PodLogOptions) -> fielderror.Errors:
-    if asked.tail_lines is not None and asked.tail_lines < 0:
-        yield fielderror.invalid(Path("tailLines"), asked.tail_lines, "must be greater than or equal to 0")
-    if asked.limit_bytes is not None and asked.limit_bytes < 1:
-        yield fielderror.invalid(Path("limitBytes"), asked.limit_bytes, "must be greater than 0")
-    if asked.since_seconds is not None and asked.since_time is not None:
+def _problems(log_options: PodLogOptions) -> fielderror.Errors:
+    if log_options.tail_lines is not None and log_options.tail_lines < 0:
+        yield fielderror.invalid(Path("tailLines"), log_options.tail_lines, "must be greater than or equal to 0")
+    if log_options.limit_bytes is not None and log_options.limit_bytes < 1:
+        yield fielderror.invalid(Path("limitBytes"), log_options.limit_bytes, "must be greater than 0")
+    if log_options.since_seconds is not None and log_options.since_time is not None:
         yield fielderror.forbidden(Path(""), "at most one of `sinceTime` or `sinceSeconds` may be specified")
-    elif asked.since_seconds is not None and asked.since_seconds < 1:
-        yield fielderror.invalid(Path("sinceSeconds"), asked.since_seconds, "must be greater than 0")
-    if asked.stream not in _STREAMS:
-        yield fielderror.not_supported(Path("stream"), asked.stream, _STREAMS)
-    if asked.stream != "All" and asked.tail_lines is not None:
+    elif log_options.since_seconds is not None and log_options.since_seconds < 1:
+        yield fielderror.invalid(Path("sinceSeconds"), log_options.since_seconds, "must be greater than 0")
+    if log_options.stream not in _STREAMS:
+        yield fielderror.not_supported(Path("stream"), log_options.stream, _STREAMS)
+    if log_options.stream != "All" and log_options.tail_lines is not None:
         yield fielderror.forbidden(Path(""), "`tailLines` and specific `stream` are mutually exclusive for now")
 
 

@@ -1,1 +1,1 @@
-"""Request bodies: from bytes in JSON, YAML or protobuf to documents, and what upstream says about bad ones."""
+"""Decoding of request bodies from JSON, YAML or protobuf, with upstream's error messages."""

@@ -1,25 +1,25 @@
-"""The options in the body of a delete: a DeleteOptions of any group, as JSON, YAML or protobuf.
+"""Options in the body of a delete: a DeleteOptions of any group, as JSON, YAML or protobuf.
 
-``server.pipeline.deletion`` reads them here; what they mean is checked in ``server.calls.options``. Refused with
-upstream's 400s: bodies that are not read, documents of another kind, and values of the wrong type.
+``server.calls.options`` checks their meaning. Upstream's 400s refuse bodies that cannot be read, documents of another
+kind, and values of the wrong type.
 """
 
 from typing import Any, Final
 
 from drachma import errors
+from drachma.api import types
 from drachma.server import mediatypes, status
 from drachma.server.decoding import bodies, jsonsyntax, protobuf, yamlsyntax
-from drachma.server.schema import metatypes
 
 _SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 _KIND: Final = "DeleteOptions"
 _META: Final = "meta.k8s.io/v1"
 _OTHERS: Final = frozenset({"CreateOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions"})
-_OPTIONS: Final = metatypes.META.object(_KIND)
+_OPTIONS: Final = types.get(f"meta/v1.{_KIND}")
 
 
 def read(data: bytes, media_type: str) -> dict[str, Any]:
-    """The options as a document whose values have the right types."""
+    """Return the options as a document whose values have the right types."""
     try:
         document = _document(data, media_type)
         _check_type(document)

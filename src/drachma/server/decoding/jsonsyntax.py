@@ -1,7 +1,7 @@
-"""Reading JSON texts of clients; what is wrong with one, in the words of Go's scanner; and which keys it has twice.
+"""Reading JSON from clients, with the errors of Go's scanner, and repeated keys.
 
-:func:`read` is the way in for every JSON text that is read as a whole. The rest is only asked once a text has been
-refused, or may have a key twice: the quick decoder says neither as clients know it.
+:func:`read` reads every JSON text. The rest is used only after a text has been refused, or may have a repeated key,
+because the fast decoder reports neither in upstream's words.
 """
 
 import json
@@ -16,7 +16,7 @@ from drachma.api import yamldialect
 from drachma.values import quotation
 
 MAX_DEPTH: Final = yamldialect.MAX_DEPTH
-"""How deep values may be nested. Go reads 10,000 levels; what walks through documents here recurses."""
+"""Depth of nested values. Go reads 10,000 levels; functions here recurse."""
 
 _SPACE: Final = frozenset(b" \t\r\n")
 _DIGITS: Final = frozenset(b"0123456789")
@@ -33,11 +33,15 @@ _decode = msgspec.json.Decoder().decode
 
 
 class _Syntax(Exception):  # noqa: N818 - never leaves this module
-    """The first character that does not belong."""
+    """The first unexpected character."""
 
 
 def read(text: bytes) -> Any:
-    """The value in a text; a DecodeError in the words of Go's scanner if it is not JSON, or nested too deep."""
+    """Return the value in a text.
+
+    Raises:
+        errors.DecodeError: the text is not JSON, or nested too deeply; the message is that of Go's scanner.
+    """
     try:
         value = _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -48,9 +52,9 @@ def read(text: bytes) -> Any:
 
 
 def is_too_deep(text: bytes) -> bool:
-    """Whether the values of a JSON text are nested deeper than :data:`MAX_DEPTH`.
+    """Return True if a JSON text is nested deeper than :data:`MAX_DEPTH`.
 
-    Takes the innermost pairs of brackets away again and again: each round is quick, and most texts need few.
+    It removes the innermost pairs of brackets repeatedly: each round is fast, and most texts need few.
     """
     if text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
         return False
@@ -59,7 +63,7 @@ def is_too_deep(text: bytes) -> bool:
         brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
         if not brackets:
             return False
-    # Brackets in strings, or truly deep.
+    # There are brackets in strings, or the text is really too deep.
     depth = 0
     for bracket in _STRING.sub(b"", text).translate(None, _NO_BRACKETS):
         depth += 1 if bracket in _OPENING else -1
@@ -69,7 +73,7 @@ def is_too_deep(text: bytes) -> bool:
 
 
 def explain(text: bytes) -> str:
-    """The first syntax error of a text; empty if Go's scanner finds none."""
+    """Return the first syntax error of a text; empty if Go's scanner finds none."""
     try:
         _Scanner(text).scan()
     except _Syntax as error:
@@ -78,46 +82,46 @@ def explain(text: bytes) -> str:
 
 
 def may_repeat_keys(text: bytes, document: Any) -> bool:
-    """Whether some object may have a key twice: there are more keys in the text than in what was read from it."""
+    """Return True if the text has more keys than the document that was read from it."""
     return len(_KEY.findall(text)) != _count_keys(document)
 
 
 def repeated_keys(text: bytes) -> tuple[str, ...]:
-    """The paths of all keys that an object has twice, in the order of the text."""
+    """Return the paths of all repeated keys, in the order of the text."""
     try:
         content = json.loads(text, object_pairs_hook=_Pairs)
-        return tuple(dict.fromkeys(_repeated(content, "")))
+        return tuple(dict.fromkeys(_find_repeated(content, "")))
     except (ValueError, RecursionError):
         return ()
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object whose keys are not merged yet."""
+    """Object whose keys are not merged yet."""
 
 
-def _repeated(value: Any, path: str) -> Iterator[str]:
+def _find_repeated(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, _Pairs):
-        seen = set()
+        keys = set()
         for key, item in value:
             below = f"{path}.{key}" if path else key
-            if key in seen:
+            if key in keys:
                 yield below
-            seen.add(key)
-            yield from _repeated(item, below)
+            keys.add(key)
+            yield from _find_repeated(item, below)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _repeated(item, f"{path}[{index}]")
+            yield from _find_repeated(item, f"{path}[{index}]")
 
 
 def _count_keys(document: Any) -> int:
-    count, pending = 0, [document]
-    while pending:
-        value = pending.pop()
+    count, values = 0, [document]
+    while values:
+        value = values.pop()
         if type(value) is dict:
             count += len(value)
-            pending.extend(value.values())
+            values.extend(value.values())
         elif type(value) is list:
-            pending.extend(value)
+            values.extend(value)
     return count
 
 
@@ -128,7 +132,7 @@ class _Scanner:
         self._open: list[int] = []
 
     def scan(self) -> None:
-        # A loop and not a recursion, for texts are nested deeper than Python's stack.
+        # A loop instead of recursion, because texts can be nested deeper than Python's stack.
         expects_value = True
         while expects_value:
             if self._value():
@@ -136,49 +140,49 @@ class _Scanner:
             expects_value = False
             while self._open and not expects_value:
                 expects_value = self._continue()
-        found = self._skip_space()
-        if found is not None:
+        character = self._skip_space()
+        if character is not None:
             self._refuse("after top-level value")
 
     def _value(self) -> bool:
-        """One scalar, or the beginning of an object or array; whether its first value comes next."""
-        found = self._skip_space()
-        if found is None:
+        """Scan a scalar, or the start of an object or array; return True if its first value comes next."""
+        character = self._skip_space()
+        if character is None:
             raise _Syntax(_END)
-        if found in b"{[":
-            self._open.append(found)
+        if character in b"{[":
+            self._open.append(character)
             if len(self._open) > MAX_DEPTH:
                 self._refuse("exceeded max depth")
             self._position += 1
             closing = self._skip_space()
-            if closing == (found + 2):
+            if closing == (character + 2):
                 self._position += 1
                 self._open.pop()
                 return False
-            if found == ord("{"):
+            if character == ord("{"):
                 self._key()
             return True
-        if found == ord('"'):
+        if character == ord('"'):
             self._string()
-        elif found == ord("-") or found in _DIGITS:
+        elif character == ord("-") or character in _DIGITS:
             self._number()
-        elif found in _LITERALS:
-            self._literal(_LITERALS[found])
+        elif character in _LITERALS:
+            self._literal(_LITERALS[character])
         else:
             self._refuse("looking for beginning of value")
         return False
 
     def _continue(self) -> bool:
-        """What follows a value inside an object or array; whether that is another value."""
-        found = self._skip_space()
-        if found is None:
+        """Scan what follows a value inside an object or array; return True if another value comes next."""
+        character = self._skip_space()
+        if character is None:
             raise _Syntax(_END)
         inside = self._open[-1]
-        if found == inside + 2:
+        if character == inside + 2:
             self._position += 1
             self._open.pop()
             return False
-        if found != ord(","):
+        if character != ord(","):
             self._refuse("after object key:value pair" if inside == ord("{") else "after array element")
         self._position += 1
         if inside == ord("{"):
@@ -186,34 +190,34 @@ class _Scanner:
         return True
 
     def _key(self) -> None:
-        found = self._skip_space()
-        if found is None:
+        character = self._skip_space()
+        if character is None:
             raise _Syntax(_END)
-        if found != ord('"'):
+        if character != ord('"'):
             self._refuse("looking for beginning of object key string")
         self._string()
-        found = self._skip_space()
-        if found is None:
+        character = self._skip_space()
+        if character is None:
             raise _Syntax(_END)
-        if found != ord(":"):
+        if character != ord(":"):
             self._refuse("after object key")
         self._position += 1
 
     def _string(self) -> None:
         self._position += 1
-        while (found := self._peek()) != ord('"'):
-            if found < 0x20:
+        while (character := self._peek()) != ord('"'):
+            if character < 0x20:
                 self._refuse("in string literal")
             self._position += 1
-            if found != ord("\\"):
+            if character != ord("\\"):
                 continue
-            found = self._peek()
-            if found == ord("u"):
+            character = self._peek()
+            if character == ord("u"):
                 for _ in range(4):
                     self._position += 1
                     if self._peek() not in _HEX:
                         self._refuse("in \\u hexadecimal character escape")
-            elif found not in _ESCAPES:
+            elif character not in _ESCAPES:
                 self._refuse("in string escape code")
             self._position += 1
         self._position += 1
@@ -260,13 +264,13 @@ class _Scanner:
 
     def _skip_space(self) -> int | None:
         while self._position < len(self._text):
-            found = self._text[self._position]
-            if found not in _SPACE:
-                return found
+            character = self._text[self._position]
+            if character not in _SPACE:
+                return character
             self._position += 1
         return None
 
     def _refuse(self, context: str) -> None:
         character = chr(self._text[self._position])
-        shown = {"'": "\\'", '"': '"'}.get(character) or quotation.quote(character)[1:-1]
-        raise _Syntax(f"invalid character '{shown}' {context}")
+        escaped = {"'": "\\'", '"': '"'}.get(character) or quotation.quote(character)[1:-1]
+        raise _Syntax(f"invalid character '{escaped}' {context}")

@@ -165,8 +165,8 @@ def _parse_rule(rule: Mapping[str, Any]) -> _Rule:
 
 
 def _set(values: Iterable[str] | None) -> frozenset[str] | None:
-    made = frozenset(values or ())
-    return None if _ALL in made else made
+    result = frozenset(values or ())
+    return None if _ALL in result else result
 
 
 class Classifier:

@@ -15,7 +15,7 @@ from drachma.server.reads import follower
 from drachma.server.reads.reader import Reader
 from drachma.server.user import User
 from drachma.store import record
-from drachma.validation import flowschema, prioritylevelconfiguration
+from drachma.validation import flowcontrol
 
 SCHEMAS: Final = "flowcontrol.apiserver.k8s.io/flowschemas"
 LEVELS: Final = "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations"
@@ -106,7 +106,7 @@ class FlowControl:
     def _new_flow(self, user: User, inquiry: Inquiry) -> Flow:
         schema = self._classifier.classify(user, inquiry)
         if schema is None:
-            # A user without any group matches no schema of everybody.
+            # A user without any group matches no schema for all users.
             schema = self._index.schemas[_CATCH_ALL]
         level = self._seats.levels[schema.level]
         counts = self.measures.counts_of(schema.level, schema.name)
@@ -225,10 +225,10 @@ class _Index:
 
 
 def _mandatory_schemas() -> Iterator[Schema]:
-    for name, spec in flowschema.MANDATORY.items():
+    for name, spec in flowcontrol.MANDATORY_SCHEMAS.items():
         yield classification.parse_schema(name, "", spec)
 
 
 def _mandatory_levels() -> Iterator[seats.LevelSpec]:
-    for name, spec in prioritylevelconfiguration.MANDATORY.items():
+    for name, spec in flowcontrol.MANDATORY_LEVELS.items():
         yield seats.parse_level(name, "", spec)

@@ -13,15 +13,15 @@ def hash_flow(schema: str, flow: str) -> int:
 
 def deal(number: int, *, queues: int, hand: int) -> list[int]:
     """Return ``hand`` different queues below ``queues``, each hand as likely as any other."""
-    taken: list[int] = []
+    sorted_cards: list[int] = []
     dealt: list[int] = []
     for position in range(hand):
         number, card = divmod(number, queues - position)
-        for lower in taken:
+        for lower in sorted_cards:
             if card < lower:
                 break
             card += 1
         dealt.append(card)
-        taken.append(card)
-        taken.sort()
+        sorted_cards.append(card)
+        sorted_cards.sort()
     return dealt

@@ -58,13 +58,13 @@ class Measures(collecting.Collector):
 
     def collect(self) -> Iterator[core.Metric]:
         """Yield the measures in the form of Prometheus."""
-        refused = core.CounterMetricFamily(
+        rejected = core.CounterMetricFamily(
             f"{_PREFIX}rejected_requests", "Requests rejected by flow control.", labels=(*_BOTH, "reason")
         )
         dispatched = core.CounterMetricFamily(
             f"{_PREFIX}dispatched_requests", "Requests that flow control let run.", labels=_BOTH
         )
-        waiting = core.GaugeMetricFamily(
+        queued = core.GaugeMetricFamily(
             f"{_PREFIX}current_inqueue_requests", "Requests that wait for a seat.", labels=_BOTH
         )
         executing = core.GaugeMetricFamily(
@@ -80,16 +80,16 @@ class Measures(collecting.Collector):
         )
         for labels, counts in self._counts.items():
             for reason, count in counts.refused.items():
-                refused.add_metric((*labels, reason), count)
+                rejected.add_metric((*labels, reason), count)
             dispatched.add_metric(labels, counts.dispatched)
-            waiting.add_metric(labels, counts.waiting)
+            queued.add_metric(labels, counts.waiting)
             executing.add_metric(labels, counts.executing)
             buckets = [(bound, number + counts.at_once) for bound, number in counts.waited.buckets()]
             waited.add_metric((*labels, "true"), buckets, counts.waited.sum)
             if counts.refused:
                 waited.add_metric((*labels, "false"), counts.waited_in_vain.buckets(), counts.waited_in_vain.sum)
             durations.add_metric(labels, counts.durations.buckets(), counts.durations.sum)
-        yield from (refused, dispatched, waiting, executing, waited, durations)
+        yield from (rejected, dispatched, queued, executing, waited, durations)
         yield from self._limits()
 
     def _limits(self) -> Iterator[core.Metric]:
@@ -102,7 +102,7 @@ class Measures(collecting.Collector):
         upper = core.GaugeMetricFamily(
             f"{_PREFIX}upper_limit_seats", "Seats that a level may have with borrowed ones.", labels=("priority_level",)
         )
-        taken = core.GaugeMetricFamily(
+        occupied = core.GaugeMetricFamily(
             f"{_PREFIX}current_executing_seats", "Seats that are taken.", labels=("priority_level",)
         )
         for name, level in self._seats.levels.items():
@@ -110,5 +110,5 @@ class Measures(collecting.Collector):
                 nominal.add_metric((name,), level.nominal)
                 lower.add_metric((name,), level.kept)
                 upper.add_metric((name,), level.most)
-            taken.add_metric((name,), level.executing)
-        yield from (nominal, lower, upper, taken)
+            occupied.add_metric((name,), level.executing)
+        yield from (nominal, lower, upper, occupied)

@@ -109,14 +109,14 @@ class Seats(Generic[_Ticket]):
 
     def configure(self, specs: Iterable[LevelSpec]) -> None:
         """Take on the levels of a cluster; a level that is gone stays until its requests are done."""
-        given = {spec.name: spec for spec in specs}
-        for name, spec in given.items():
+        new_specs = {spec.name: spec for spec in specs}
+        for name, spec in new_specs.items():
             level = self.levels.get(name)
             if level is None:
                 level = self.levels[name] = Level(spec)
             level.spec = spec
         for name, level in list(self.levels.items()):
-            level.is_removed = name not in given
+            level.is_removed = name not in new_specs
             self._forget(level)
         limited = [level for level in self.levels.values() if not level.spec.is_exempt and not level.is_removed]
         shares = sum(level.spec.shares for level in limited)

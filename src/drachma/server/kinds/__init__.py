@@ -1,1 +1,1 @@
-"""One record a kind: what it is called, consists of, looks like in tables, and how it is read, prepared and checked."""
+"""Records of kinds: names, types, table columns, and the strategy that reads, prepares and validates objects."""

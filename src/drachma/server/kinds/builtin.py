@@ -1,138 +1,132 @@
-"""The kinds that every application serves."""
+"""Records of all built-in kinds."""
 
 from typing import Final
 
 from drachma.api import gates as feature
-from drachma.server.kinds.admissionregistration import (
-    mutatingadmissionpolicy,
-    policybinding,
-    validatingadmissionpolicy,
-    webhookconfiguration,
+from drachma.server.kinds import (
+    apps,
+    authentication,
+    authorization,
+    batch,
+    certificatesigningrequest,
+    endpointslice,
+    events,
+    flowcontrol,
+    lease,
+    networking,
+    policy,
+    rbac,
+    runtimeclass,
+    scheduling,
+    storage,
 )
+from drachma.server.kinds.admissionregistration import policies, webhookconfiguration
 from drachma.server.kinds.apiextensions import customresourcedefinition
-from drachma.server.kinds.apps import controllerrevision, daemonset, deployment, replicaset, statefulset
-from drachma.server.kinds.authentication import selfsubjectreview, tokenreview
-from drachma.server.kinds.authorization import reviewtypes
 from drachma.server.kinds.autoscaling import horizontalpodautoscaler
-from drachma.server.kinds.batch import cronjob, job
-from drachma.server.kinds.certificates import certificatesigningrequest
-from drachma.server.kinds.coordination import lease
 from drachma.server.kinds.core import (
-    configmap,
+    configuration,
     endpoints,
     event,
-    limitrange,
+    limits,
     namespace,
     node,
-    persistentvolume,
-    persistentvolumeclaim,
     pod,
     podtemplate,
     replicationcontroller,
-    resourcequota,
-    secret,
     service,
     serviceaccount,
+    volumes,
 )
-from drachma.server.kinds.discovery import endpointslice
-from drachma.server.kinds.events import event as newer_event
-from drachma.server.kinds.flowcontrol import flowschema, prioritylevelconfiguration
-from drachma.server.kinds.networking import ingress, ingressclass, ipaddress, networkpolicy
-from drachma.server.kinds.node import runtimeclass
-from drachma.server.kinds.policy import poddisruptionbudget
-from drachma.server.kinds.rbac import clusterrole, clusterrolebinding, role, rolebinding
-from drachma.server.kinds.resource import (
-    deviceclass,
-    devicetaintrule,
-    resourceclaim,
-    resourceclaimtemplate,
-    resourcepoolstatusrequest,
-    resourceslice,
-)
-from drachma.server.kinds.resource.v1alpha2 import parameters as alpha_parameters
-from drachma.server.kinds.resource.v1alpha2 import resourceclaim as alpha_claim
-from drachma.server.kinds.resource.v1alpha2 import resourceclass as alpha_class
-from drachma.server.kinds.resource.v1alpha2 import resourceslice as alpha_slice
-from drachma.server.kinds.scheduling import podgroup, priorityclass, workload
-from drachma.server.kinds.storage import csidriver, csinode, csistoragecapacity, storageclass, volumeattachment
+from drachma.server.kinds.resource import alphakinds, devicekinds, resourcepoolstatusrequest
 from drachma.server.surface.apisurface import Kind
 
 KINDS: Final[tuple[Kind, ...]] = (
-    certificatesigningrequest.KIND,
-    clusterrole.KIND,
-    clusterrolebinding.KIND,
-    configmap.KIND,
-    customresourcedefinition.KIND,
-    controllerrevision.KIND,
-    cronjob.KIND,
-    csidriver.KIND,
-    csinode.KIND,
-    csistoragecapacity.KIND,
-    daemonset.KIND,
-    deployment.KIND,
-    deviceclass.KIND,
-    devicetaintrule.KIND,
+    # core
+    configuration.CONFIG_MAP,
+    configuration.SECRET,
     endpoints.KIND,
-    endpointslice.KIND,
     event.KIND,
-    newer_event.KIND,
-    flowschema.KIND,
-    horizontalpodautoscaler.KIND,
-    ingress.KIND,
-    ingressclass.KIND,
-    ipaddress.KIND,
-    job.KIND,
-    lease.KIND,
-    limitrange.KIND,
-    mutatingadmissionpolicy.KIND,
+    limits.LIMIT_RANGE,
+    limits.RESOURCE_QUOTA,
     namespace.KIND,
-    networkpolicy.KIND,
     node.KIND,
-    persistentvolume.KIND,
-    persistentvolumeclaim.KIND,
+    volumes.PERSISTENT_VOLUME,
+    volumes.PERSISTENT_VOLUME_CLAIM,
     pod.KIND,
-    podgroup.KIND,
     podtemplate.KIND,
-    poddisruptionbudget.KIND,
-    policybinding.MUTATING,
-    policybinding.VALIDATING,
-    priorityclass.KIND,
-    prioritylevelconfiguration.KIND,
-    replicaset.KIND,
     replicationcontroller.KIND,
-    resourceclaim.KIND,
-    resourceclaimtemplate.KIND,
-    resourcepoolstatusrequest.KIND,
-    resourcequota.KIND,
-    resourceslice.KIND,
-    role.KIND,
-    rolebinding.KIND,
-    runtimeclass.KIND,
-    secret.KIND,
     service.KIND,
-    selfsubjectreview.KIND,
     serviceaccount.KIND,
-    statefulset.KIND,
-    storageclass.KIND,
-    tokenreview.KIND,
-    validatingadmissionpolicy.KIND,
-    volumeattachment.KIND,
+    # admissionregistration.k8s.io
+    policies.MUTATING,
+    policies.MUTATING_BINDING,
+    policies.VALIDATING,
+    policies.VALIDATING_BINDING,
     webhookconfiguration.MUTATING,
     webhookconfiguration.VALIDATING,
-    workload.KIND,
-    *reviewtypes.KINDS,
+    # apiextensions.k8s.io
+    customresourcedefinition.KIND,
+    # apps, autoscaling, batch
+    apps.CONTROLLER_REVISION,
+    apps.DAEMON_SET,
+    apps.DEPLOYMENT,
+    apps.REPLICA_SET,
+    apps.STATEFUL_SET,
+    horizontalpodautoscaler.KIND,
+    batch.CRON_JOB,
+    batch.JOB,
+    # authentication.k8s.io, authorization.k8s.io, certificates.k8s.io, rbac.authorization.k8s.io
+    authentication.SELF_SUBJECT_REVIEW,
+    authentication.TOKEN_REVIEW,
+    *authorization.KINDS,
+    certificatesigningrequest.KIND,
+    rbac.CLUSTER_ROLE,
+    rbac.CLUSTER_ROLE_BINDING,
+    rbac.ROLE,
+    rbac.ROLE_BINDING,
+    # coordination.k8s.io, discovery.k8s.io, events.k8s.io, flowcontrol.apiserver.k8s.io
+    lease.KIND,
+    endpointslice.KIND,
+    events.KIND,
+    flowcontrol.FLOW_SCHEMA,
+    flowcontrol.PRIORITY_LEVEL,
+    # networking.k8s.io
+    networking.INGRESS,
+    networking.INGRESS_CLASS,
+    networking.IP_ADDRESS,
+    networking.NETWORK_POLICY,
+    # node.k8s.io, policy
+    runtimeclass.KIND,
+    policy.POD_DISRUPTION_BUDGET,
+    # resource.k8s.io
+    devicekinds.DEVICE_CLASS,
+    devicekinds.DEVICE_TAINT_RULE,
+    devicekinds.RESOURCE_CLAIM,
+    devicekinds.RESOURCE_CLAIM_TEMPLATE,
+    devicekinds.RESOURCE_SLICE,
+    resourcepoolstatusrequest.KIND,
+    # scheduling.k8s.io
+    scheduling.POD_GROUP,
+    scheduling.PRIORITY_CLASS,
+    scheduling.WORKLOAD,
+    # storage.k8s.io
+    storage.CSI_DRIVER,
+    storage.CSI_NODE,
+    storage.CSI_STORAGE_CAPACITY,
+    storage.STORAGE_CLASS,
+    storage.VOLUME_ATTACHMENT,
 )
 
 FIRST_ALPHA: Final[tuple[Kind, ...]] = (
-    alpha_class.KIND,
-    alpha_claim.CLAIM,
-    alpha_claim.TEMPLATE,
-    alpha_parameters.CLAIM,
-    alpha_parameters.CLASS,
-    alpha_slice.NODE_SLICE,
-    alpha_slice.SLICE,
+    alphakinds.CLAIM_PARAMETERS,
+    alphakinds.CLASS_PARAMETERS,
+    alphakinds.NODE_RESOURCE_SLICE,
+    alphakinds.RESOURCE_CLAIM,
+    alphakinds.RESOURCE_CLAIM_TEMPLATE,
+    alphakinds.RESOURCE_CLASS,
+    alphakinds.RESOURCE_SLICE,
 )
-"""Kinds that upstream has not had for long."""
+"""Kinds of v1alpha2, which upstream has removed."""
 
 _ALL: Final = (*KINDS, *FIRST_ALPHA)
 _KEYS_OF: Final = {
@@ -162,5 +156,5 @@ def stored_key(group: str, version: str, plural: str) -> str | None:
 
 
 def served(gates: feature.Gates) -> tuple[Kind, ...]:
-    """The kinds that an application serves with these features."""
+    """Return the kinds that an application serves with these feature gates."""
     return (*KINDS, *FIRST_ALPHA) if gates.on(feature.Gate.FIRST_ALPHA) else KINDS

@@ -1,11 +1,10 @@
-"""The strategy of kinds that are kept as documents: what the client sent, in normal form and with defaults.
+"""Strategy of kinds that are stored as documents: the client's document in normal form, with defaults.
 
-Each kind derives from :class:`DocumentStrategy` and says what is particular to it. Values of the wrong type are
-refused by the schema, so that the rest of the server can rely on the form of what is stored; fields that the schema
-does not have are kept.
+A kind derives from :class:`DocumentStrategy` and overrides its hooks. The schema refuses values of a wrong type, so the
+rest of the server can rely on the form of stored documents. Fields that the schema does not have are kept.
 
-Content is a document of its own, but its fields may be shared: with what is stored, or among like objects. So a kind
-that sets something in one of them replaces the field.
+The content of an object is a dict of its own, but its fields may be shared with the stored document or with other
+objects. A kind that changes part of a field must replace the field.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,36 +13,36 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
-from drachma.api import codec, meta
+from drachma.api import meta, types
+from drachma.api.types import model
 from drachma.server import documents, objectmeta, status
-from drachma.server.schema import decodeerrors, emptyfields, metatypes, model, normalform
+from drachma.server.schema import decodeerrors, emptyfields, normalform
 from drachma.server.surface import resources
 from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.validation import metadata
 from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.path import ROOT
 
 Document = dict[str, Any]
 
-_decode = msgspec.json.Decoder().decode
-
 _ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
 _WITH_METADATA: Final = model.Object(
-    "", "ObjectMeta", {"metadata": model.Field(name="metadata", type=metatypes.META.object("ObjectMeta"))}
+    "", "ObjectMeta", {"metadata": model.Field(name="metadata", type=types.get("meta/v1.ObjectMeta"))}
 )
 
 
 class DocumentStrategy:
-    """A kind without particulars: any content, no status, names that are DNS subdomains."""
+    """Strategy with default hooks: any content, no status, names that are DNS subdomains."""
 
     name_rule: metadata.NameRule = staticmethod(metadata.dns_subdomain)
     counts_generations = False
-    settled_before: frozenset[str] = frozenset({"metadata"})
-    """Fields that have all their parts by the time that objects are stored, even those that are empty."""
+    prefilled: frozenset[str] = frozenset({"metadata"})
+    """Fields that already have all their empty parts when an object is stored."""
 
     qualifies_finalizers = True
-    """Whether finalizers without a domain must be Kubernetes' own."""
+    """True if finalizers without a domain must be Kubernetes' own."""
     rechecks_names = False
-    """Whether an update looks at names by the kind's rule, generateName included, as a create does."""
+    """True if updates validate name and generateName by the kind's rule, as creates do."""
 
     def __init__(self, resource: resources.Resource, environment: Environment) -> None:
         self.resource: Final = resource
@@ -54,73 +53,73 @@ class DocumentStrategy:
         self._api_version = form.api_versions[0]
         self._schema = form.schema(form.versions[0])
         self._filled = self._schema.replaced(
-            {name: field for name, field in self._schema.fields.items() if name not in self.settled_before}
+            {name: field for name, field in self._schema.fields.items() if name not in self.prefilled}
         )
         self._has_status = resource.subresource("status") is not None
 
-    # What kinds say about themselves
+    # Hooks of kinds
 
     def stored_form(self, resource: resources.Resource) -> resources.Resource:
-        """The resource whose preferred version objects are stored in."""
+        """Return the resource whose preferred version is the stored form."""
         return resource
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
-        """Fills in defaults, in place."""
+        """Set defaults, in place."""
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
-        """Resets what a client cannot say about a new object, in place."""
+        """Reset fields that a client cannot set on creation, in place."""
         if self._has_status:
             content["status"] = {}
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
-        """Puts back what an update cannot change, in place."""
-        _take(content, old, "status")
+        """Restore fields that an update cannot change, in place."""
+        _restore_field(content, old, "status")
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
-        """Puts back what a change of the status cannot change, in place; the status itself is the kind's to change."""
+        """Restore fields that a status update cannot change, in place; an override may also edit the status."""
         for field in [field for field in content if field != "status"]:
             del content[field]
         content.update({field: value for field, value in old.items() if field not in _ENVELOPE | {"status"}})
 
-    def check(self, content: Document, subject: Subject) -> Errors:
-        """What is wrong with an object by itself."""
-        yield from ()
+    def check(self, content: Document, subject: Subject) -> Iterable[FieldError]:
+        """Return the errors of an object by itself."""
+        return self.resource.rules.always(content, ROOT, subject.metadata)
 
-    def check_new(self, content: Document, subject: Subject) -> Errors:
-        """What is wrong with an object that would not be if it existed already."""
-        yield from ()
+    def check_new(self, content: Document, subject: Subject) -> Iterable[FieldError]:
+        """Return the errors that only a new object has."""
+        return self.resource.rules.create(content, ROOT, subject.metadata)
 
-    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        """What is wrong with a change."""
-        yield from ()
+    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Iterable[FieldError]:
+        """Return the errors of an update."""
+        return self.resource.rules.update(content, old, ROOT, subject.metadata)
 
-    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        """What is wrong with a change of the status."""
-        yield from ()
+    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Iterable[FieldError]:
+        """Return the errors of an update of the status."""
+        return self.resource.rules.status(content, old, ROOT, subject.metadata)
 
     def check_subresource(self, content: Document, old: Mapping[str, Any], write: Write) -> Errors:
-        """What is wrong with a change of the status by this very subresource, for kinds that have several."""
+        """Yield the problems of a status update through one of several subresources."""
         yield from ()
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
-        """What clients are told about a new object that is good but odd."""
+        """Return warnings for the client that creates an object."""
         return ()
 
-    # What the pipeline calls
+    # Methods that the pipeline calls
 
     def read(self, document: Document, write: Write) -> Subject:
-        given = document.get("metadata")
+        raw_metadata = document.get("metadata")
         own: objectmeta.Metadata | None
         try:
-            own = objectmeta.read({} if given is None else given)
+            own = objectmeta.read({} if raw_metadata is None else raw_metadata)
         except msgspec.ValidationError:
-            # There are nulls in it, or something is wrong with it, and the schema knows how to say what.
+            # The metadata has nulls or values of a wrong type; the schema finds out which.
             own = None
         fields = dict(document)
         if own is not None:
             fields.pop("metadata", None)
-        # In the order of the document, which is the order in which it is stored.
-        content = self.settled(fields, write)
+        # Keeps the order of the document, which is the order in which it is stored.
+        content = self.normalize(fields, write)
         if own is None:
             own = _read_metadata(content.get("metadata", {}))
         for field in _ENVELOPE:
@@ -128,32 +127,15 @@ class DocumentStrategy:
         self.default(content, own)
         return Subject(own, content)
 
-    def reread(self, document: Document, current: Mapping[str, Any], write: Write) -> Subject:
-        return self.read(document, write)
-
-    def take(self, made: meta.Object, write: Write) -> Subject:
-        # Kinds that are kept as documents are read from documents; all their versions have one shape.
-        return self.read(_decode(codec.encode_part(made)), write)
-
-    def settled(self, fields: Document, write: Write) -> Document:
-        """Fields that a client sent, in normal form and in their order; raises as ``read`` does."""
+    def normalize(self, fields: Document, write: Write) -> Document:
+        """Return the client's fields in normal form and in the same order; raises as ``read`` does."""
         schema = self.resource.schema(write.version)
         check_types(fields, schema)
-        return normalform.settled(fields, schema)
+        return normalform.normalize(fields, schema)
 
     def load(self, document: Mapping[str, Any]) -> Subject:
         content = {field: value for field, value in document.items() if field not in _ENVELOPE}
         return Subject(dict(document["metadata"]), content)
-
-    def restate(self, old: Subject, status: Any, *, fields: tuple[str, ...] = ()) -> Subject:
-        return Subject(dict(old.metadata), {**old.content, "status": status}, touches={"status": fields})
-
-    def amended(self, document: Mapping[str, Any], subject: Subject) -> Document:
-        amended = {**document, "metadata": subject.metadata}
-        for field in subject.touches or ():
-            amended[field] = subject.content[field]
-        emptyfields.fill(amended, self._filled)
-        return amended
 
     def document(self, subject: Subject) -> Document:
         document = {"kind": self.resource.kind, "apiVersion": self._api_version, "metadata": subject.metadata}
@@ -162,7 +144,7 @@ class DocumentStrategy:
         return document
 
     def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-        """All versions of a kind that is kept as documents have one shape."""
+        """Return the document in another version; all versions have one shape."""
         api_version = self._api_versions[version]
         return document if document["apiVersion"] == api_version else {**document, "apiVersion": api_version}
 
@@ -190,7 +172,7 @@ class DocumentStrategy:
             subject.metadata["generation"] = old.metadata.get("generation", 0) + 1
         problems = list(self._check_metadata_update(subject, old))
         if self.rechecks_names:
-            assert subject.checked is not None, "metadata has just been looked at"
+            assert subject.checked is not None, "metadata has just been validated"
             problems += metadata.check_name(subject.checked, type(self).name_rule)
         problems += self.check(content, subject)
         problems += self.check_update(content, old.content, subject)
@@ -211,9 +193,6 @@ class DocumentStrategy:
     def updates_unconditionally(self, write: Write) -> bool:
         return True
 
-    def grace_period(self, document: Mapping[str, Any], asked: int | None) -> int:
-        return 0
-
     def _is_changed(self, content: Document, old: Mapping[str, Any]) -> bool:
         return not documents.same(content.get("spec"), old.get("spec"))
 
@@ -232,38 +211,38 @@ class DocumentStrategy:
 
 
 def check_types(fields: Document, schema: model.Object) -> None:
-    """Raises a DecodeError in Go's words if a value has the wrong type."""
+    """Raise a DecodeError with the message of Go's decoder if a value has the wrong type."""
     problem = decodeerrors.explain(fields, schema)
     if problem:
         raise errors.DecodeError(problem)
 
 
-def read_metadata(given: Any) -> objectmeta.Metadata:
-    """Metadata that a client wrote, of whatever kind; a DecodeError in Go's words where a value has the wrong type."""
+def read_metadata(raw: Any) -> objectmeta.Metadata:
+    """Return metadata from a client; raises a DecodeError with the message of Go's decoder for a wrong type."""
     try:
-        return objectmeta.read({} if given is None else given)
+        return objectmeta.read({} if raw is None else raw)
     except msgspec.ValidationError:
-        document = {"metadata": given}
+        document = {"metadata": raw}
         check_types(document, _WITH_METADATA)
-        return _read_metadata(normalform.settled(document, _WITH_METADATA)["metadata"])
+        return _read_metadata(normalform.normalize(document, _WITH_METADATA)["metadata"])
 
 
-def _read_metadata(given: Document) -> objectmeta.Metadata:
+def _read_metadata(document: Document) -> objectmeta.Metadata:
     try:
-        return objectmeta.normalized(msgspec.convert(given, meta.ObjectMeta))
+        return objectmeta.normalized(msgspec.convert(document, meta.ObjectMeta))
     except msgspec.ValidationError as error:
         raise errors.DecodeError(f"metadata: {error}") from None
 
 
-def _take(content: Document, old: Mapping[str, Any], field: str) -> None:
-    """Makes a field what it was before."""
+def _restore_field(content: Document, old: Mapping[str, Any], field: str) -> None:
+    """Set a field to its old value, in place."""
     if field in old:
         content[field] = old[field]
     else:
         content.pop(field, None)
 
 
-def taken(content: Document, old: Mapping[str, Any], *fields: str) -> None:
-    """Makes top-level fields what they were before, in place."""
+def restore_fields(content: Document, old: Mapping[str, Any], *fields: str) -> None:
+    """Set top-level fields to their old values, in place."""
     for field in fields:
-        _take(content, old, field)
+        _restore_field(content, old, field)

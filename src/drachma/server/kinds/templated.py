@@ -1,52 +1,73 @@
-"""The strategy of pods and of what makes them: their specs come from templates, so that many are written alike.
+"""Strategy of pods and of workloads with pod templates, whose specs are often equal.
 
-What follows from a spec alone is derived from a part (:mod:`drachma.server.parts`), and stored specs that are alike are
-one document.
+Results that depend on a spec alone are derived once for equal specs (:mod:`drachma.server.parts`), and equal specs are
+stored as one document.
 """
 
+from collections.abc import Iterable
+
 from drachma import errors
+from drachma.api.types import model
+from drachma.server.kinds.core import podspec
 from drachma.server.kinds.document import Document, DocumentStrategy, check_types
-from drachma.server.schema import emptyfields, model, normalform
+from drachma.server.schema import emptyfields, normalform
 from drachma.server.surface import resources
-from drachma.server.surface.strategy import Environment, Write
+from drachma.server.surface.strategy import Environment, Subject, Write
+from drachma.validation import workload
+from drachma.validation.podspec import warnings
 
 
 class TemplatedStrategy(DocumentStrategy):
-    """A kind that always has a spec."""
+    """Strategy of a kind that always has a spec."""
 
     def __init__(self, resource: resources.Resource, environment: Environment) -> None:
         super().__init__(resource, environment)
         self._interner = environment.interner
 
     def default_spec(self, spec: Document) -> None:
-        """Fills in the defaults of a spec, in place."""
+        """Set the defaults of a spec, in place."""
 
-    def settled(self, fields: Document, write: Write) -> Document:
+    def normalize(self, fields: Document, write: Write) -> Document:
         spec = fields.get("spec")
         if not isinstance(spec, dict | None):
-            return super().settled(fields, write)
-        rest = dict(fields)
-        rest.pop("spec", None)
+            return super().normalize(fields, write)
+        other_fields = dict(fields)
+        other_fields.pop("spec", None)
         try:
-            own = self.settled_spec(spec or {}, self.resource.schema(write.version))
-            settled = super().settled(rest, write)
+            normal_spec = self.normalize_spec(spec or {}, self.resource.schema(write.version))
+            normal = super().normalize(other_fields, write)
         except errors.DecodeError:
-            # Of several problems, the first in the document counts.
-            return super().settled(fields, write)
-        settled["spec"] = own
+            # Normalising the whole document reports the problem that comes first in it.
+            return super().normalize(fields, write)
+        normal["spec"] = normal_spec
         if "spec" not in fields:
-            return settled
-        return {field: settled[field] for field in fields if field in settled}
+            return normal
+        return {field: normal[field] for field in fields if field in normal}
 
-    def settled_spec(self, spec: Document, schema: model.Object) -> Document:
-        """A spec in normal form and with defaults; raises as ``read`` does."""
-        settled: Document = self._interner.part(spec).changed(self._settled_spec, schema).value
-        return settled
+    def normalize_spec(self, spec: Document, schema: model.Object) -> Document:
+        """Return a spec in normal form with defaults; raises as ``read`` does."""
+        normal: Document = self._interner.part(spec).changed(self._normalize_spec, schema).value
+        return normal
 
-    def _settled_spec(self, spec: Document, schema: model.Object) -> Document:
+    def _normalize_spec(self, spec: Document, schema: model.Object) -> Document:
         check_types({"spec": spec}, schema)
-        whole = normalform.settled({"spec": spec}, schema)
-        self.default_spec(whole["spec"])
-        emptyfields.fill(whole, schema)
-        settled: Document = whole["spec"]
-        return settled
+        document = normalform.normalize({"spec": spec}, schema)
+        self.default_spec(document["spec"])
+        emptyfields.fill(document, schema)
+        normal: Document = document["spec"]
+        return normal
+
+
+class WorkloadStrategy(TemplatedStrategy):
+    """Strategy of workloads that run pods from a template."""
+
+    counts_generations = True
+
+    def default_spec(self, spec: Document) -> None:
+        podspec.default(spec.setdefault("template", {}).setdefault("spec", {}))
+
+    def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
+        template = content["spec"]["template"]
+        annotations = (template.get("metadata") or {}).get("annotations") or {}
+        at, notes = workload.TEMPLATE.child("spec"), workload.TEMPLATE.child("metadata", "annotations")
+        yield from warnings.find(template["spec"], at, annotations=annotations, notes=notes)

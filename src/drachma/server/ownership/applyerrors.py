@@ -1,21 +1,19 @@
-"""Whether a configuration to apply fits its schema: declared fields, types, identities of items. All errors are told.
+"""Validation of a configuration to apply: declared fields, types and identities of items.
 
-The words are upstream's, Go's names for values included, because clients see them.
-
-Public: ``problems(document, *, schema) -> list of "path: message"``.
+All errors are reported in upstream's words, with Go's names for values.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
+from drachma.api.types import model
 from drachma.server import documents
 from drachma.server.ownership import comparison, fieldset
-from drachma.server.schema import model
 from drachma.values import quotation
 
 
 def problems(document: Any, *, schema: model.Type) -> list[str]:
-    """Everything that is wrong, each with its path; empty for a configuration that can be applied."""
+    """Return all problems as ``path: message``; empty for a configuration that can be applied."""
     return [f"{path}: {message}" if path else message for path, message in _check(document, schema, "")]
 
 
@@ -31,12 +29,12 @@ def _check(value: Any, kind: model.Type, path: str) -> Iterator[tuple[str, str]]
             if isinstance(value, list):
                 yield from _check_items(value, kind, path)
             else:
-                yield path, f"expected list, got {_shown(value)}"
+                yield path, f"expected list, got {_format(value)}"
         case _:
             if isinstance(value, dict):
                 yield from _check_fields(value, kind, path)
             else:
-                yield path, f"expected map, got {_shown(value)}"
+                yield path, f"expected map, got {_format(value)}"
 
 
 def _check_fields(value: dict[str, Any], kind: model.Object | model.MapOf, path: str) -> Iterator[tuple[str, str]]:
@@ -45,11 +43,11 @@ def _check_fields(value: dict[str, Any], kind: model.Object | model.MapOf, path:
         if isinstance(kind, model.Object) and name not in kind.fields and not kind.is_open:
             yield where, "field not declared in schema"
             return
-        yield from _check(part, comparison.part_of(kind, name), where)
+        yield from _check(part, comparison.part_type(kind, name), where)
 
 
 def _check_items(value: list[Any], kind: model.ListOf, path: str) -> Iterator[tuple[str, str]]:
-    seen = set()
+    elements = set()
     for index, item in enumerate(value):
         element = f"i:{index}"
         if kind.keys is not None:
@@ -58,9 +56,9 @@ def _check_items(value: list[Any], kind: model.ListOf, path: str) -> Iterator[tu
             except comparison.UnidentifiedError as error:
                 yield path, f"element {index}: {error}"
                 return
-            if element in seen:
+            if element in elements:
                 yield path, f"duplicate entries for key {fieldset.text([element])}"
-            seen.add(element)
+            elements.add(element)
         yield from _check(item, kind.element, path + fieldset.text([element]))
 
 
@@ -75,13 +73,13 @@ def _check_scalar(value: Any, kind: model.Scalar, path: str) -> Iterator[tuple[s
                 yield path, f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
         case "boolean":
             if not isinstance(value, bool):
-                yield path, f"expected boolean, got {_shown(value)}"
+                yield path, f"expected boolean, got {_format(value)}"
         case _:
             if isinstance(value, dict | list):
-                yield path, f"expected any scalar, got {_shown(value)}"
+                yield path, f"expected any scalar, got {_format(value)}"
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     return "&{" + documents.printed(value) + "}"
 
 

@@ -1,7 +1,6 @@
-"""Field ownership of writes: who a request writes as, and what it leaves in ``metadata.managedFields``.
+"""Field ownership of writes: the manager of a request, and the managedFields after it.
 
-A phase of every ordinary write asks it, and the patch verb for server-side apply. Ownership is recorded in
-the version that the client spoke, so objects are converted to it where it differs from the stored one.
+Ownership is recorded in the version of the request, so objects are converted to it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,11 +15,13 @@ from drachma.server.surface.strategy import Served, Write
 _NAME_BYTES: Final = 128
 
 
-def created(document: dict[str, Any], write: Write, *, wanted: options.WriteOptions) -> Sequence[dict[str, Any]]:
-    """The entries of a new document: the writer owns all of it."""
+def entries_for_create(
+    document: dict[str, Any], write: Write, *, write_options: options.WriteOptions
+) -> Sequence[dict[str, Any]]:
+    """Return the entries of a new document: the writer owns all of it."""
     return managedfields.entries_after_create(
         write.served.strategy.serve(document, write.version),
-        manager=wanted.field_manager or _agent(write.user_agent),
+        manager=write_options.field_manager or _agent(write.user_agent),
         kind=write.served.derive(_kind, write.version, write.subresource),
         now=write.now,
         interner=write.served.interner,
@@ -28,15 +29,15 @@ def created(document: dict[str, Any], write: Write, *, wanted: options.WriteOpti
 
 
 def drop_unreadable(metadata: dict[str, Any], old: Mapping[str, Any]) -> None:
-    """Puts the entries of the stored object in place of entries that a client sent and nobody can make sense of.
+    """Replace entries that cannot be parsed by those of the stored object.
 
-    A single empty entry means the same as none at all: ownership begins anew.
+    A single empty entry means the same as none: it resets ownership.
     """
     sent = metadata.get("managedFields")
     if not sent:
         return
-    known = old.get("managedFields")
-    if sent == known:
+    stored_entries = old.get("managedFields")
+    if sent == stored_entries:
         return
     if sent == [{}]:
         metadata["managedFields"] = []
@@ -44,68 +45,68 @@ def drop_unreadable(metadata: dict[str, Any], old: Mapping[str, Any]) -> None:
     try:
         managedfields.decode(sent)
     except errors.InvalidValueError:
-        if known:
-            metadata["managedFields"] = known
+        if stored_entries:
+            metadata["managedFields"] = stored_entries
         else:
             del metadata["managedFields"]
 
 
-def updated(
+def entries_for_update(
     document: dict[str, Any],
     old: Mapping[str, Any],
     write: Write,
     *,
-    wanted: options.WriteOptions,
-    within: Collection[str] = (),
+    write_options: options.WriteOptions,
+    fields: Collection[str] = (),
 ) -> Sequence[dict[str, Any]]:
-    """The entries of a changed document: what changes belongs to the writer. It is ``within`` these fields, if any."""
+    """Return the entries of a changed document: the writer owns the changes. Only ``fields`` can differ, if given."""
     return managedfields.entries_after_update(
         write.served.strategy.serve(old, write.version),
         write.served.strategy.serve(document, write.version),
-        within=within,
-        manager=wanted.field_manager or _agent(write.user_agent),
+        fields=fields,
+        manager=write_options.field_manager or _agent(write.user_agent),
         kind=write.served.derive(_kind, write.version, write.subresource),
         now=write.now,
         interner=write.served.interner,
     )
 
 
-def restated(
+def entries_for_status_change(
     document: dict[str, Any],
     old: Mapping[str, Any],
     write: Write,
     *,
-    wanted: options.WriteOptions,
-    within: Collection[str],
+    write_options: options.WriteOptions,
+    fields: Collection[str],
 ) -> Sequence[dict[str, Any]]:
-    """The same for a change of a subresource that changes metadata, too, as a write to the whole object does."""
+    """Return the entries after a change through a subresource that also changes metadata."""
     return managedfields.entries_after_state(
         write.served.strategy.serve(old, write.version),
         write.served.strategy.serve(document, write.version),
-        within=within,
-        manager=wanted.field_manager or _agent(write.user_agent),
+        fields=fields,
+        manager=write_options.field_manager or _agent(write.user_agent),
         kind=write.served.derive(_kind, write.version, write.subresource),
-        whole=write.served.derive(_kind, write.version, ""),
+        object_kind=write.served.derive(_kind, write.version, ""),
         now=write.now,
         interner=write.served.interner,
     )
 
 
-def applied(
+def apply_configuration(
     live: Mapping[str, Any] | None,
     configuration: dict[str, Any],
     write: Write,
     *,
-    wanted: options.WriteOptions,
+    write_options: options.WriteOptions,
 ) -> dict[str, Any]:
-    """What server-side apply makes of the live document, in the version of the request."""
+    """Return the live document after a server-side apply, in the version of the request."""
     return apply.apply(
         None if live is None else dict(live),
         configuration,
-        manager=wanted.field_manager,
+        manager=write_options.field_manager,
         kind=write.served.derive(_kind, write.version, write.subresource),
         now=write.now,
-        is_forced=wanted.force,
+        is_forced=write_options.force,
     )
 
 
@@ -113,16 +114,16 @@ def _kind(served: Served, version: str, subresource: str) -> managers.Kind:
     resource, strategy = served.resource, served.strategy
 
     def convert(document: dict[str, Any], api_version: str) -> dict[str, Any]:
-        group, _, other = api_version.rpartition("/")
-        if group != resource.group or other not in resource.versions:
+        group, _, target_version = api_version.rpartition("/")
+        if group != resource.group or target_version not in resource.versions:
             raise LookupError(api_version)
-        return dict(strategy.convert(document, other))
+        return dict(strategy.convert(document, target_version))
 
     return managers.Kind.of(resource, version, convert=convert, subresource=subresource)
 
 
 @memory.remember(entries=256, longest=1024)
 def _agent(user_agent: str) -> str:
-    """A manager's name from a User-Agent header: what comes before the first slash, printable and not too long."""
+    """Return a manager name from a User-Agent header: the printable part before the first slash, shortened."""
     name = "".join(character for character in user_agent.partition("/")[0] if character.isprintable())
     return name.encode()[:_NAME_BYTES].decode(errors="ignore")

@@ -1,12 +1,8 @@
-"""Sets of fields in the form in which ``managedFields`` writes them (FieldsV1), and the algebra on them.
+"""Field sets in the form of ``managedFields`` (FieldsV1), and their algebra.
 
 A set is a tree of dicts whose keys are path elements: ``f:name`` a field, ``k:{"name":"x"}`` a list item by its key
 fields, ``v:"x"`` an item of a set, ``i:0`` an index. A path is a member if its node is empty or has ``.``. The wire
-form is the working form, so nothing is converted; functions return new trees that share parts and never change one.
-
-Public: ``field``, ``item``, ``named_item``, ``value`` make elements; ``union``, ``difference``, ``intersection``,
-``recursive_difference``, ``is_member``, ``child``, ``node``, ``paths``, ``of_paths``, ``text`` work on sets;
-``decode`` and ``encode`` check what came in and sort what goes out.
+form is the working form, so nothing is converted. Functions return new trees that share parts, and never change one.
 """
 
 import functools
@@ -31,43 +27,43 @@ _ESCAPED: Final = re.compile("[<>&\u2028\u2029]")
 _ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 _dump: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _quote: Final = json.encoder.encode_basestring
-"""The same for a text."""
+"""Encodes a string as JSON."""
 
 _parse: Final = msgspec.json.Decoder().decode
 
 _COMMON_ELEMENTS: Final = 16384
 _COMMON_LENGTH: Final = 256
-"""Elements that are likely to come again, and their length; names in client's objects can have any."""
+"""Characters of elements that are cached; names in clients' objects can have any length."""
 
 _RANKS: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
 def field(name: str) -> str:
-    """The element of a field of an object or map."""
+    """Return the element of a field of an object or map."""
     return f"f:{name}"
 
 
 def item(keys: Mapping[str, Any]) -> str:
-    """The element of a list item that is known by key fields."""
+    """Return the element of a list item that is identified by key fields."""
     content = ",".join([f"{_dump(name)}:{_dump(keys[name])}" for name in sorted(keys)])
-    return _escaped(f"k:{{{content}}}")
+    return _escape(f"k:{{{content}}}")
 
 
 def named_item(key: str, name: str) -> str:
-    """The element of a list item that is known by one text."""
+    """Return the element of a list item that is identified by one string."""
     return (_common_item if len(key) + len(name) <= _COMMON_LENGTH else _named_item)(key, name)
 
 
 def _named_item(key: str, name: str) -> str:
-    return _escaped(f"k:{{{_quote(key)}:{_quote(name)}}}")
+    return _escape(f"k:{{{_quote(key)}:{_quote(name)}}}")
 
 
 _common_item: Final = functools.lru_cache(maxsize=4096)(_named_item)
 
 
 def value(scalar: Any) -> str:
-    """The element of an item of a set."""
-    return "v:" + (_escaped(_quote(scalar)) if scalar.__class__ is str else _json(scalar))
+    """Return the element of an item of a set."""
+    return "v:" + (_escape(_quote(scalar)) if scalar.__class__ is str else _json(scalar))
 
 
 def is_member(fields: FieldSet, element: str) -> bool:
@@ -76,82 +72,82 @@ def is_member(fields: FieldSet, element: str) -> bool:
 
 
 def child(fields: FieldSet, element: str) -> FieldSet:
-    """The members below an element, without the element itself."""
-    found: FieldSet = fields.get(element, EMPTY)
-    return {key: sub for key, sub in found.items() if key != _SELF} if _SELF in found else found
+    """Return the members below an element, without the element itself."""
+    subtree: FieldSet = fields.get(element, EMPTY)
+    return {key: sub for key, sub in subtree.items() if key != _SELF} if _SELF in subtree else subtree
 
 
 def node(below: FieldSet, *, is_itself_member: bool) -> FieldSet | None:
-    """The node of an element with these members below; None if there is nothing to say about it."""
+    """Return the node of an element with these members below it; None if it is empty."""
     if not is_itself_member:
         return below or None
     return {_SELF: {}, **below} if below else {}
 
 
-def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    if not left or not right:
-        return left or right
-    merged = dict(left)
-    for element in right:
+def union(first: FieldSet, second: FieldSet) -> FieldSet:
+    if not first or not second:
+        return first or second
+    merged = dict(first)
+    for element in second:
         if element == _SELF:
             continue
         if element not in merged:
-            merged[element] = right[element]
+            merged[element] = second[element]
         else:
-            below = union(child(left, element), child(right, element))
-            member = is_member(left, element) or is_member(right, element)
+            below = union(child(first, element), child(second, element))
+            member = is_member(first, element) or is_member(second, element)
             merged[element] = node(below, is_itself_member=member)
     return merged
 
 
-def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+def intersection(first: FieldSet, second: FieldSet) -> FieldSet:
     common: FieldSet = {}
-    for element in left:
-        if element == _SELF or element not in right:
+    for element in first:
+        if element == _SELF or element not in second:
             continue
-        below = intersection(child(left, element), child(right, element))
-        kept = node(below, is_itself_member=is_member(left, element) and is_member(right, element))
-        if kept is not None:
-            common[element] = kept
+        below = intersection(child(first, element), child(second, element))
+        common_node = node(below, is_itself_member=is_member(first, element) and is_member(second, element))
+        if common_node is not None:
+            common[element] = common_node
     return common
 
 
-def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Members of ``left`` that are not members of ``right``; what is below a member of ``right`` stays."""
-    if not left or not right or (_SELF not in left and left.keys().isdisjoint(right)):
-        return left
-    rest: FieldSet = {}
-    for element, found in left.items():
+def difference(first: FieldSet, second: FieldSet) -> FieldSet:
+    """Return the members of ``first`` that are not members of ``second``; fields below a member of ``second`` stay."""
+    if not first or not second or (_SELF not in first and first.keys().isdisjoint(second)):
+        return first
+    remaining_set: FieldSet = {}
+    for element, subtree in first.items():
         if element == _SELF:
             continue
-        if element not in right:
-            rest[element] = found
+        if element not in second:
+            remaining_set[element] = subtree
             continue
-        below = difference(child(left, element), child(right, element))
-        kept = node(below, is_itself_member=is_member(left, element) and not is_member(right, element))
-        if kept is not None:
-            rest[element] = kept
-    return rest
+        below = difference(child(first, element), child(second, element))
+        remaining_node = node(below, is_itself_member=is_member(first, element) and not is_member(second, element))
+        if remaining_node is not None:
+            remaining_set[element] = remaining_node
+    return remaining_set
 
 
-def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Members of ``left`` that neither are members of ``right`` nor are below one."""
-    rest: FieldSet = {}
-    for element, found in left.items():
-        if element == _SELF or is_member(right, element):
+def recursive_difference(first: FieldSet, second: FieldSet) -> FieldSet:
+    """Return the members of ``first`` that neither are members of ``second`` nor are below one."""
+    remaining_set: FieldSet = {}
+    for element, subtree in first.items():
+        if element == _SELF or is_member(second, element):
             continue
-        if element not in right:
-            rest[element] = found
+        if element not in second:
+            remaining_set[element] = subtree
             continue
-        below = recursive_difference(child(left, element), child(right, element))
-        kept = node(below, is_itself_member=is_member(left, element))
-        if kept is not None:
-            rest[element] = kept
-    return rest
+        below = recursive_difference(child(first, element), child(second, element))
+        remaining_node = node(below, is_itself_member=is_member(first, element))
+        if remaining_node is not None:
+            remaining_set[element] = remaining_node
+    return remaining_set
 
 
-def of_paths(paths_of: Iterable[tuple[str, ...]]) -> FieldSet:
-    """The set of these paths."""
+def make_set(paths_of: Iterable[tuple[str, ...]]) -> FieldSet:
+    """Return the set of these paths."""
     result: FieldSet = {}
     for path in paths_of:
         single: FieldSet = {}
@@ -162,7 +158,7 @@ def of_paths(paths_of: Iterable[tuple[str, ...]]) -> FieldSet:
 
 
 def paths(fields: FieldSet, *, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """All members, at each level first the members there and then what is below, as upstream lists them."""
+    """Yield all members in upstream's order: at each level first the members there, then those below."""
     elements = sorted((element for element in fields if element != _SELF), key=_order)
     for element in elements:
         if is_member(fields, element):
@@ -172,12 +168,12 @@ def paths(fields: FieldSet, *, prefix: tuple[str, ...] = ()) -> Iterator[tuple[s
 
 
 def text(path: Iterable[str]) -> str:
-    """A path as messages show it: ``.spec.containers[name="a"].image``."""
-    return "".join(map(_shown, path))
+    """Return a path as messages show it: ``.spec.containers[name="a"].image``."""
+    return "".join(map(_format_element, path))
 
 
 def encode(fields: FieldSet) -> FieldSet:
-    """The set with its elements in upstream's order."""
+    """Return the set with its elements in upstream's order."""
     if len(fields) <= 1:
         return {element: encode(below) if below else {} for element, below in fields.items()}
     ordered: FieldSet = {}
@@ -193,7 +189,11 @@ def encode(fields: FieldSet) -> FieldSet:
 
 
 def decode(document: Any) -> FieldSet:
-    """The set that a client wrote; elements of unknown types are dropped. An InvalidValueError names what is wrong."""
+    """Return the set that a client wrote, without elements of unknown types.
+
+    Raises:
+        errors.InvalidValueError: an element is malformed.
+    """
     if not isinstance(document, dict):
         raise errors.InvalidValueError(f"a set of fields must be an object, found {documents.printed(document)}")
     result: FieldSet = {}
@@ -210,10 +210,10 @@ def decode(document: Any) -> FieldSet:
 def _json(document: Any) -> str:
     if isinstance(document, float) and document.is_integer():
         document = int(document)
-    return _escaped(_dump(document))
+    return _escape(_dump(document))
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.translate(_ESCAPES) if _ESCAPED.search(text) else text
 
 
@@ -267,7 +267,7 @@ def _scalar_order(scalar: Any) -> tuple[int, Any]:
 
 
 @memory.remember(entries=_COMMON_ELEMENTS, longest=_COMMON_LENGTH)
-def _shown(element: str) -> str:
+def _format_element(element: str) -> str:
     content = element[2:]
     match element[0]:
         case "f":
@@ -276,12 +276,12 @@ def _shown(element: str) -> str:
             return f"[{content}]"
         case "k":
             keys = json.loads(content)
-            return "[" + ",".join(f"{name}={_shown_scalar(keys[name])}" for name in keys) + "]"
+            return "[" + ",".join(f"{name}={_format_scalar(keys[name])}" for name in keys) + "]"
         case _:
-            return f"[={_shown_scalar(json.loads(content))}]"
+            return f"[={_format_scalar(json.loads(content))}]"
 
 
-def _shown_scalar(scalar: Any) -> str:
+def _format_scalar(scalar: Any) -> str:
     if isinstance(scalar, str):
         return quotation.quote(scalar)
     return "null" if scalar is None else documents.printed(scalar)

@@ -1,11 +1,7 @@
-"""Who owns which field: ``metadata.managedFields`` read, kept up to date by ordinary writes, and written.
+"""Field ownership of ordinary writes: reads, updates and writes ``metadata.managedFields``.
 
-Every create, update and patch that is not a server-side apply (that is in ``server.ownership.apply``) ends here, with
-documents in the version of the request and after defaulting.
-
-Public: ``entries_after_create(document, *, manager, kind, now)`` and ``entries_after_update(old, new, ...)``;
-``decode`` and ``encode`` between entries and owners; ``with_owners(document, owners)``; ``differ_in_time(before,
-after)``, because time alone is no change.
+Every create, update and patch that is not a server-side apply (see ``server.ownership.apply``) ends here, with
+defaulted documents in the version of the request.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,7 +10,8 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import meta
-from drachma.server import parts, schema
+from drachma.api.types import model
+from drachma.server import parts
 from drachma.server.ownership import comparison, fieldset, managers, transitions
 from drachma.server.ownership.managers import Document, Owned, Owners
 
@@ -25,9 +22,9 @@ _METADATA: Final = ("metadata",)
 def entries_after_create(
     document: Mapping[str, Any], *, manager: str, kind: managers.Kind, now: datetime, interner: parts.Interner
 ) -> Sequence[Document]:
-    """The entries of a new object, which is the writer's unless the client says otherwise."""
+    """Return the entries of a new object, which the writer owns unless the client sends entries."""
     if "managedFields" not in document["metadata"]:
-        shares = transitions.of_new(document, kind=kind, interner=interner)
+        shares = transitions.compute_create_shares(document, kind=kind, interner=interner)
         if shares is not None:
             writer = kind.manager(manager, managers.UPDATE)
             return [_share_entry(share, (), (writer,), now=now) for share in shares]
@@ -42,56 +39,57 @@ def entries_after_update(
     kind: managers.Kind,
     now: datetime,
     interner: parts.Interner,
-    within: Collection[str] = (),
+    fields: Collection[str] = (),
 ) -> Sequence[Document]:
-    """The entries that an object has after a write; ``old`` is None for a create. There may be none.
+    """Return the entries of an object after a write; ``old`` is None for a create. There may be none.
 
-    ``within`` are the fields that a change names, where it does: no other is looked at. An object that exists without
-    managers stays without. Entries that the client sent count unless they are broken; an empty list of them resets
-    ownership.
+    Only ``fields`` can differ, if given. An object without managers stays without. Entries from the client count unless
+    they are malformed; an empty list resets ownership.
     """
-    stored: Sequence[Document] = (old["metadata"].get("managedFields") if old is not None else None) or []
+    old_entries: Sequence[Document] = (old["metadata"].get("managedFields") if old is not None else None) or []
     sent = new["metadata"].get("managedFields")
-    is_sent = sent is not None and not kind.subresource and sent != stored
-    owners = _sent_owners(sent) if is_sent else None
-    if old is not None and not (stored if owners is None else owners):
+    is_sent = sent is not None and not kind.subresource and sent != old_entries
+    owners = _read_sent_owners(sent) if is_sent else None
+    if old is not None and not (old_entries if owners is None else owners):
         return []
     writer = kind.manager(manager, managers.UPDATE)
     try:
-        if old is not None and within:
-            compared = _compared(old, new, within, kind=kind)
+        if old is not None and fields:
+            compared = _compare(old, new, fields, kind=kind)
         else:
-            live = without_owners(old) if old is not None else schema.empty(kind.schema)
-            compared = comparison.compare(live, without_owners(new), schema=kind.schema)
+            live = strip_owners(old) if old is not None else model.empty(kind.schema)
+            compared = comparison.compare(live, strip_owners(new), schema=kind.schema)
         if owners is None:
             changes = (transitions.Change(compared, writer, kind.resets),)
-            shares = transitions.of_changes(stored, changes, api_version=kind.api_version, interner=interner)
+            shares = transitions.compute_change_shares(
+                old_entries, changes, api_version=kind.api_version, interner=interner
+            )
             if shares is not None:
-                return _ordered([_share_entry(share, stored, (writer,), now=now) for share in shares])
-            owners = _stored_owners(stored)
-        live = without_owners(old) if old is not None else schema.empty(kind.schema)
-        change = managers.weigh(owners, live, without_owners(new), kind=kind, current=None, compared=compared)
+                return _sort([_share_entry(share, old_entries, (writer,), now=now) for share in shares])
+            owners = _read_stored_owners(old_entries)
+        live = strip_owners(old) if old is not None else model.empty(kind.schema)
+        change = managers.weigh(owners, live, strip_owners(new), kind=kind, current=None, compared=compared)
     except comparison.UnidentifiedError:
-        return stored
+        return old_entries
     _settle(owners, change, manager=writer, kind=kind, now=now)
-    return encode(_capped(owners))
+    return encode(_cap(owners))
 
 
 def entries_after_taking(
     entries: Sequence[Document], fields: fieldset.FieldSet, *, manager: managers.Manager, now: datetime
 ) -> list[Document]:
-    """The entries that an object has after a manager has changed fields that need no comparing."""
-    owners = _stored_owners(entries)
-    for other, owned in tuple(owners.items()):
-        left = owned.fields if other == manager else fieldset.difference(owned.fields, fields)
-        if not left:
-            del owners[other]
-        elif left != owned.fields:
-            owners[other] = Owned(left, owned.api_version, owned.time)
+    """Return the entries of an object after a manager has taken fields, without comparing documents."""
+    owners = _read_stored_owners(entries)
+    for owner, owned in tuple(owners.items()):
+        remaining_fields = owned.fields if owner == manager else fieldset.difference(owned.fields, fields)
+        if not remaining_fields:
+            del owners[owner]
+        elif remaining_fields != owned.fields:
+            owners[owner] = Owned(remaining_fields, owned.api_version, owned.time)
     mine = owners.get(manager)
-    held = fields if mine is None else fieldset.union(mine.fields, fields)
-    owners[manager] = Owned(held, manager.api_version, timestamp(now))
-    return encode(_capped(owners))
+    own_fields = fields if mine is None else fieldset.union(mine.fields, fields)
+    owners[manager] = Owned(own_fields, manager.api_version, timestamp(now))
+    return encode(_cap(owners))
 
 
 def entries_after_state(
@@ -100,48 +98,50 @@ def entries_after_state(
     *,
     manager: str,
     kind: managers.Kind,
-    whole: managers.Kind,
+    object_kind: managers.Kind,
     now: datetime,
     interner: parts.Interner,
-    within: Collection[str],
+    fields: Collection[str],
 ) -> Sequence[Document]:
-    """The same for a write that changes metadata as one to the ``whole`` does, and fields ``within`` a subresource."""
-    stored: Sequence[Document] = old["metadata"].get("managedFields") or []
-    writers = whole.manager(manager, managers.UPDATE), kind.manager(manager, managers.UPDATE)
+    """Return the entries after a write that changes metadata like one to the object, and fields of a subresource."""
+    old_entries: Sequence[Document] = old["metadata"].get("managedFields") or []
+    writers = object_kind.manager(manager, managers.UPDATE), kind.manager(manager, managers.UPDATE)
     try:
-        # A write to either cannot change what is the other's.
-        compared = _compared(old, new, (*_METADATA, *within), kind=kind)
+        # A write to one of them cannot change fields of the other.
+        compared = _compare(old, new, (*_METADATA, *fields), kind=kind)
         changes = (
-            transitions.Change(compared, writers[0], whole.resets),
+            transitions.Change(compared, writers[0], object_kind.resets),
             transitions.Change(compared, writers[1], kind.resets),
         )
-        shares = transitions.of_changes(stored, changes, api_version=kind.api_version, interner=interner)
+        shares = transitions.compute_change_shares(
+            old_entries, changes, api_version=kind.api_version, interner=interner
+        )
     except comparison.UnidentifiedError:
         shares = None
-    if shares is not None and stored:
-        return _ordered([_share_entry(share, stored, writers, now=now) for share in shares])
+    if shares is not None and old_entries:
+        return _sort([_share_entry(share, old_entries, writers, now=now) for share in shares])
     between = {**old, "metadata": new["metadata"]}
     entries = entries_after_update(
-        old, between, manager=manager, kind=whole, now=now, interner=interner, within=_METADATA
+        old, between, manager=manager, kind=object_kind, now=now, interner=interner, fields=_METADATA
     )
     between["metadata"] = {**new["metadata"], "managedFields": entries}
-    return entries_after_update(between, new, manager=manager, kind=kind, now=now, interner=interner, within=within)
+    return entries_after_update(between, new, manager=manager, kind=kind, now=now, interner=interner, fields=fields)
 
 
-def _compared(
-    old: Mapping[str, Any], new: Mapping[str, Any], within: Collection[str], *, kind: managers.Kind
+def _compare(
+    old: Mapping[str, Any], new: Mapping[str, Any], fields: Collection[str], *, kind: managers.Kind
 ) -> comparison.Comparison:
-    """In what two documents differ within fields. Entries that are the very same make no difference."""
-    before = {field: old[field] for field in within if field in old}
-    after = {field: new[field] for field in within if field in new}
+    """Compare two documents in some fields. Values that are identical objects are skipped."""
+    before = {field: old[field] for field in fields if field in old}
+    after = {field: new[field] for field in fields if field in new}
     return comparison.compare(before, after, schema=kind.schema)
 
 
-def after_first_apply(live: Document, *, kind: managers.Kind, now: datetime) -> Owners:
-    """The owners of an object that had none until it is applied to for the first time."""
+def make_first_owners(live: Document, *, kind: managers.Kind, now: datetime) -> Owners:
+    """Return the owners of an object without any, before the first apply."""
     before = kind.manager("before-first-apply", managers.UPDATE)
     owners: Owners = {}
-    change = managers.weigh(owners, schema.empty(kind.schema), live, kind=kind, current=None)
+    change = managers.weigh(owners, model.empty(kind.schema), live, kind=kind, current=None)
     _settle(owners, change, manager=before, kind=kind, now=now)
     return owners
 
@@ -149,7 +149,7 @@ def after_first_apply(live: Document, *, kind: managers.Kind, now: datetime) -> 
 def _settle(
     owners: Owners, change: managers.Change, *, manager: managers.Manager, kind: managers.Kind, now: datetime
 ) -> None:
-    """Takes from the owners what the change takes from them, and gives the writer what it changes."""
+    """Take the changed fields from their owners, and give them to the writer."""
     managers.settle(owners, change)
     managers.take(
         owners,
@@ -162,7 +162,11 @@ def _settle(
 
 
 def decode(entries: Sequence[Any]) -> Owners:
-    """The owners that entries name; an InvalidValueError says what is wrong with one, in upstream's words."""
+    """Return the owners that entries name.
+
+    Raises:
+        errors.InvalidValueError: an entry is malformed; the message is upstream's.
+    """
     owners: Owners = {}
     for position, entry in enumerate(entries):
         operation, api_version = entry.get("operation", ""), entry.get("apiVersion", "")
@@ -182,27 +186,27 @@ def decode(entries: Sequence[Any]) -> Owners:
 
 
 def encode(owners: Owners) -> list[Document]:
-    """The entries of the owners in upstream's order: appliers first, then by time and name."""
-    return _ordered([_owned_entry(manager, owned) for manager, owned in owners.items()])
+    """Return the entries of owners in upstream's order: appliers first, then by time and name."""
+    return _sort([_make_entry(manager, owned) for manager, owned in owners.items()])
 
 
-def with_owners(document: Document, owners: Owners) -> Document:
-    """The document with the entries of these owners, or with none."""
-    return _with_entries(document, encode(owners))
+def set_owners(document: Document, owners: Owners) -> Document:
+    """Return the document with the entries of these owners, or with none."""
+    return _set_entries(document, encode(owners))
 
 
-def without_owners(document: Mapping[str, Any]) -> Document:
-    """The document without managedFields."""
+def strip_owners(document: Mapping[str, Any]) -> Document:
+    """Return the document without managedFields."""
     metadata = document.get("metadata")
     if not metadata or "managedFields" not in metadata:
         return dict(document)
-    rest = dict(metadata)
-    del rest["managedFields"]
-    return {**document, "metadata": rest}
+    stripped = dict(metadata)
+    del stripped["managedFields"]
+    return {**document, "metadata": stripped}
 
 
 def differ_in_time(before: Sequence[Document], after: Sequence[Document]) -> bool:
-    """Whether entries tell of the same owners of the same fields, at other times."""
+    """Return True if entries have the same owners of the same fields, and other times."""
     if len(before) != len(after):
         return False
     is_later = False
@@ -215,12 +219,12 @@ def differ_in_time(before: Sequence[Document], after: Sequence[Document]) -> boo
 
 
 def timestamp(now: datetime) -> str:
-    """A time as metadata has it: UTC, whole seconds."""
+    """Return a time in the form of metadata: UTC, whole seconds."""
     return meta.time_text(now if now.tzinfo is UTC else now.astimezone(UTC))
 
 
-def _sent_owners(sent: Sequence[Any]) -> Owners | None:
-    """The owners that a client wants; None if what it sent is broken."""
+def _read_sent_owners(sent: Sequence[Any]) -> Owners | None:
+    """Return the owners that a client sent; None if they are malformed."""
     if sent in ([], [{}]):
         return {}
     try:
@@ -229,8 +233,8 @@ def _sent_owners(sent: Sequence[Any]) -> Owners | None:
         return None
 
 
-def _stored_owners(entries: Sequence[Document]) -> Owners:
-    """The owners in entries that the server wrote itself: whole, canonical and in order."""
+def _read_stored_owners(entries: Sequence[Document]) -> Owners:
+    """Return the owners in entries that the server wrote itself: complete, canonical and in order."""
     return {
         managers.holder(entry): Owned(entry.get("fieldsV1") or {}, entry["apiVersion"], entry.get("time"), entry)
         for entry in entries
@@ -243,14 +247,14 @@ def _share_entry(
     if share.change is not None:
         writer = writers[share.change]
         return _entry(writer, writer.api_version, time=timestamp(now), fields=share.fields)
-    assert share.source is not None, "who does not write had an entry before"
+    assert share.source is not None, "an owner that does not write had an entry before"
     before = entries[share.source]
     if share.fields is None:
         return before
     return _entry(managers.holder(before), before["apiVersion"], time=before.get("time"), fields=share.fields)
 
 
-def _capped(owners: Owners) -> Owners:
+def _cap(owners: Owners) -> Owners:
     """Merge the oldest updaters of each version into one entry until there are few enough."""
     updaters = [manager for manager in owners if manager.operation == managers.UPDATE]
     excess = len(updaters) - managers.MAX_UPDATERS
@@ -275,7 +279,7 @@ def _capped(owners: Owners) -> Owners:
     return owners
 
 
-def _ordered(entries: list[Document]) -> list[Document]:
+def _sort(entries: list[Document]) -> list[Document]:
     if len(entries) > 1:
         entries.sort(key=_order)
     return entries
@@ -295,7 +299,7 @@ def _is_kept(owned: Owned) -> bool:
     return owned.entry is not None and owned.entry.get("fieldsV1") is owned.fields
 
 
-def _owned_entry(manager: managers.Manager, owned: Owned) -> Document:
+def _make_entry(manager: managers.Manager, owned: Owned) -> Document:
     if owned.entry is not None and _is_kept(owned):
         return owned.entry
     return _entry(manager, owned.api_version, time=owned.time, fields=fieldset.encode(owned.fields))
@@ -316,10 +320,10 @@ def _entry(
     return entry
 
 
-def _with_entries(document: Mapping[str, Any], entries: Sequence[Document]) -> Document:
+def _set_entries(document: Mapping[str, Any], entries: Sequence[Document]) -> Document:
     if not entries:
-        return without_owners(document)
-    rest = dict(document.get("metadata") or {})
-    rest.pop("managedFields", None)
-    rest["managedFields"] = list(entries)
-    return {**document, "metadata": rest}
+        return strip_owners(document)
+    metadata = dict(document.get("metadata") or {})
+    metadata.pop("managedFields", None)
+    metadata["managedFields"] = list(entries)
+    return {**document, "metadata": metadata}

@@ -1,7 +1,7 @@
-"""Managers and what each owns, and how a change of a document moves ownership between them.
+"""Managers, the fields they own, and the moves of ownership by a change.
 
-Used by ``server.ownership.managedfields`` (ordinary writes) and ``server.ownership.apply``; the wire form of all this
-is the former's. Mappings of managers are changed in place by whoever made them, never shared.
+``server.ownership.managedfields`` (ordinary writes) and ``server.ownership.apply`` use it. A mapping of managers is
+changed in place by its creator, and never shared.
 """
 
 import functools
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from drachma.server import schema
+from drachma.api.types import model
 from drachma.server.ownership import comparison, fieldset
 from drachma.server.surface import resources
 
@@ -18,16 +18,16 @@ APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 
 _COMMON_LENGTH: Final = 512
-"""Characters of a manager whose identifier is kept; clients can write longer ones into managedFields."""
+"""Characters of a manager whose identifier is cached; clients can send longer ones."""
 
 MAX_UPDATERS: Final = 10
-"""How many managers that are not appliers keep an entry of their own."""
+"""Managers other than appliers that keep an entry of their own."""
 
 _NOBODYS: Final = (
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
     "resourceVersion",
 )  # fmt: skip
-_STRIPPED: Final = fieldset.of_paths(
+_STRIPPED: Final = fieldset.make_set(
     [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", fieldset.field(name)) for name in _NOBODYS)]
 )
 
@@ -35,7 +35,7 @@ Document: TypeAlias = dict[str, Any]
 
 
 class Manager(NamedTuple):
-    """Who writes, and how. An applier is the same in all versions, so its ``api_version`` is empty."""
+    """Name and kind of a writer. An applier is the same in all versions, so its ``api_version`` is empty."""
 
     name: str
     operation: str
@@ -44,7 +44,7 @@ class Manager(NamedTuple):
 
     @property
     def identifier(self) -> str:
-        """What upstream sorts managers by."""
+        """Key by which upstream sorts managers."""
         return (_common_identifier if sum(map(len, self)) <= _COMMON_LENGTH else _identifier)(self)
 
 
@@ -62,9 +62,9 @@ _common_identifier: Final = functools.lru_cache(maxsize=1024)(_identifier)
 
 
 class Owned(NamedTuple):
-    """The fields of one manager, in the version it wrote in, and when it last changed something.
+    """Fields of a manager, in the version it wrote in, with the time of its last change.
 
-    ``entry`` is how that is written where it comes from the store; not any more once the fields are others.
+    ``entry`` is the stored entry; it is unset once the fields change.
     """
 
     fields: fieldset.FieldSet
@@ -77,22 +77,21 @@ Owners: TypeAlias = dict[Manager, Owned]
 
 
 class Kind(NamedTuple):
-    """What is written to: the version and subresource of the request, the fields that a write there cannot change.
+    """Target of a write: version and subresource of the request, and the fields that it cannot change.
 
-    ``schemas`` has the types of all its versions. ``convert(document, api_version)`` gives a document in another
-    version and raises LookupError for a version that is not served any more; whoever wrote in such a version loses its
-    entry.
+    ``schemas`` has the types of all versions. ``convert(document, api_version)`` converts a document. It raises
+    LookupError for a version that is no longer served; managers that wrote in such a version lose their entries.
     """
 
     api_version: str
     name: str
-    schemas: Mapping[str, schema.Object]
+    schemas: Mapping[str, model.Object]
     convert: Callable[[Document, str], Document]
     subresource: str = ""
     resets: fieldset.FieldSet = fieldset.EMPTY
 
     @property
-    def schema(self) -> schema.Object:
+    def schema(self) -> model.Object:
         return self.schemas[self.api_version]
 
     @classmethod
@@ -104,14 +103,14 @@ class Kind(NamedTuple):
         convert: Callable[[Document, str], Document],
         subresource: str = "",
     ) -> "Kind":
-        """What a request for a resource, or for one of its subresources, writes to."""
+        """Return the target of a request for a resource or one of its subresources."""
         below = resource.subresource(subresource)
         resets = below.resets if below else resource.resets
         schemas = {resource.api_version(each): resource.schema(each) for each in resource.versions}
-        fields = fieldset.of_paths(tuple(map(fieldset.field, path)) for path in resets)
+        fields = fieldset.make_set(tuple(map(fieldset.field, path)) for path in resets)
         return cls(resource.api_version(version), resource.kind, schemas, convert, subresource, fields)
 
-    def in_version(self, document: Document, api_version: str) -> Document:
+    def convert_to_version(self, document: Document, api_version: str) -> Document:
         return document if api_version == self.api_version else self.convert(document, api_version)
 
     def manager(self, name: str, operation: str) -> Manager:
@@ -120,14 +119,14 @@ class Kind(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """A field that would change, and who owns it."""
+    """A field that would change, and its owner."""
 
     manager: Manager
     path: tuple[str, ...]
 
 
 class Change(NamedTuple):
-    """What a change of a document means for its owners: what they lose, and which of it they did not give up."""
+    """Effect of a change on owners: the fields they lose, and those among them that conflict."""
 
     compared: comparison.Comparison
     lost: dict[Manager, fieldset.FieldSet]
@@ -144,15 +143,15 @@ def weigh(
     current: Manager | None,
     compared: comparison.Comparison | None = None,
 ) -> Change:
-    """Compare two documents in every version that somebody wrote in; ``current`` is who makes the change.
+    """Compare two documents in every version that a manager wrote in; ``current`` makes the change.
 
-    ``compared`` is how they differ in their own version, where that is known already.
+    ``compared`` is their comparison in their own version, if known.
     """
     if compared is None:
         compared = comparison.compare(old, new, schema=kind.schema)
     by_version = {kind.api_version: compared.filtered(kind.resets)}
     lost: dict[Manager, fieldset.FieldSet] = {}
-    gone: list[Manager] = []
+    unserved: list[Manager] = []
     conflicts: list[Conflict] = []
     for manager in sorted(owners, key=lambda each: each.identifier):
         version = owners[manager].api_version
@@ -162,20 +161,20 @@ def weigh(
             try:
                 by_version[version] = _compare_in(version, old, new, kind=kind)
             except LookupError:
-                gone.append(manager)
+                unserved.append(manager)
                 continue
         contested, lost[manager] = _losses(owners[manager], by_version[version])
         conflicts += [Conflict(manager, path) for path in fieldset.paths(contested)]
-    return Change(by_version[kind.api_version], lost, tuple(gone), tuple(conflicts))
+    return Change(by_version[kind.api_version], lost, tuple(unserved), tuple(conflicts))
 
 
 def change_in_one_version(owners: Owners, compared: comparison.Comparison) -> Change:
-    """The same where all of them wrote in the version of the documents; conflicts are not looked for."""
+    """Return the effect of a change if all managers wrote in its version; conflicts are not computed."""
     return Change(compared, {manager: _losses(owned, compared)[1] for manager, owned in owners.items()}, (), ())
 
 
 def _losses(owned: Owned, compared: comparison.Comparison) -> tuple[fieldset.FieldSet, fieldset.FieldSet]:
-    """What somebody else changes of an owner's fields, and all that the owner loses by it."""
+    """Return the owner's fields that another manager changes, and all fields that the owner loses."""
     contested = fieldset.intersection(owned.fields, fieldset.union(compared.modified, compared.added))
     return contested, fieldset.union(contested, compared.removed)
 
@@ -186,7 +185,7 @@ def _compare_in(version: str, old: Document, new: Document, *, kind: Kind) -> co
 
 
 def settle(owners: Owners, change: Change) -> None:
-    """Take from the owners what the change takes from them; who owns nothing any more goes."""
+    """Take the lost fields from their owners; owners without fields are removed."""
     for manager in change.gone:
         del owners[manager]
     for manager, fields in change.lost.items():
@@ -205,26 +204,26 @@ def take(
     resets: fieldset.FieldSet,
     time: str | None = None,
 ) -> bool:
-    """Has whoever changes something own it, and keep what it had. Tells whether there is such a change."""
-    fields = taken(compared, resets)
+    """Give changed fields to their writer, in addition to those it has; return True if there are any."""
+    fields = changed_fields(compared, resets)
     if fields:
         previous = owners.get(manager)
         owners[manager] = Owned(fieldset.union(fields, previous.fields) if previous else fields, api_version, time)
     return bool(fields)
 
 
-def taken(compared: comparison.Comparison, resets: fieldset.FieldSet) -> fieldset.FieldSet:
-    """What whoever makes a change comes to own: all that is new or other, but for what nobody owns."""
+def changed_fields(compared: comparison.Comparison, resets: fieldset.FieldSet) -> fieldset.FieldSet:
+    """Return the fields that the writer of a change gets: all new or changed fields that can have an owner."""
     return stripped(fieldset.recursive_difference(fieldset.union(compared.modified, compared.added), resets))
 
 
 def stripped(fields: fieldset.FieldSet) -> fieldset.FieldSet:
-    """Without the fields that nobody owns: those that identify an object or that the server sets."""
+    """Return fields without those that cannot have an owner: identity, and fields that the server sets."""
     return fieldset.difference(fields, _STRIPPED)
 
 
 def holder(entry: Document) -> Manager:
-    """Whose entry of ``managedFields`` it is, in those that the server wrote itself."""
+    """Return the manager of an entry that the server wrote."""
     operation = entry["operation"]
     version = "" if operation == APPLY else entry["apiVersion"]
     return Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))

@@ -1,72 +1,70 @@
-"""Merging an applied configuration into a document, and taking items out of a document, along the lines of a schema.
+"""Merging a configuration into a document, and removing fields from a document, guided by a schema.
 
-Nothing given is changed. What is taken out of a container that becomes empty leaves null behind, which counts as
-owned; whoever decodes the outcome drops the nulls.
-
-Public: ``merge(document, applied, *, schema)``, ``without(document, fields, *, schema)``.
+Arguments are not changed. A container that loses all its fields becomes null, which counts as owned; decoding drops
+nulls.
 """
 
 from collections import Counter, deque
 from typing import Any
 
+from drachma.api.types import model
 from drachma.server.ownership import comparison, fieldset
-from drachma.server.schema import model
 
 
 def merge(document: Any, applied: Any, *, schema: model.Type) -> Any:
-    """The document with everything that the configuration has; where both have a leaf, the configuration's.
+    """Return the document with all fields of the configuration. Of leaves that both have, the configuration's wins.
 
-    Items of granular lists come in the order of the configuration, others keep their place among them.
+    Items of granular lists are in the order of the configuration; other items keep their place among them.
     """
     if comparison.is_leaf(document, applied, schema):
         return document if applied is comparison.ABSENT else applied
     if isinstance(schema, model.ListOf):
         return _merge_items(_or_empty(document), _or_empty(applied), schema)
-    left, right = _or_empty(document, {}), _or_empty(applied, {})
+    old_fields, new_fields = _or_empty(document, {}), _or_empty(applied, {})
     merged = {}
-    for name in dict.fromkeys((*left, *right)):
-        sides = left.get(name, comparison.ABSENT), right.get(name, comparison.ABSENT)
-        merged[name] = merge(*sides, schema=comparison.part_of(schema, name))
+    for name in dict.fromkeys((*old_fields, *new_fields)):
+        sides = old_fields.get(name, comparison.ABSENT), new_fields.get(name, comparison.ABSENT)
+        merged[name] = merge(*sides, schema=comparison.part_type(schema, name))
     return merged
 
 
 def _merge_items(old: list[Any], new: list[Any], kind: model.ListOf) -> list[Any]:
-    left = [comparison.identity(item, kind) for item in old]
-    right = [comparison.identity(item, kind) for item in new]
-    items = dict(zip(right, new, strict=True))
-    # An item that the document has twice is not merged: the configuration's takes its place.
-    counts = Counter(left)
-    known = {element: item for element, item in zip(left, old, strict=True) if counts[element] == 1}
-    shared = deque(element for element in right if element in counts)
+    old_elements = [comparison.identity(item, kind) for item in old]
+    new_elements = [comparison.identity(item, kind) for item in new]
+    items = dict(zip(new_elements, new, strict=True))
+    # An item that the document has twice is not merged: the configuration's item replaces it.
+    counts = Counter(old_elements)
+    old_items = {element: item for element, item in zip(old_elements, old, strict=True) if counts[element] == 1}
+    common = deque(element for element in new_elements if element in counts)
     merged, done = [], set()
     at_left = at_right = 0
-    while at_left < len(left) or at_right < len(right):
-        if at_left < len(left):
-            element = left[at_left]
-            is_next = at_right < len(right) and element == right[at_right]
+    while at_left < len(old_elements) or at_right < len(new_elements):
+        if at_left < len(old_elements):
+            element = old_elements[at_left]
+            is_next = at_right < len(new_elements) and element == new_elements[at_right]
             if element not in items:
                 merged.append(old[at_left])
                 at_left += 1
                 continue
-            if not is_next and at_right < len(right) and shared and shared[0] != element:
-                # The configuration wants it at another place.
+            if not is_next and at_right < len(new_elements) and common and common[0] != element:
+                # The configuration has the item at another place.
                 at_left += 1
                 continue
             if is_next or element in done:
                 at_left += 1
-        if at_right < len(right):
-            element = right[at_right]
+        if at_right < len(new_elements):
+            element = new_elements[at_right]
             done.add(element)
-            before = known.get(element, comparison.ABSENT)
+            before = old_items.get(element, comparison.ABSENT)
             merged.append(merge(before, items[element], schema=kind.element))
             at_right += 1
-            if shared and shared[0] == element:
-                shared.popleft()
+            if common and common[0] == element:
+                common.popleft()
     return merged
 
 
 def without(document: Any, fields: fieldset.FieldSet, *, schema: model.Type) -> Any:
-    """The document without the members of the set; None for a container of which nothing is left."""
+    """Return the document without the members of the set; None for a container that becomes empty."""
     if not isinstance(document, dict | list) or isinstance(schema, model.Scalar):
         return document
     if not document or _is_atomic(schema):
@@ -75,25 +73,25 @@ def without(document: Any, fields: fieldset.FieldSet, *, schema: model.Type) -> 
         return _items_without(document, fields, schema) if isinstance(document, list) else None
     if not isinstance(document, dict):
         return None
-    rest = {}
+    remaining_fields = {}
     for name, value in document.items():
         element = fieldset.field(name)
         if fieldset.is_member(fields, element):
             continue
         below = fieldset.child(fields, element)
-        rest[name] = without(value, below, schema=comparison.part_of(schema, name)) if below else value
-    return rest or None
+        remaining_fields[name] = without(value, below, schema=comparison.part_type(schema, name)) if below else value
+    return remaining_fields or None
 
 
 def _items_without(items: list[Any], fields: fieldset.FieldSet, kind: model.ListOf) -> list[Any] | None:
-    rest = []
+    remaining_items = []
     for item in items:
         element = comparison.identity(item, kind)
         if fieldset.is_member(fields, element):
             continue
         below = fieldset.child(fields, element)
-        rest.append(without(item, below, schema=kind.element) if below else item)
-    return rest or None
+        remaining_items.append(without(item, below, schema=kind.element) if below else item)
+    return remaining_items or None
 
 
 def _is_atomic(schema: model.Type) -> bool:

@@ -1,9 +1,9 @@
-"""Who owns the number of replicas, said of a scale and of the workload that it is the scale of.
+"""Ownership of the number of replicas, in terms of a scale and of its workload.
 
-A scale is not stored, and neither is who owns its fields: that is in the ``managedFields`` of the workload. For an
-apply to the scale, those are put in terms of a scale (:func:`of_scale`), and what the apply makes of them in terms of
-the workload again (:func:`of_workload`). Both follow upstream to the letter, also in that whoever owns the number
-through a scale has no time, and that an updater of the workload who still owns it afterwards has a second entry for it.
+A scale and its owners are not stored: they are in the ``managedFields`` of the workload. For an apply to the scale,
+:func:`to_scale` converts the entries to those of a scale, and :func:`to_workload` converts the result back. Both follow
+upstream exactly: an owner through a scale has no time, and an updater of the workload that still owns the number gets a
+second entry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from drachma.server.ownership import fieldset, managedfields
 from drachma.server.ownership.managers import Document, Owned, Owners
 
 Places: TypeAlias = Mapping[str, tuple[str, ...] | None]
-"""Where each version of a workload has its number of replicas, by apiVersion; None for one that has no scale."""
+"""Path of the number of replicas in each version of a workload, by apiVersion; None for a version without a scale."""
 
 _IN_SCALE: Final = ("f:spec", "f:replicas")
 
 
-def of_scale(entries: Sequence[Document], places: Places, *, api_version: str) -> list[Document]:
-    """The entries of a scale: those of a workload that have the number of replicas, in the scale's version."""
-    fields = fieldset.of_paths([_IN_SCALE])
+def to_scale(entries: Sequence[Document], places: Places, *, api_version: str) -> list[Document]:
+    """Return the entries of a scale: those of the workload that own the number of replicas, in the scale's version."""
+    fields = fieldset.make_set([_IN_SCALE])
     return managedfields.encode(
         {
             manager: Owned(fields, api_version, owned.time)
@@ -30,10 +30,10 @@ def of_scale(entries: Sequence[Document], places: Places, *, api_version: str) -
     )
 
 
-def of_workload(
+def to_workload(
     entries: Sequence[Document], scaled: Sequence[Document], places: Places, *, api_version: str
 ) -> list[Document]:
-    """The entries of a workload, which had these, after an apply to its scale that left ``scaled`` there."""
+    """Return the entries of a workload after an apply to its scale that resulted in ``scaled``."""
     before, by_scale = managedfields.decode(entries), managedfields.decode(scaled)
     owners: Owners = {}
     for manager, owned in before.items():
@@ -43,15 +43,15 @@ def of_workload(
         if not _has(owned.fields, path) or by_scale.pop(manager, None) is not None:
             owners[manager] = owned
             continue
-        left = fieldset.difference(owned.fields, fieldset.of_paths([path]))
-        if left:
-            owners[manager] = Owned(left, owned.api_version, owned.time)
-    owners |= _by_scale(by_scale, before, _path(places[api_version]), api_version=api_version)
+        remaining_fields = fieldset.difference(owned.fields, fieldset.make_set([path]))
+        if remaining_fields:
+            owners[manager] = Owned(remaining_fields, owned.api_version, owned.time)
+    owners |= _make_scale_owners(by_scale, before, _path(places[api_version]), api_version=api_version)
     return managedfields.encode(owners)
 
 
-def _by_scale(owners: Owners, before: Owners, path: tuple[str, ...], *, api_version: str) -> Owners:
-    fields = fieldset.of_paths([path])
+def _make_scale_owners(owners: Owners, before: Owners, path: tuple[str, ...], *, api_version: str) -> Owners:
+    fields = fieldset.make_set([path])
     return {
         manager: Owned(fields, api_version, before[manager].time if manager in before else None)
         for manager, owned in owners.items()

@@ -1,13 +1,12 @@
-"""Transitions of ownership: what a write does to the entries of ``metadata.managedFields``.
+"""Transitions of ownership: the effect of a write on the entries of ``metadata.managedFields``.
 
-Who owns what after a write only depends on who owned what before, on who writes, and on which fields differ; values and
-times do not count. Objects of a kind go through the same few writes, so what they depend on is made a part
-(:mod:`drachma.server.parts`), and those that are alike are worked out once. What is always new are the uids and
-addresses by which some lists know their items. Only which of them are equal and how they are ordered counts, so each is
-replaced by its rank among them.
+Ownership after a write depends only on ownership before, on the writer, and on the fields that differ; values and times
+do not count. Objects of a kind go through the same few writes, so these inputs are made a part
+(:mod:`drachma.server.parts`), and equal ones are computed once. The uids and addresses that identify items of some
+lists are always new. Only their equality and order count, so each is replaced by its rank.
 
-``server.ownership.managedfields`` asks :func:`of_new` and :func:`of_changes` first, and goes a longer way where neither
-can tell. Public: these two, ``Change`` and ``Share``.
+``server.ownership.managedfields`` calls :func:`compute_create_shares` and :func:`compute_change_shares` first, and
+takes a longer way if they return None.
 """
 
 import re
@@ -16,27 +15,28 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from drachma.server import parts, schema
+from drachma.api.types import model
+from drachma.server import parts
 from drachma.server.ownership import comparison, fieldset, managers
 from drachma.server.ownership.managers import Document, Manager, Owned
 
 _RANKED: Final = 4
-"""How many identities a write may have; with more of them hardly two writes would be alike."""
+"""Identities of a write; with more of them hardly two writes would be alike."""
 
 _TEMPLATED: Final = "spec"
-"""The part that new objects have in common to the last value, as most are made from a template."""
+"""Field that new objects have in common to the last value, because most are made from a template."""
 
 _ANY: Final = "*"
-"""Stands for all values that are not those of an empty object."""
+"""Stands for all values that differ from those of an empty object."""
 
 _KEPT: Final = frozenset({dict, list, type(None)})
-"""Types of values that a likeness has as they are. Values of documents are of no derived types."""
+"""Types of values that a likeness keeps. Documents have no values of derived types."""
 
 _IDENTITY: Final = re.compile(rb'("k:\{\\"(?:uid|ip)\\":\\"[^"\\]*)(?=\\"\}")')
-"""An identity in a set of fields as it is written, up to the end of its value: so far it is ordered as its value is."""
+"""An encoded identity in a field set, up to the end of its value: so far its order is that of the value."""
 
 _RANK: Final = b"~"
-"""Begins a rank where an identity was."""
+"""Prefix of a rank in place of an identity."""
 
 _BY_UID: Final = rb"k:{\"uid\""
 _BY_IP: Final = rb"k:{\"ip\""
@@ -47,10 +47,10 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Share(NamedTuple):
-    """What an owner has after a write: the entry it had at ``source`` before, with other ``fields`` unless None.
+    """Fields of an owner after a write: its entry at ``source`` before, with other ``fields`` unless None.
 
-    ``change`` says which change of the write made it so, if one did: then it is the writer's, with the time of the
-    write. Only such a one can be without a source.
+    ``change`` is the position of the change that it results from, if any: then the owner is the writer, at the time of
+    the write. Only such a share can have no source.
     """
 
     source: int | None
@@ -59,7 +59,7 @@ class Share(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change of an object: in what it differs then, who made it, and which fields one like it cannot change."""
+    """A change of an object: the differences, the writer, and the fields that such a write cannot change."""
 
     compared: comparison.Comparison
     manager: Manager
@@ -67,7 +67,7 @@ class Change(NamedTuple):
 
 
 class _Pattern(NamedTuple):
-    """A share whose fields have identities: as they are written, but in pieces, with ranks in between."""
+    """A share whose fields have identities: encoded, in pieces, with ranks in between."""
 
     source: int | None
     pieces: Sequence[bytes | int]
@@ -77,11 +77,13 @@ class _Pattern(NamedTuple):
 _Outcome = Sequence[Share | _Pattern]
 
 
-def of_new(document: Mapping[str, Any], *, kind: managers.Kind, interner: parts.Interner) -> Sequence[Share] | None:
-    """What the writer of a new object without entries has then: most are like others but for names and owners.
+def compute_create_shares(
+    document: Mapping[str, Any], *, kind: managers.Kind, interner: parts.Interner
+) -> Sequence[Share] | None:
+    """Return the share of the writer of a new object without entries.
 
-    None where a reference to an owner has no uid or an odd one, where there are many of them, and where an item of a
-    list has no identity.
+    Most new objects equal others except for names and owners. None if an owner reference has no valid uid, if there are
+    many of them, or if a list item has no identity.
     """
     uids: list[bytes] = []
     for reference in document["metadata"].get("ownerReferences") or ():
@@ -94,21 +96,21 @@ def of_new(document: Mapping[str, Any], *, kind: managers.Kind, interner: parts.
     if len(identities) > _RANKED:
         return None
     types = kind.schema
-    likeness = _likeness(document, [identities.index(uid) for uid in uids], empty=schema.empty(types))
+    likeness = _likeness(document, [identities.index(uid) for uid in uids], empty=model.empty(types))
     text = _encode((likeness, kind.resets))
     # Templates have identities, too, and those count by their values.
     if _IN_A_NAME in text or (text.count(_RANK) != len(uids) if uids else _RANK in text):
         return None
-    return _shares(interner.read(text).derive(_of_new, types), identities)
+    return _shares(interner.read(text).derive(_compute_create, types), identities)
 
 
-def of_changes(
+def compute_change_shares(
     entries: Sequence[Document], changes: Sequence[Change], *, api_version: str, interner: parts.Interner
 ) -> Sequence[Share] | None:
-    """What the owners of an object have once it is changed, in this order; ``entries`` are from before.
+    """Return the shares of an object after changes, in this order; ``entries`` are those before.
 
-    None for changes with many identities, for those after which there are too many owners, and where somebody owns
-    fields in another version, in which the documents differ in another way.
+    None for changes with many identities, for those that leave too many owners, and if a manager owns fields in another
+    version, in which the differences may be others.
     """
     owners = []
     for entry in entries:
@@ -126,30 +128,30 @@ def of_changes(
         )
     text = _encode((owners, changes))
     if _BY_UID not in text and _BY_IP not in text:
-        return _shares(interner.read(text).derive(_of_changes), ())
+        return _shares(interner.read(text).derive(_compute_changes), ())
     pieces = _IDENTITY.split(text)
     occurrences = pieces[1::2]
     identities = sorted(set(occurrences))
-    # An identity in another form may stand between two others, which makes their values count.
+    # An identity in another form may sort between two others, so their values count.
     count = text.count(_BY_UID) + text.count(_BY_IP)
     if len(occurrences) != count or len(identities) > _RANKED or _IN_A_NAME in text:
         return None
-    ranked = [_ranked(each, rank) for rank, each in enumerate(identities)]
+    ranked = [_replace_by_rank(each, rank) for rank, each in enumerate(identities)]
     pieces[1::2] = [ranked[identities.index(each)] for each in occurrences]
-    return _shares(interner.read(b"".join(pieces)).derive(_of_changes), identities)
+    return _shares(interner.read(b"".join(pieces)).derive(_compute_changes), identities)
 
 
 # New objects
 
 
 def _likeness(document: Mapping[str, Any], ranks: Sequence[int], *, empty: Mapping[str, Any]) -> Document:
-    """An object with the same fields as a new one, but without the values that do not decide who owns which."""
-    likeness = _blanked(document, empty)
+    """Return an object with the same fields as a new one, without values that do not matter for ownership."""
+    likeness = _blank(document, empty)
     for name, part in document.items():
         if name == "metadata":
             likeness[name] = _blank_metadata(part, ranks)
         elif name != _TEMPLATED and part.__class__ is dict:
-            likeness[name] = _blanked(part, (empty[name] or {}) if name in empty else {})
+            likeness[name] = _blank(part, (empty[name] or {}) if name in empty else {})
     return likeness
 
 
@@ -164,39 +166,39 @@ def _blank_metadata(metadata: Mapping[str, Any], ranks: Sequence[int]) -> Docume
     return blank
 
 
-def _blanked(part: Mapping[str, Any], empty: Mapping[str, Any]) -> Document:
-    """A part without its own values; only whether one is that of the empty object counts."""
+def _blank(part: Mapping[str, Any], empty: Mapping[str, Any]) -> Document:
+    """Return a part without its values, except for the difference from those of an empty object."""
     return {
         name: value if value.__class__ in _KEPT or (name in empty and value == empty[name]) else _ANY
         for name, value in part.items()
     }
 
 
-def _of_new(question: Any, types: schema.Object) -> _Outcome | None:
-    """None where something in the object cannot be told from something else."""
+def _compute_create(question: Any, types: model.Object) -> _Outcome | None:
+    """Compute the share of a new object; None if list items cannot be identified."""
     likeness, resets = question
     try:
-        compared = comparison.compare(schema.empty(types), likeness, schema=types)
+        compared = comparison.compare(model.empty(types), likeness, schema=types)
     except comparison.UnidentifiedError:
         return None
-    fields = managers.taken(compared, resets)
+    fields = managers.changed_fields(compared, resets)
     return [_pattern(Share(None, fieldset.encode(fields), 0))] if fields else []
 
 
 # Changes
 
 
-def _of_changes(question: Any) -> _Outcome | None:
-    """None where there are too many owners then: which of them stay depends on when they wrote."""
+def _compute_changes(question: Any) -> _Outcome | None:
+    """Compute the shares after changes; None if too many owners result, because times decide which of them stay."""
     entries, changes = question
     before = {Manager(*holder): fields or {} for *holder, fields in entries}
     owners = {each: Owned(fields, each.api_version) for each, fields in before.items()}
-    written: dict[Manager, int] = {}
+    writer_positions: dict[Manager, int] = {}
     for position, (comparisons, manager, resets) in enumerate(changes):
         compared, writer = comparison.Comparison(*comparisons), Manager(*manager)
         managers.settle(owners, managers.change_in_one_version(owners, compared.filtered(resets)))
         if managers.take(owners, compared, manager=writer, api_version=writer.api_version, resets=resets):
-            written[writer] = position
+            writer_positions[writer] = position
         if len(owners) > managers.MAX_UPDATERS:
             return None
     places = {each: place for place, each in enumerate(before)}
@@ -205,7 +207,7 @@ def _of_changes(question: Any) -> _Outcome | None:
             Share(
                 places.get(each),
                 None if owned.fields is before.get(each) else fieldset.encode(owned.fields),
-                written.get(each),
+                writer_positions.get(each),
             )
         )
         for each, owned in owners.items()
@@ -215,13 +217,13 @@ def _of_changes(question: Any) -> _Outcome | None:
 # Identities
 
 
-def _ranked(identity: bytes, rank: int) -> bytes:
-    """An identity with its rank for a value."""
+def _replace_by_rank(identity: bytes, rank: int) -> bytes:
+    """Replace the value of an identity by its rank."""
     return identity[: identity.rindex(b'"') + 1] + b"~%d" % rank
 
 
 def _pattern(share: Share) -> Share | _Pattern:
-    """A share with room for identities, where it has ranks of some."""
+    """Return a share as a pattern if it contains ranks."""
     pieces: list[Any] = _IDENTITY.split(_encode(share.fields))
     for place, identity in enumerate(pieces):
         value = identity.rpartition(b'"')[2]
@@ -231,7 +233,7 @@ def _pattern(share: Share) -> Share | _Pattern:
 
 
 def _shares(outcome: _Outcome | None, identities: Sequence[bytes]) -> Sequence[Share] | None:
-    """An outcome for these identities."""
+    """Return an outcome with these identities."""
     if outcome is None or not identities:
         return outcome  # type: ignore[return-value]  # Without identities there are no patterns.
     return [share if isinstance(share, Share) else _share(share, identities) for share in outcome]

@@ -1,12 +1,10 @@
-"""JSON patch (RFC 6902) as the API server applies it, with the liberties that its library takes.
+"""JSON patch (RFC 6902) as the API server applies it, with the liberties of its library.
 
-Differences from the RFC that clients may rely on: an index counts from the end where it is negative, ``replace`` makes
-a field that is not there, an operation without ``value`` sets null. A patch that cannot be applied raises
-:class:`NotApplicableError` and leaves the document as it was; the server does not show the message to clients. So does
-one that copies more than :data:`MAX_COPIED` bytes, or nests deeper than a body may: a few operations that copy the
-document into itself would otherwise make one of any size.
-
-Public: ``apply(document, operations) -> document``.
+Differences from the RFC that clients may rely on: a negative index counts from the end, ``replace`` adds a missing
+field, an operation without ``value`` sets null. A patch that cannot be applied raises :class:`NotApplicableError` and
+leaves the document unchanged; clients do not see the message. A patch that copies more than :data:`MAX_COPIED` bytes,
+or nests deeper than a body may, is refused as well: a few operations that copy the document into itself could otherwise
+make one of any size.
 """
 
 import re
@@ -20,7 +18,7 @@ from drachma.server import documents
 from drachma.server.decoding import jsonsyntax
 
 MAX_COPIED: Final = 3 * 1024 * 1024
-"""How many bytes of JSON the copies of one patch may have together."""
+"""Bytes of JSON that all copies of one patch may have together."""
 
 _INDEX: Final = re.compile(r"[+-]?[0-9]+")
 _LONGEST_INDEX: Final = 20
@@ -34,7 +32,7 @@ class NotApplicableError(errors.InvalidValueError):
 
 
 def apply(document: Any, operations: list[Any]) -> Any:
-    """The document after all operations, in order; the one given is not changed."""
+    """Return the document after all operations, in order; the argument is not changed."""
     root = {"": documents.copy(document)}
     copied = 0
     try:
@@ -93,7 +91,7 @@ def _move(root: dict[str, Any], operation: Mapping[str, Any]) -> None:
 
 
 def _copy(root: dict[str, Any], operation: Mapping[str, Any]) -> int:
-    """Returns how much it copied."""
+    """Copy a value; return its size."""
     source = _pointer(operation, "from", act="copy")
     container, key = _container(root, source, act="copy")
     value = _get(container, key, pointer=source)
@@ -106,13 +104,13 @@ def _copy(root: dict[str, Any], operation: Mapping[str, Any]) -> int:
 
 def _test(root: dict[str, Any], operation: Mapping[str, Any]) -> None:
     pointer = _pointer(operation, "path", act="test")
-    wanted = operation.get("value")
+    expected_value = operation.get("value")
     if pointer == "":
-        found = root[""]
+        actual = root[""]
     else:
         container, key = _container(root, pointer, act="test")
-        found = _get(container, key, pointer=pointer)
-    if not documents.same(None if found is _NOTHING else found, wanted):
+        actual = _get(container, key, pointer=pointer)
+    if not documents.same(None if actual is _NOTHING else actual, expected_value):
         raise NotApplicableError(f"testing value {pointer} failed: test failed")
 
 
@@ -134,7 +132,7 @@ def _pointer(operation: Mapping[str, Any], field: str, *, act: str) -> str:
 
 
 def _container(root: dict[str, Any], pointer: str, *, act: str) -> tuple[dict[str, Any] | list[Any], str]:
-    """The object or list that a pointer's last step is taken in, and that step."""
+    """Return the object or list that a pointer's last step selects from, and that step."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")]
     current: Any = root[""] if len(steps) > 1 else None
     for step in steps[1:-1]:

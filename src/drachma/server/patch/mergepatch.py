@@ -1,7 +1,4 @@
-"""JSON merge patch (RFC 7386): a document that says what to set, and with null what to remove.
-
-Public: ``apply(document, patch) -> document``.
-"""
+"""JSON merge patch (RFC 7386): sets the values of a document, and removes those that are null."""
 
 from typing import Any
 
@@ -13,11 +10,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 def apply(document: Any, patch: Any) -> Any:
-    """The document with the patch merged into it. Neither is changed; the outcome shares parts with both."""
+    """Return the document with the patch merged into it. Neither is changed; the result shares parts with both."""
     if not isinstance(patch, dict):
-        return patch if isinstance(document, dict) else _without_nulls(patch)
+        return patch if isinstance(document, dict) else _drop_nulls(patch)
     if not isinstance(document, dict):
-        return _without_nulls(patch)
+        return _drop_nulls(patch)
     merged = dict(document)
     for key, value in patch.items():
         current = merged.get(key)
@@ -26,12 +23,12 @@ def apply(document: Any, patch: Any) -> Any:
         elif not isinstance(value, dict | list):
             merged[key] = value
         elif current is None:
-            merged[key] = _without_nulls(value)
+            merged[key] = _drop_nulls(value)
         else:
             merged[key] = apply(current, value)
     return merged
 
 
-def _without_nulls(value: Any) -> Any:
-    """The same as the documents' one, which copies; most patches have no nulls in what they add."""
+def _drop_nulls(value: Any) -> Any:
+    """Return a value without nulls. It copies only if there are any, unlike ``documents.without_nulls``."""
     return documents.without_nulls(value) if b"null" in _encode(value) else value

@@ -1,30 +1,29 @@
-"""One front for the three patches that change a document: JSON patch, merge patch and strategic merge patch.
+"""Application of the three patch types: JSON patch, merge patch and strategic merge patch.
 
-The patch verb calls :func:`apply` with the current document in the version of the request. What is wrong with the patch
-is raised as the Status that upstream answers; what is only sloppy (unknown members of an operation, repeated keys) is
-returned with the outcome, for Warning headers. Server-side apply is in :mod:`drachma.server.ownership.apply`.
-
-Public: ``apply(document, *, content_type, body, schema, field_validation) -> Patched``, and the content types.
+The patch verb calls :func:`apply` with the current document in the version of the request. Errors are raised as
+upstream's Status. Minor problems (unknown members of an operation, repeated keys) are returned with the result, for
+Warning headers. Server-side apply is in :mod:`drachma.server.ownership.apply`.
 """
 
 from typing import Any, Final, NamedTuple
 
 from drachma import errors
+from drachma.api.types import model
 from drachma.server import documents, status
 from drachma.server.decoding import jsonsyntax
 from drachma.server.patch import jsonpatch, listorder, mergepatch, strategic
-from drachma.server.schema import decodeerrors, model
+from drachma.server.schema import decodeerrors
 from drachma.values import quotation
 
 MAX_OPERATIONS: Final = 10_000
-"""How many operations a JSON patch may have."""
+"""Operations of a JSON patch."""
 
 _MEMBERS: Final = frozenset({"op", "path", "from", "value"})
 _MAP: Final = "map[string]interface {}"
 
 
 class Patched(NamedTuple):
-    """The outcome of a patch, not yet validated, and what strict readers would refuse about the patch."""
+    """Result of a patch, not yet validated, and the problems that strict field validation refuses."""
 
     document: Any
     problems: tuple[str, ...]
@@ -33,16 +32,17 @@ class Patched(NamedTuple):
 def apply(
     document: dict[str, Any], *, content_type: str, body: bytes, schema: model.Object, field_validation: str
 ) -> Patched:
-    """The document with the patch applied; the one given is not changed. Raises the Status that refuses the patch.
+    """Return the document with the patch applied; the argument is not changed. Raises the Status that refuses the
+    patch.
 
-    The outcome may have lost its form: a patch can put a string where an object was. It is to be decoded anew.
+    The result may have any form, because a patch can replace an object by a string. It has to be decoded again.
     """
     try:
         patch = jsonsyntax.read(body)
     except errors.DecodeError:
         raise status.bad_request("invalid JSON patch") from None
     is_checked = field_validation != "Ignore"
-    problems = _repeated(body, patch) if is_checked else ()
+    problems = _find_repeated(body, patch) if is_checked else ()
     match content_type:
         case "application/json-patch+json":
             return _json_patch(document, patch, problems=problems, is_checked=is_checked)
@@ -68,23 +68,23 @@ def _json_patch(document: Any, patch: Any, *, problems: tuple[str, ...], is_chec
         patched = jsonpatch.apply(document, operations)
     except jsonpatch.NotApplicableError:
         raise unprocessable() from None
-    found = (*unknown, *problems) if is_checked else ()
-    return Patched(patched, tuple(f"json patch {problem}" for problem in found))
+    messages = (*unknown, *problems) if is_checked else ()
+    return Patched(patched, tuple(f"json patch {problem}" for problem in messages))
 
 
 def _operations(patch: Any, *, is_checked: bool) -> list[dict[str, Any]]:
     prefix, name = ("error decoding patch: ", "handlers.jsonPatchOp") if is_checked else ("", "jsonpatch.Operation")
-    whole = "[]handlers.jsonPatchOp" if is_checked else "jsonpatch.Patch"
+    go_type = "[]handlers.jsonPatchOp" if is_checked else "jsonpatch.Patch"
     if patch is None:
         return []
     if not isinstance(patch, list):
         raise status.bad_request(
-            f"{prefix}json: cannot unmarshal {decodeerrors.describe(patch)} into Go value of type {whole}"
+            f"{prefix}json: cannot unmarshal {decodeerrors.describe(patch)} into Go value of type {go_type}"
         )
     for operation in patch:
         if operation is not None and not isinstance(operation, dict):
-            found = decodeerrors.describe(operation)
-            raise status.bad_request(f"{prefix}json: cannot unmarshal {found} into Go value of type {name}")
+            json_type = decodeerrors.describe(operation)
+            raise status.bad_request(f"{prefix}json: cannot unmarshal {json_type} into Go value of type {name}")
         if operation and is_checked:
             _check_members(operation)
     return [operation or {} for operation in patch]
@@ -94,8 +94,8 @@ def _check_members(operation: dict[str, Any]) -> None:
     for member in ("op", "path", "from"):
         value = operation.get(member)
         if value is not None and not isinstance(value, str):
-            found = f"{decodeerrors.describe(value)} into Go struct field jsonPatchOp.{member} of type string"
-            raise status.bad_request(f"error decoding patch: json: cannot unmarshal {found}")
+            mismatch = f"{decodeerrors.describe(value)} into Go struct field jsonPatchOp.{member} of type string"
+            raise status.bad_request(f"error decoding patch: json: cannot unmarshal {mismatch}")
 
 
 def _merge_patch(document: Any, patch: Any, *, is_checked: bool) -> Any:
@@ -126,17 +126,17 @@ def _strategic(document: Any, patch: Any, schema: model.Object) -> Any:
 
 
 def unprocessable() -> status.StatusError:
-    """What upstream answers where a patch does not fit the document; it does not say why."""
+    """Return upstream's answer to a patch that does not fit the document; it gives no reason."""
     message = "the server rejected our request due to an error in our request"
     return status.failure(422, "Invalid", message, details={})
 
 
 def _not_a_map(patch: Any, *, prefix: str = "") -> status.StatusError:
-    found = decodeerrors.describe(patch)
-    return status.bad_request(f"{prefix}json: cannot unmarshal {found} into Go value of type {_MAP}")
+    json_type = decodeerrors.describe(patch)
+    return status.bad_request(f"{prefix}json: cannot unmarshal {json_type} into Go value of type {_MAP}")
 
 
-def _repeated(body: bytes, patch: Any) -> tuple[str, ...]:
+def _find_repeated(body: bytes, patch: Any) -> tuple[str, ...]:
     if not jsonsyntax.may_repeat_keys(body, patch):
         return ()
     return tuple(f"duplicate field {quotation.quote(path)}" for path in jsonsyntax.repeated_keys(body))

@@ -1,20 +1,18 @@
-"""Strategic merge patch: a merge patch that knows which lists have items with keys, and a few directives.
+"""Strategic merge patch: a merge patch that merges lists by keys, and has directives.
 
 Directives: ``$patch: replace|delete`` in an object or list item, ``$deleteFromPrimitiveList/field``,
-``$setElementOrder/field`` and ``$retainKeys``. Merge keys come from the schema. A patch that makes no sense raises
-:class:`MalformedError` (upstream answers 400), :class:`UnsupportedError` (422) or
-:class:`listorder.NotMergeableError` (500, although the client is to blame).
-
-Public: ``apply(document, patch, *, schema) -> document``.
+``$setElementOrder/field`` and ``$retainKeys``. Merge keys come from the schema. An invalid patch raises
+:class:`MalformedError` (upstream answers 400), :class:`UnsupportedError` (422) or :class:`listorder.NotMergeableError`
+(500, although the client is to blame).
 """
 
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from drachma.api.types import model
 from drachma.server import documents
 from drachma.server.patch import listorder
-from drachma.server.schema import model
 from drachma.values import quotation
 
 _DIRECTIVE: Final = "$patch"
@@ -29,15 +27,15 @@ _encode = msgspec.json.Encoder().encode
 
 
 class MalformedError(listorder.NotMergeableError):
-    """A directive of the patch does not have its form."""
+    """A directive of the patch is malformed."""
 
 
 class UnsupportedError(listorder.NotMergeableError):
-    """The patch asks for something that cannot be merged: lists of lists."""
+    """The patch merges lists of lists, which is not supported."""
 
 
 def apply(document: _Document, patch: _Document, *, schema: model.Object) -> _Document:
-    """The document with the patch merged into it. Neither is changed; the outcome shares parts with both."""
+    """Return the document with the patch merged into it. Neither is changed; the result shares parts with both."""
     return _merge_maps(document, patch, schema)
 
 
@@ -53,7 +51,7 @@ def _merge_maps(original: _Document, patch: _Document, schema: model.Type) -> _D
             _merge_ordered(merged, patch, key, schema=schema)
     for key, value in patch.items():
         if has_directives and key.startswith(_DELETE_FROM):
-            _delete_items(merged, _below(key, _DELETE_FROM), value, schema=schema)
+            _delete_items(merged, _strip_prefix(key, _DELETE_FROM), value, schema=schema)
         elif value is None:
             merged.pop(key, None)
         elif type(value) not in _CONTAINERS:
@@ -84,13 +82,13 @@ def _merge_containers(original: Any, patch: Any, field: model.Field) -> Any:
 
 def _set(merged: _Document, key: str, value: Any) -> None:
     text = _encode(value)
-    kept = documents.without_nulls(value) if b"null" in text else value
+    cleaned = documents.without_nulls(value) if b"null" in text else value
     if b'"$patch"' in text:
-        kept = _without_directives(kept)
-    if kept is None:
+        cleaned = _drop_directives(cleaned)
+    if cleaned is None:
         merged.pop(key, None)
     else:
-        merged[key] = kept
+        merged[key] = cleaned
 
 
 def _delete_items(merged: _Document, key: str, values: Any, *, schema: model.Type) -> None:
@@ -106,7 +104,7 @@ def _delete_items(merged: _Document, key: str, values: Any, *, schema: model.Typ
 
 
 def _retain_keys(merged: _Document, patch: _Document) -> None:
-    """Drop what the patch does not want to retain; everything it sets must be on its own list."""
+    """Drop the keys that are not on the patch's list; all keys that the patch sets must be on it."""
     if _RETAIN_KEYS not in patch:
         return
     retained = patch.pop(_RETAIN_KEYS)
@@ -120,11 +118,11 @@ def _retain_keys(merged: _Document, patch: _Document) -> None:
 
 
 def _merge_ordered(merged: _Document, patch: _Document, directive: str, *, schema: model.Type) -> None:
-    """Merge the list that an order is given for, and put the outcome in that order."""
+    """Merge a list with a given order, and put the result in that order."""
     order = patch.pop(directive)
     if not isinstance(order, list):
         raise listorder.wrong_type("[]interface {}", order)
-    key = _below(directive, _SET_ORDER)
+    key = _strip_prefix(directive, _SET_ORDER)
     for holder in (merged, patch):
         if not isinstance(holder.get(key, []), list):
             raise listorder.wrong_type("[]interface {}", holder[key])
@@ -137,7 +135,7 @@ def _merge_ordered(merged: _Document, patch: _Document, directive: str, *, schem
     if key not in patch:
         items = original
     elif key not in merged:
-        items = _without_directives(changes)
+        items = _drop_directives(changes)
     else:
         items = _merge_lists(original, changes, field) if field.merges else changes
     if _element_kind(original, changes) is dict and not field.merge_key:
@@ -169,7 +167,7 @@ def _merge_lists(original: list[Any], patch: list[Any], field: model.Field) -> l
 
 
 def _obey_items(original: list[Any], patch: list[Any], *, merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Do what items with a directive say; what is left of both lists is to be merged."""
+    """Apply the directives of items; return the rest of both lists to merge."""
     plain = [item for item in patch if _DIRECTIVE not in item]
     deleted = set()
     replaces = False
@@ -184,15 +182,18 @@ def _obey_items(original: list[Any], patch: list[Any], *, merge_key: str) -> tup
             case "merge":
                 raise listorder.NotMergeableError("merging lists cannot yet be specified in the patch")
             case other:
-                shown = documents.printed(item)
-                raise listorder.NotMergeableError(f"unknown patch type: {documents.printed(other)} in map: {shown}")
+                printed = documents.printed(item)
+                raise listorder.NotMergeableError(f"unknown patch type: {documents.printed(other)} in map: {printed}")
     if deleted:
         original = [each for each in original if listorder.identity(each.get(merge_key)) not in deleted]
     return (plain, []) if replaces else (original, plain)
 
 
 def _check_order(changes: list[Any], order: list[Any], *, merge_key: str) -> None:
-    """Items of the patch must be on the list that orders them, in the same relative order; deletions may be absent."""
+    """Raise an error unless the patch's items are on the order list in the same relative order.
+
+    Deletions may be absent.
+    """
     if not order:
         return
     items = changes
@@ -202,21 +203,21 @@ def _check_order(changes: list[Any], order: list[Any], *, merge_key: str) -> Non
                 raise listorder.wrong_type("map[string]interface {}", item)
         items = [item for item in changes if item.get(_DIRECTIVE) != "delete"]
     place = 0
-    for wanted in order:
+    for ordered_item in order:
         while place < len(items) and merge_key and _DIRECTIVE in items[place]:
             place += 1
         if place == len(items):
             break
-        place += listorder.is_same_item(items[place], wanted, merge_key)
+        place += listorder.is_same_item(items[place], ordered_item, merge_key)
     if place < len(items):
-        shown = documents.printed(changes), documents.printed(order)
+        printed = documents.printed(changes), documents.printed(order)
         raise listorder.NotMergeableError(
-            f"The order in patch list:\n{shown[0]}\n doesn't match {_SET_ORDER} list:\n{shown[1]}\n"
+            f"The order in patch list:\n{printed[0]}\n doesn't match {_SET_ORDER} list:\n{printed[1]}\n"
         )
 
 
 def _field(schema: model.Type, key: str) -> model.Field:
-    """What the schema says about a part of an object that is itself an object or a list."""
+    """Return the schema of an object or list inside an object."""
     if isinstance(schema, model.Object) and key in schema.fields:
         return schema.fields[key]
     if not isinstance(schema, model.Object | model.Free):
@@ -229,15 +230,15 @@ def _field(schema: model.Type, key: str) -> model.Field:
     )
 
 
-def _without_directives(value: Any) -> Any:
-    """What a patch sets where nothing was: without the items and objects that carry a directive; None if it is one."""
+def _drop_directives(value: Any) -> Any:
+    """Return a new value of the patch without items and objects that carry a directive; None if it is one itself."""
     if isinstance(value, dict):
         if _DIRECTIVE in value:
             return None
-        parts = {key: _without_directives(item) for key, item in value.items()}
+        parts = {key: _drop_directives(item) for key, item in value.items()}
         return {key: part for key, part in parts.items() if part is not None or value[key] is None}
     if isinstance(value, list):
-        parts_of_list = [(item, _without_directives(item)) for item in value]
+        parts_of_list = [(item, _drop_directives(item)) for item in value]
         return [part for item, part in parts_of_list if part is not None or item is None]
     return value
 
@@ -253,7 +254,7 @@ def _element_kind(*lists: list[Any]) -> type:
     return kinds[0]
 
 
-def _below(key: str, prefix: str) -> str:
+def _strip_prefix(key: str, prefix: str) -> str:
     head, slash, name = key.partition("/")
     if not slash or head != prefix:
         name_of = {_DELETE_FROM: "primitive list", _SET_ORDER: "setElementOrder list"}

@@ -1,14 +1,14 @@
-"""What upstream says about the outcome of a strategic merge patch, which it does not decode from JSON.
+"""Upstream's messages about the result of a strategic merge patch, which it does not decode from JSON.
 
-It copies the merged document field by field into the typed object, with words of its own for values of the wrong type,
-and names unknown fields without the keys of the maps that they are in. Called once decoding has failed, and for
-fields that a kind does not have.
+It copies the merged document field by field into the typed object. Its messages about values of the wrong type differ
+from those of the decoder, and paths of unknown fields lack the keys of maps.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from drachma.server.schema import decodeerrors, model, unknownfields
+from drachma.api.types import model
+from drachma.server.schema import decodeerrors, unknownfields
 from drachma.values import quotation
 
 _KINDS: Final = {"str": "string", "bool": "bool", "int32": "int32", "int64": "int64"}
@@ -19,7 +19,7 @@ class _Mismatch(Exception):  # noqa: N818 - never leaves this module
 
 
 def explain(document: Mapping[str, Any], schema: model.Object) -> str:
-    """Upstream's message about the first value of a wrong type, in the order of the fields; empty if there is none."""
+    """Return upstream's message about the first value of a wrong type, in field order; empty if there is none."""
     try:
         _object(document, schema)
     except _Mismatch as error:
@@ -28,13 +28,13 @@ def explain(document: Mapping[str, Any], schema: model.Object) -> str:
 
 
 def unknown_fields(document: Mapping[str, Any], schema: model.Object) -> list[str]:
-    """The problems of a document in upstream's words, those of inner objects first."""
-    found: list[str] = []
-    for path in _unknown(document, schema, path=""):
-        found.append(f"unknown field {quotation.quote(path)}")
-        if len(found) == unknownfields.LIMIT:
+    """Return upstream's messages about unknown fields, those of inner objects first."""
+    messages: list[str] = []
+    for path in _find_unknown(document, schema, path=""):
+        messages.append(f"unknown field {quotation.quote(path)}")
+        if len(messages) == unknownfields.LIMIT:
             break
-    return found
+    return messages
 
 
 def _object(value: Any, schema: model.Object) -> None:
@@ -46,10 +46,10 @@ def _object(value: Any, schema: model.Object) -> None:
             _value(item, field.type, owner=decodeerrors.Owner.of(schema, field))
 
 
-def _value(value: Any, wanted: model.Type, *, owner: decodeerrors.Owner) -> None:
-    match wanted:
+def _value(value: Any, kind: model.Type, *, owner: decodeerrors.Owner) -> None:
+    match kind:
         case model.Object():
-            _object(value, wanted)
+            _object(value, kind)
         case model.MapOf(element=element):
             if not isinstance(value, dict):
                 raise _Mismatch(f"cannot restore map from {_kind(value)}")
@@ -59,12 +59,12 @@ def _value(value: Any, wanted: model.Type, *, owner: decodeerrors.Owner) -> None
                 raise _Mismatch(f"cannot restore slice from {_kind(value)}")
             _items(value, element, owner=owner)
         case model.Scalar(name=name) if name in _KINDS:
-            _scalar(value, wanted, owner=owner)
+            _scalar(value, kind, owner=owner)
         case model.BYTES:
             _bytes(value)
         case model.Scalar():
-            # Types that read themselves from JSON do so here too.
-            problem = decodeerrors.explain_alone(value, wanted)
+            # Types with their own JSON decoding use it here, too.
+            problem = decodeerrors.explain_alone(value, kind)
             if problem:
                 raise _Mismatch(problem)
 
@@ -75,14 +75,14 @@ def _items(values: Any, element: model.Type, *, owner: decodeerrors.Owner) -> No
             _value(item, element, owner=owner)
 
 
-def _scalar(value: Any, wanted: model.Scalar, *, owner: decodeerrors.Owner) -> None:
-    kind, found = _KINDS[wanted.name], _kind(value)
+def _scalar(value: Any, schema: model.Scalar, *, owner: decodeerrors.Owner) -> None:
+    kind, actual = _KINDS[schema.name], _kind(value)
     is_integer = kind in ("int32", "int64")
-    if found == kind or (is_integer and found in ("int64", "float64") and value == int(value)):
+    if actual == kind or (is_integer and actual in ("int64", "float64") and value == int(value)):
         return
-    # Go can turn a whole number into a text, and one number into another; upstream does not let it.
-    if (kind == "string" and found == "int64") or (is_integer and found == "float64"):
-        raise _Mismatch(f"cannot convert {found} to {decodeerrors.type_name(wanted, owner)}")
+    # Go could convert a whole number to a string, and between numbers; upstream refuses that.
+    if (kind == "string" and actual == "int64") or (is_integer and actual == "float64"):
+        raise _Mismatch(f"cannot convert {actual} to {decodeerrors.type_name(schema, owner)}")
     raise _Mismatch(f"unrecognized type: {kind}")
 
 
@@ -95,7 +95,7 @@ def _bytes(value: Any) -> None:
 
 
 def _kind(value: Any) -> str:
-    """Go's kind of a decoded JSON value."""
+    """Return Go's kind of a decoded JSON value."""
     match value:
         case bool():
             return "bool"
@@ -110,24 +110,24 @@ def _kind(value: Any) -> str:
     return "slice"
 
 
-def _unknown(value: Any, schema: model.Object, *, path: str) -> Iterator[str]:
+def _find_unknown(value: Any, schema: model.Object, *, path: str) -> Iterator[str]:
     if not isinstance(value, dict):
         return
     for name, field in schema.fields.items():
         if name in value:
-            yield from _unknown_in(value[name], field.type, path=f"{path}.{name}" if path else name)
+            yield from _find_unknown_in(value[name], field.type, path=f"{path}.{name}" if path else name)
     for key in value:
         if key not in schema.fields:
             yield f"{path}.{key}" if path else key
 
 
-def _unknown_in(value: Any, wanted: model.Type, *, path: str) -> Iterator[str]:
-    match wanted:
+def _find_unknown_in(value: Any, kind: model.Type, *, path: str) -> Iterator[str]:
+    match kind:
         case model.Object():
-            yield from _unknown(value, wanted, path=path)
+            yield from _find_unknown(value, kind, path=path)
         case model.ListOf(element=element) if isinstance(value, list):
             for index, item in enumerate(value):
-                yield from _unknown_in(item, element, path=f"{path}[{index}]")
+                yield from _find_unknown_in(item, element, path=f"{path}[{index}]")
         case model.MapOf(element=element) if isinstance(value, dict):
             for item in value.values():
-                yield from _unknown_in(item, element, path=path)
+                yield from _find_unknown_in(item, element, path=path)

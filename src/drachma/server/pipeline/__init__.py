@@ -1,1 +1,1 @@
-"""One call, one pipeline: what becomes of a request, phase by phase, whoever made it."""
+"""The pipeline that every call goes through, phase by phase."""

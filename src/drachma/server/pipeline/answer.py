@@ -1,7 +1,6 @@
-"""What a call is answered with, before anybody asks in which form.
+"""Answers to calls, before they are encoded.
 
-The dispatcher returns one of these, and the door that the call came through brings it to the client: over HTTP in the
-form that was negotiated, in process as it is.
+The dispatcher returns an answer. The HTTP side encodes it in the negotiated form; clients in process take it as it is.
 """
 
 from collections.abc import Mapping
@@ -14,28 +13,28 @@ from drachma.store import record
 
 
 class Unstored(msgspec.Struct, frozen=True, eq=False):
-    """An object that is not in the store, such as the outcome of a dry run, in the version of the call."""
+    """Object that is not in the store, such as the result of a dry run, in the version of the call."""
 
     document: Mapping[str, Any]
 
 
 class Verbatim(msgspec.Struct, frozen=True, eq=False):
-    """A document of another kind than the one that the call is about, such as a Status; always answered whole."""
+    """Document of another kind than the object of the call, such as a Status; always sent whole."""
 
     document: Mapping[str, Any]
 
 
 class Text(msgspec.Struct, frozen=True, eq=False):
-    """Plain text, such as a log of which there is nothing yet."""
+    """Plain text, such as the empty log of a pod without a node."""
 
     text: str
 
 
-class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a node has to say, which this server passes on as it comes.
+class NodeEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Address of a response that a node gives, and that this server passes on.
 
-    ``is_upgrade``: only connections that become something other than HTTP are taken. ``is_foreign``: it is not the
-    node's agent that answers, so this server's own credentials are not shown. ``path`` is not encoded, ``query`` is.
+    ``is_upgrade``: the connection must switch to a protocol other than HTTP. ``is_foreign``: a server other than the
+    node's agent answers, so this server does not send its own credentials. ``path`` is not URL-encoded, ``query`` is.
     """
 
     node: str
@@ -48,11 +47,14 @@ class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
     is_foreign: bool = False
 
 
-Content: TypeAlias = record.Record | Unstored | Verbatim | Text | Elsewhere | listing.Listed | watching.Watch
+Content: TypeAlias = record.Record | Unstored | Verbatim | Text | NodeEndpoint | listing.Listed | watching.Watch
 
 
 class Answer(msgspec.Struct, frozen=True, eq=False):
-    """A call that was not refused; ``code`` is that of HTTP, which clients tell a creation from a change by."""
+    """Result of a call that was not refused.
+
+    ``code`` is the HTTP status code; it distinguishes creation from change.
+    """
 
     code: int
     content: Content

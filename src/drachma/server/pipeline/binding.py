@@ -1,4 +1,4 @@
-"""Binding: a pod gets its node."""
+"""Bindings: the assignment of a pod to a node."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -26,54 +26,54 @@ class _Node(struct.Struct, frozen=True, kw_only=True):
 
 
 class Assignment(struct.Struct, frozen=True, kw_only=True):
-    """A Binding as far as it is looked at; what its metadata says about uid and version of the pod must hold."""
+    """Fields of a Binding that the server reads. uid and resourceVersion in its metadata are preconditions."""
 
     metadata: meta.ObjectMeta = meta.ABSENT_META
     target: _Node = _Node()
 
 
 def plan(services: Services, call: Call) -> Plan:
-    """Assigns a pod that has no node yet to one."""
+    """Plan the assignment of a pod without a node."""
     media_type = negotiation.body_type(call.body.media_type)
-    wanted = options.for_write(call.query, "CreateOptions")
-    assignment = podcalls.read(call, Assignment, wanted, media_type=media_type)
+    write_options = options.read_write_options(call.query, "CreateOptions")
+    assignment = podcalls.read(call, Assignment, write_options, media_type=media_type)
     if assignment.metadata.name != call.target.name:
         raise status.bad_request("name in URL does not match name in Binding object")
     _check_node(assignment.target)
-    binding = Binding(services, assignment, services.write(call), wanted=wanted)
+    binding = Binding(services, assignment, services.write(call), write_options=write_options)
     return Plan(binding, lambda _outcome: Answer(201, Verbatim(status.success(201))))
 
 
 class Binding:
-    """Assigns a pod to a node."""
+    """Intent to assign a pod to a node."""
 
     def __init__(
-        self, services: Services, assignment: Assignment, write: Write, *, wanted: options.WriteOptions
+        self, services: Services, assignment: Assignment, write: Write, *, write_options: options.WriteOptions
     ) -> None:
         self.write: Final = write
-        self.is_dry_run: Final = wanted.is_dry_run
+        self.is_dry_run: Final = write_options.is_dry_run
         self._phases = services.phases
-        self._options = wanted
+        self._options = write_options
         self._assignment = assignment
 
     def decide(self, get: intent.Get) -> intent.Replace:
         write = self.write
-        stored = get(record.Key(write.resource.key, write.namespace, write.name))
-        if stored is None:
+        existing = get(record.Key(write.resource.key, write.namespace, write.name))
+        if existing is None:
             raise status.not_found(write.resource, write.name)
-        self._check(stored)
-        bound = self._bound(stored.value)
+        self._check(existing)
+        bound = self._assign_node(existing.value)
         subject = write.served.strategy.load(bound)
-        proposal = Proposal(subject, write, options=self._options, get=get, stored=stored)
+        proposal = Proposal(subject, write, options=self._options, get=get, stored=existing)
         self._phases.run(Operation.BIND, proposal)
-        return intent.Replace(stored, bound)
+        return intent.Replace(existing, bound)
 
-    def _check(self, stored: record.Record) -> None:
-        meant, pod, name = self._assignment.metadata, stored.value, self.write.name
-        if meant.uid and meant.uid != stored.uid:
-            raise preconditions.other_uid(meant.uid, self.write, current=stored.uid)
-        if meant.resource_version and meant.resource_version != pod["metadata"]["resourceVersion"]:
-            raise preconditions.other_version(meant.resource_version, stored, self.write)
+    def _check(self, existing: record.Record) -> None:
+        expected, pod, name = self._assignment.metadata, existing.value, self.write.name
+        if expected.uid and expected.uid != existing.uid:
+            raise preconditions.other_uid(expected.uid, self.write, current=existing.uid)
+        if expected.resource_version and expected.resource_version != pod["metadata"]["resourceVersion"]:
+            raise preconditions.other_version(expected.resource_version, existing, self.write)
         spec = pod.get("spec") or {}
         if "deletionTimestamp" in pod["metadata"]:
             detail = f"pod {name} is being deleted, cannot be assigned to a host"
@@ -86,7 +86,7 @@ class Binding:
         message = f'Operation cannot be fulfilled on pods/binding "{name}": {detail}'
         raise status.failure(409, "Conflict", message, details={"name": name, "kind": "pods/binding"})
 
-    def _bound(self, pod: Mapping[str, Any]) -> dict[str, Any]:
+    def _assign_node(self, pod: Mapping[str, Any]) -> dict[str, Any]:
         own = self._assignment.metadata
         metadata = dict(pod["metadata"])
         for field, added in (("annotations", own.annotations), ("labels", own.labels)):
@@ -94,7 +94,7 @@ class Binding:
                 metadata[field] = {**metadata.get(field, {}), **added}
         current = {name: value for name, value in (pod.get("status") or {}).items() if name != "nominatedNodeName"}
         scheduled = {"type": "PodScheduled", "status": "True"}
-        current["conditions"] = podcalls.with_condition(current.get("conditions") or [], scheduled, write=self.write)
+        current["conditions"] = podcalls.set_condition(current.get("conditions") or [], scheduled, write=self.write)
         spec = {**pod["spec"], "nodeName": self._assignment.target.name}
         return {**pod, "metadata": metadata, "spec": spec, "status": current}
 

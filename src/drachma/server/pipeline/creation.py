@@ -1,4 +1,4 @@
-"""Creation: a new object from the body of a call."""
+"""Creation of objects."""
 
 from typing import Final
 
@@ -19,39 +19,39 @@ from drachma.store import record
 
 
 def plan(services: Services, call: Call) -> Plan:
-    """A new object, with a generated name where it asks for one."""
+    """Plan the creation of the object in the body, with a generated name if it asks for one."""
     media_type = negotiation.body_type(call.body.media_type)
-    wanted = options.for_write(call.query, "CreateOptions")
+    write_options = options.read_write_options(call.query, "CreateOptions")
     write = services.write(call)
-    subject = decode(call, write, wanted=wanted, media_type=media_type)
-    creation = Creation(services, subject, write, wanted=wanted)
+    subject = decode(call, write, write_options=write_options, media_type=media_type)
+    creation = Creation(services, subject, write, write_options=write_options)
     return Plan(creation, lambda outcome: services.answer(201, outcome, call))
 
 
-def decode(call: Call, write: Write, *, wanted: options.WriteOptions, media_type: str) -> Subject:
-    """The object in the body, with defaults; a 400 for what is none of its kind."""
+def decode(call: Call, write: Write, *, write_options: options.WriteOptions, media_type: str) -> Subject:
+    """Read the object in the body and set defaults; a 400 if it is not of the kind."""
     if isinstance(call.body.content, meta.Object):
-        return take(call.body.content, call, write)
+        return read_object(call.body.content, call, write)
     target = bodies.target(call.surface, write.resource, version=write.version)
-    body = bodies.read(call.body.data, media_type, wanted=target, validation=wanted.field_validation)
+    body = bodies.read(call.body.data, media_type, body_target=target, validation=write_options.field_validation)
     try:
         subject = write.served.strategy.read(body.document, write)
     except errors.DecodeError as error:
         raise bodies.unfit(target, str(error)) from None
-    write.warnings.extend(bodies.enforce(body, wanted=target, validation=wanted.field_validation))
+    write.warnings.extend(bodies.enforce(body, body_target=target, validation=write_options.field_validation))
     return subject
 
 
-def take(made: meta.Object, call: Call, write: Write) -> Subject:
-    """The same for an object that a component hands over as it has it, also in place of a stored one."""
+def read_object(new: meta.Object, call: Call, write: Write) -> Subject:
+    """Read an object that a component in process passes; a 400 if it is not of the kind."""
     try:
-        return write.served.strategy.take(made, write)
+        return write.served.fast_path.read_object(new, write)
     except errors.DecodeError as error:
         raise bodies.unfit(bodies.target(call.surface, write.resource, version=write.version), str(error)) from None
 
 
 class Creation:
-    """Makes an object under a name that is free; ``operation`` tells a create from an update or apply of nothing."""
+    """Intent to create an object under a free name; ``operation`` is UPSERT for an update or apply."""
 
     def __init__(
         self,
@@ -59,14 +59,14 @@ class Creation:
         subject: Subject,
         write: Write,
         *,
-        wanted: options.WriteOptions,
+        write_options: options.WriteOptions,
         operation: Operation = Operation.CREATE,
     ) -> None:
         self.write: Final = write
-        self.is_dry_run: Final = wanted.is_dry_run
+        self.is_dry_run: Final = write_options.is_dry_run
         self._phases = services.phases
         self._subject = subject
-        self._options = wanted
+        self._options = write_options
         self._operation = operation
 
     def decide(self, get: intent.Get) -> intent.Make:
@@ -76,9 +76,9 @@ class Creation:
             document = proposal.document()
             metadata = document["metadata"]
             key = record.Key(self.write.resource.key, self.write.namespace, metadata.get("name", ""))
-            # Differs from upstream: a resourceVersion that a client sends along is ignored, not answered with a 500.
-            taken = get(key)
-            if taken is None:
+            # Differs from upstream: a resourceVersion in the body is ignored, not answered with a 500.
+            existing = get(key)
+            if existing is None:
                 return intent.Make(key, document, metadata["uid"], proposal.charges, proposal.companions)
             attempts -= 1
             self.write.consultation.redraw()
@@ -86,12 +86,12 @@ class Creation:
                 raise status.already_exists(
                     self.write.resource,
                     key.name,
-                    is_being_deleted="deletionTimestamp" in taken.value["metadata"],
+                    is_being_deleted="deletionTimestamp" in existing.value["metadata"],
                     is_generated=bool(metadata.get("generateName")),
                 )
 
     def _proposal(self, get: intent.Get) -> Proposal:
-        """The object as it would be stored, under another name each time where that is generated."""
+        """Run the phases and return the proposal; a generated name is drawn again each time."""
         proposal = Proposal(self._subject.copy(), self.write, options=self._options, get=get)
         self._phases.run(self._operation, proposal)
         return proposal

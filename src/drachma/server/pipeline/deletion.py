@@ -1,4 +1,4 @@
-"""Deletion: of one object, now or when its time and its finalizers are through, or of a collection."""
+"""Deletion of an object or a collection, at once or after grace period and finalizers."""
 
 import asyncio
 from typing import Any, Final
@@ -31,15 +31,15 @@ _ORPHANED: Final = (
 
 
 def plan(services: Services, call: Call) -> Plan:
-    """One object; answered with a Status or the object, as upstream does for its kind."""
+    """Plan the deletion of one object. The answer is a Status or the object, as upstream's for the kind."""
     check_name(call.target)
     deletion = Deletion(services, services.write(call), _options(call))
     resource = call.target.resource
 
     def answer(outcome: intent.Outcome) -> Answer:
         if outcome.is_gone and not resource.traits.returns_deleted:
-            return Answer(200, Verbatim(_gone(resource, outcome)))
-        # Upstream's only sign that an object is still there, for clients that ask in the old way.
+            return Answer(200, Verbatim(_removal_details(resource, outcome)))
+        # Upstream's only sign that the object still exists, for clients that set orphanDependents.
         code = 202 if not outcome.is_gone and deletion.options.orphan_dependents is False else 200
         return services.answer(code, outcome, call)
 
@@ -47,14 +47,17 @@ def plan(services: Services, call: Call) -> Plan:
 
 
 async def delete_collection(services: Services, call: Call) -> Answer:
-    """All objects that a selector chooses; the answer lists them as they were. Not atomic, as upstream's."""
+    """Delete all objects that the selectors match; return them as they were. Not atomic, as upstream."""
     target = call.target
-    selectors = options.for_list(call.query, target.resource, version=target.version)
-    wanted = _options(call)
+    selectors = options.read_list_options(call.query, target.resource, version=target.version)
+    delete_options = _options(call)
     listed = await listing.read(services.store, scope(target), selectors)
     for start in range(0, len(listed.records), _AT_ONCE):
         outcomes = await asyncio.gather(
-            *(_delete_listed(services, call, stored, wanted) for stored in listed.records[start : start + _AT_ONCE]),
+            *(
+                _delete_listed(services, call, existing, delete_options)
+                for existing in listed.records[start : start + _AT_ONCE]
+            ),
             return_exceptions=True,
         )
         for outcome in outcomes:
@@ -63,40 +66,42 @@ async def delete_collection(services: Services, call: Call) -> Answer:
     return Answer(200, listed)
 
 
-async def _delete_listed(services: Services, call: Call, stored: record.Record, wanted: options.DeleteOptions) -> None:
-    write = services.write(call, name=stored.key.name)
-    assert write.namespace == stored.key.namespace, "collections are deleted namespace by namespace"
+async def _delete_listed(
+    services: Services, call: Call, existing: record.Record, delete_options: options.DeleteOptions
+) -> None:
+    write = services.write(call, name=existing.key.name)
+    assert write.namespace == existing.key.namespace, "collections are deleted namespace by namespace"
     try:
-        await services.committer.commit(Deletion(services, write, wanted))
+        await services.committer.commit(Deletion(services, write, delete_options))
     except status.StatusError as error:
         if error.reason != "NotFound":
             raise
 
 
 class Deletion:
-    """Deletes an object, or marks it as being deleted."""
+    """Intent to delete an object, or to mark it as being deleted."""
 
-    def __init__(self, services: Services, write: Write, wanted: options.DeleteOptions) -> None:
+    def __init__(self, services: Services, write: Write, delete_options: options.DeleteOptions) -> None:
         self.write: Final = write
-        self.options: Final = wanted
-        self.is_dry_run: Final = wanted.is_dry_run
+        self.options: Final = delete_options
+        self.is_dry_run: Final = delete_options.is_dry_run
         self._phases = services.phases
-        if write.resource.traits.orphans_dependents and deletionplan.is_left_open(wanted):
+        if write.resource.traits.orphans_dependents and deletionplan.leaves_dependents_open(delete_options):
             write.warnings.append(_ORPHANED)
 
     def decide(self, get: intent.Get) -> intent.Decision:
         decision = deletionplan.decide(self.removal(get))
         if isinstance(decision, intent.Remove) and self.write.resource.group_resource in serviceaddresses.SERVICES:
-            return msgspec.structs.replace(decision, released=serviceaddresses.released(decision.stored, get))
+            return msgspec.structs.replace(decision, released=serviceaddresses.find_reservations(decision.stored, get))
         return decision
 
     def removal(self, get: intent.Get) -> Removal:
-        """The object that is to be deleted, once nothing speaks against it."""
+        """Return the object to delete after all steps of the deletion have accepted it."""
         write = self.write
-        stored = get(record.Key(write.resource.key, write.namespace, write.name))
-        if stored is None:
+        existing = get(record.Key(write.resource.key, write.namespace, write.name))
+        if existing is None:
             raise noderestriction.absence(write) or status.not_found(write.resource, write.name)
-        removal = Removal(stored, write, self.options)
+        removal = Removal(existing, write, self.options)
         self._phases.run_removal(removal)
         return removal
 
@@ -105,10 +110,10 @@ def _options(call: Call) -> options.DeleteOptions:
     content: Any = call.body.content
     if call.body.data:
         content = deletebody.read(call.body.data, negotiation.body_type(call.body.media_type))
-    return options.for_delete(call.query, content)
+    return options.read_delete_options(call.query, content)
 
 
-def _gone(resource: resources.Resource, outcome: intent.Outcome) -> dict[str, Any]:
+def _removal_details(resource: resources.Resource, outcome: intent.Outcome) -> dict[str, Any]:
     metadata = outcome.document["metadata"]
     details = {
         "name": metadata["name"],

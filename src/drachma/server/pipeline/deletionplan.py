@@ -1,7 +1,7 @@
-"""What becomes of an object that is deleted: it goes at once, is marked as going, or stays as it is.
+"""The decision about an object to delete: remove it, mark it as being deleted, or leave it.
 
-Upstream's decision, in upstream's order: first grace, then finalizers; a namespace takes two steps of its own. The
-intents of deletion ask it once nothing speaks against the deletion itself.
+The order is upstream's: first the grace period, then the finalizers. A namespace takes two steps of its own. Intents of
+deletion call this after all steps of the deletion have accepted it.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ from drachma.server.pipeline import intent
 
 
 def decide(removal: Removal) -> intent.Decision:
-    """What is to be done to the object."""
+    """Decide about an object to delete."""
     if removal.write.resource.group_resource == NAMESPACES:
         return _decide_namespace(removal)
     if removal.write.resource.traits.finalizer and "deletionTimestamp" not in removal.stored.value["metadata"]:
@@ -23,36 +23,41 @@ def decide(removal: Removal) -> intent.Decision:
     return _decide(removal)
 
 
-def is_left_open(wanted: options.DeleteOptions) -> bool:
-    """Whether nothing is said about what becomes of dependents."""
-    return wanted.propagation_policy is None and wanted.orphan_dependents is None
+def leaves_dependents_open(delete_options: options.DeleteOptions) -> bool:
+    """Return True if the options say nothing about dependents."""
+    return delete_options.propagation_policy is None and delete_options.orphan_dependents is None
 
 
 def _decide(removal: Removal) -> intent.Decision:
-    stored, write, wanted = removal.stored, removal.write, removal.options
-    traits, document, now = write.resource.traits, stored.value, write.now
+    existing, write, delete_options = removal.stored, removal.write, removal.options
+    traits, document, now = write.resource.traits, existing.value, write.now
     metadata = dict(document["metadata"])
-    is_graceful = traits.dies_gracefully
+    is_graceful = traits.grace_period is not None
     if is_graceful and "deletionTimestamp" in metadata:
-        shortened = _shorten(metadata, wanted, now=now)
+        shortened = _shorten(metadata, delete_options, now=now)
         if shortened is None:
-            return intent.Leave(stored)
+            return intent.Leave(existing)
         is_graceful = shortened
-    elif is_graceful:
-        _start(metadata, write.served.strategy.grace_period(document, wanted.grace_period_seconds), now=now)
+    elif traits.grace_period is not None:
+        _start(metadata, traits.grace_period(document, delete_options.grace_period_seconds), now=now)
     finalizers: list[str] = metadata.get("finalizers", [])
-    if traits.has_dependents and (finalizers or traits.orphans_dependents or not is_left_open(wanted)):
-        finalizers = _set_finalizers(metadata, wanted, default_orphans=traits.orphans_dependents)
+    if traits.has_dependents and (
+        finalizers or traits.orphans_dependents or not leaves_dependents_open(delete_options)
+    ):
+        finalizers = _set_finalizers(metadata, delete_options, default_orphans=traits.orphans_dependents)
     if finalizers and not is_graceful:
         objectmeta.mark_deleted(metadata, now=now)
     changed = {**document, "metadata": metadata}
     if finalizers or (is_graceful and metadata["deletionGracePeriodSeconds"] > 0):
-        return intent.Replace(stored, changed)
-    return intent.Remove(stored, changed if is_graceful else document)
+        return intent.Replace(existing, changed)
+    return intent.Remove(existing, changed if is_graceful else document)
 
 
 def _decide_namespace(removal: Removal) -> intent.Decision:
-    """The first request starts the end, which the finalizers in the spec hold up until the namespace is empty."""
+    """Decide about a namespace.
+
+    The first request marks it. The finalizers in its spec keep it until it is empty.
+    """
     namespace = removal.stored.value
     if "deletionTimestamp" not in namespace["metadata"]:
         metadata = {**namespace["metadata"], "deletionTimestamp": meta.time_text(removal.write.now)}
@@ -65,7 +70,7 @@ def _decide_namespace(removal: Removal) -> intent.Decision:
 
 
 def _hold(removal: Removal, finalizer: str) -> intent.Decision:
-    """The first request only starts the end of an object that somebody has to clean up after."""
+    """Mark an object that a controller has to clean up after, and add the finalizer for that."""
     document = removal.stored.value
     metadata = {**document["metadata"], "deletionTimestamp": meta.time_text(removal.write.now)}
     metadata["finalizers"] = [*(name for name in metadata.get("finalizers", ()) if name != finalizer), finalizer]
@@ -79,34 +84,37 @@ def _start(metadata: objectmeta.Metadata, grace: int, *, now: datetime) -> None:
         metadata["generation"] += 1
 
 
-def _shorten(metadata: objectmeta.Metadata, wanted: options.DeleteOptions, *, now: datetime) -> bool | None:
-    """A deletion that has begun: True if it is to end sooner now, False if only finalizers hold it, None to wait."""
+def _shorten(metadata: objectmeta.Metadata, delete_options: options.DeleteOptions, *, now: datetime) -> bool | None:
+    """Shorten the grace period of an object that is being deleted.
+
+    Return True if it ends sooner now, False if only finalizers hold it, None if it still has to wait.
+    """
     period = metadata.get("deletionGracePeriodSeconds") or 0
     if period == 0:
         return False
-    asked = wanted.grace_period_seconds
-    if asked is None:
+    requested = delete_options.grace_period_seconds
+    if requested is None:
         return None
-    asked = 1 if asked < 0 else asked
-    if asked >= period:
+    requested = 1 if requested < 0 else requested
+    if requested >= period:
         return None
     end = datetime.fromisoformat(metadata["deletionTimestamp"]).astimezone(UTC)
-    sooner = end - timedelta(seconds=period) + timedelta(seconds=asked)
+    sooner = end - timedelta(seconds=period) + timedelta(seconds=requested)
     if sooner < now:
-        sooner, asked = now, min(asked, 1)
+        sooner, requested = now, min(requested, 1)
     metadata["deletionTimestamp"] = meta.time_text(sooner)
-    metadata["deletionGracePeriodSeconds"] = asked
+    metadata["deletionGracePeriodSeconds"] = requested
     return True
 
 
 def _set_finalizers(
-    metadata: objectmeta.Metadata, wanted: options.DeleteOptions, *, default_orphans: bool
+    metadata: objectmeta.Metadata, delete_options: options.DeleteOptions, *, default_orphans: bool
 ) -> list[str]:
-    """Sets the finalizers of the garbage collector as the options say, in place; returns all that there are then."""
-    finalizers = objectmeta.with_dependents_finalizers(
+    """Set the finalizers of the garbage collector in place, as the options ask; return all finalizers."""
+    finalizers = objectmeta.set_dependents_finalizers(
         metadata.get("finalizers", ()),
-        orphan_dependents=wanted.orphan_dependents,
-        policy=wanted.propagation_policy,
+        orphan_dependents=delete_options.orphan_dependents,
+        policy=delete_options.propagation_policy,
         default_orphans=default_orphans,
     )
     if finalizers:

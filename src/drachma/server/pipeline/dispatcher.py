@@ -1,7 +1,7 @@
-"""The dispatcher: every call, through whichever door, comes here, and its answer leaves from here.
+"""The dispatcher: it takes every call through the pipeline, and returns its answer.
 
-It has the only table of what is done on which verb. Calls that it gets are about something that is served: the doors
-have looked that up. Whatever refuses a call raises a Status, which both doors hear alike.
+It has the only table of operations by verb. The caller has checked that the target of a call is served. Whatever
+refuses a call raises a Status.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from drachma import errors
 from drachma.bounds import effort
 from drachma.server import status
 from drachma.server.access import attributes, authorization
-from drachma.server.admission import absent
+from drachma.server.admission import serviceaccount
 from drachma.server.calls.call import BODY_LIMIT, Call
 from drachma.server.pipeline import (
     binding,
@@ -25,9 +25,9 @@ from drachma.server.pipeline import (
     group,
     measurement,
     nodelocation,
-    observation,
     patches,
     reading,
+    reviews,
     scale,
     tokenrequest,
     update,
@@ -37,7 +37,6 @@ from drachma.server.pipeline.desk import Desk, Desks
 from drachma.server.pipeline.intent import Outcome
 from drachma.server.pipeline.phases import Finish
 from drachma.server.pipeline.plan import Plan, Planner
-from drachma.server.pipeline.questions import accessreview, question, rulesreview, selfsubjectreview, tokenreview
 from drachma.server.pipeline.services import Services
 from drachma.server.surface import apisurface, verbs
 from drachma.server.surface.consultation import PendingError
@@ -49,15 +48,15 @@ _T = TypeVar("_T")
 
 _ATTEMPTS: Final = 50
 _ATTEMPT_SECONDS: Final = 0.03
-"""As long as upstream waits for the account of a new namespace, but looking more often."""
+"""Pause between looks for the account of a new namespace. Upstream waits as long in all, with fewer looks."""
 
 TIMEOUT: Final = "request did not complete within requested timeout - context deadline exceeded"
-"""What a client is told whose call takes too long."""
+"""Message for a call that takes too long."""
 
 Operation: TypeAlias = Callable[[Services, Call], Awaitable[Answer]]
 
 Reply: TypeAlias = Callable[[Services, Call, dict[str, Any]], Answer]
-"""Answers a question that was read from a call."""
+"""Answers a review that was read from a call."""
 
 WRITES: Final[Mapping[str, Planner]] = {
     verbs.CREATE: creation.plan,
@@ -71,7 +70,7 @@ WRITES_BELOW: Final[Mapping[str, Mapping[str, Planner]]] = {
     "binding": {verbs.CREATE: binding.plan},
     "scale": {verbs.PATCH: scale.plan_patch, verbs.UPDATE: scale.plan_update},
 }
-"""Those through subresources that have a kind of their own."""
+"""Writes through subresources that have a kind of their own."""
 
 OBJECT: Final[Mapping[str, Operation]] = {
     verbs.DELETE_COLLECTION: deletion.delete_collection,
@@ -79,43 +78,43 @@ OBJECT: Final[Mapping[str, Operation]] = {
     verbs.LIST: reading.list_,
     verbs.WATCH: reading.watch,
 }
-"""What else is done to objects and collections."""
+"""Other operations on objects and collections."""
 
 BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
     "attach": {verbs.CREATE: nodelocation.attach, verbs.GET: nodelocation.attach},
     "eviction": {verbs.CREATE: eviction.evict},
     "exec": {verbs.CREATE: nodelocation.execute, verbs.GET: nodelocation.execute},
     "log": {verbs.GET: nodelocation.log},
-    "pendingworkloads": {verbs.GET: observation.get},
+    "pendingworkloads": {verbs.GET: reading.observe},
     "portforward": {verbs.CREATE: nodelocation.forward_ports, verbs.GET: nodelocation.forward_ports},
     "proxy": dict.fromkeys((verbs.CREATE, verbs.DELETE, verbs.GET, verbs.PATCH, verbs.UPDATE), nodelocation.proxy),
     "scale": {verbs.GET: scale.get},
     "token": {verbs.CREATE: tokenrequest.create},
 }
-"""What else is done through subresources that have a kind of their own."""
+"""Other operations through subresources that have a kind of their own."""
 
 _READS: Final = frozenset({verbs.GET, verbs.LIST, verbs.WATCH})
 
 MEASURED: Final[Mapping[str, Operation]] = {verbs.GET: measurement.get, verbs.LIST: measurement.list_}
-"""What is done with kinds that nodes are asked about."""
+"""Operations on kinds that the nodes are asked for."""
 
 QUESTIONS: Final[Mapping[str, Reply]] = {
-    "authentication.k8s.io/selfsubjectreviews": selfsubjectreview.answer,
-    "authentication.k8s.io/tokenreviews": tokenreview.answer,
-    "authorization.k8s.io/localsubjectaccessreviews": accessreview.answer,
-    "authorization.k8s.io/selfsubjectaccessreviews": accessreview.answer_self,
-    "authorization.k8s.io/selfsubjectrulesreviews": rulesreview.answer,
-    "authorization.k8s.io/subjectaccessreviews": accessreview.answer,
+    "authentication.k8s.io/selfsubjectreviews": reviews.answer_self_subject,
+    "authentication.k8s.io/tokenreviews": reviews.answer_token,
+    "authorization.k8s.io/localsubjectaccessreviews": reviews.answer_access,
+    "authorization.k8s.io/selfsubjectaccessreviews": reviews.answer_self_access,
+    "authorization.k8s.io/selfsubjectrulesreviews": reviews.answer_rules,
+    "authorization.k8s.io/subjectaccessreviews": reviews.answer_access,
 }
-"""What is done with kinds that are questions, whose only verb is to create them, by the keys of their resources."""
+"""Operations on reviews, by the keys of their resources. Reviews can only be created."""
 
 
 class Dispatcher:
-    """The API on one store, without any form of access to it.
+    """The API on one store, without any transport.
 
-    ``surface`` is what is served from now on: calls are made on it, and whoever gives it another one changes what the
-    next calls find. Those that are under way stay on theirs. ``extend`` adds what users have defined. ``after`` has
-    what is done after every write to a resource, before whoever wrote is answered.
+    ``surface`` is the served API. A call stays on the surface that it was made on; replacing the surface affects the
+    next calls. ``extend`` adds the kinds that users have defined. ``after`` has functions to run after every write to a
+    resource, before the writer is answered.
     """
 
     def __init__(
@@ -138,21 +137,28 @@ class Dispatcher:
     def surface(self, surface: apisurface.ApiSurface) -> None:
         self._surface = surface
 
-    async def dispatch(self, call: Call, desks: Desks | None = None) -> Answer:
-        """The answer to a call.
+    def authorise(self, call: Call) -> authorization.Opinion:
+        """Return the authoriser's opinion on a call."""
+        return self.services.authoriser.authorise(attributes.from_call(call))
 
-        ``desks`` are where large calls are decided; without any, they are decided on the spot like all others.
+    async def dispatch(
+        self, call: Call, desks: Desks | None = None, *, opinion: authorization.Opinion | None = None
+    ) -> Answer:
+        """Return the answer to a call.
+
+        Large calls are decided at ``desks``, or on the event loop if there are none. A caller that has asked for the
+        authoriser's ``opinion`` already passes it on, so that a call is authorised once.
 
         Raises:
-            status.StatusError: it is refused, and nothing has been written.
+            status.StatusError: the call is refused, and nothing has been written.
         """
         services = self.services
         finish = self._audit(call) if services.phases.audit else ()
         try:
-            self._admit(call)
+            self._admit(call, opinion or self.authorise(call))
             try:
                 answer = await self._answer_at(call, desks)
-            except absent.AbsentObjectError as early:
+            except serviceaccount.AbsentObjectError as early:
                 if not await self._appears(early.key):
                     raise
                 answer = await self._answer_at(call, desks)
@@ -164,7 +170,7 @@ class Dispatcher:
                 raise
             raise refusal from error
         except BaseException as error:
-            # Given up, or failed: the log says that as well.
+            # The audit log also shows calls that were cancelled or failed.
             for each in finish:
                 each(_failure(error))
             raise
@@ -175,8 +181,8 @@ class Dispatcher:
             await follow()
         return answer
 
-    async def consulted(self, make: Callable[[], Awaitable[_T]]) -> _T:
-        """What ``make`` makes, once those are asked whose answers it takes; it is done anew with each of them."""
+    async def consult_until_done(self, make: Callable[[], Awaitable[_T]]) -> _T:
+        """Return the result of ``make``; run it again with every answer that it has to wait for."""
         for _ in range(commit.ATTEMPTS):
             try:
                 return await make()
@@ -185,10 +191,10 @@ class Dispatcher:
         raise status.internal(f"a question came up more than {commit.ATTEMPTS} times")
 
     async def dispatch_all(self, calls: Sequence[Call]) -> Sequence[Answer]:
-        """The answers to calls that write to one object each, and that happen together or not at all.
+        """Return the answers to calls that write to one object each, committed together or not at all.
 
         Raises:
-            group.RefusedIntentError: one of them is refused, and nothing has been written.
+            group.RefusedIntentError: a call is refused, and nothing has been written.
         """
         services = self.services
         finishes = [self._audit(call) for call in calls]
@@ -196,7 +202,7 @@ class Dispatcher:
         try:
             plans: list[Plan] = []
             for position, call in enumerate(calls):  # noqa: B007 - which one is refused
-                self._admit(call)
+                self._admit(call, self.authorise(call))
                 planner = _planner(call)
                 if planner is None:
                     raise status.method_not_allowed()
@@ -247,52 +253,52 @@ class Dispatcher:
             try:
                 return await _operation(call)(services, call)
             except PendingError:
-                return await self.consulted(lambda: _operation(call)(services, call))
+                return await self.consult_until_done(lambda: _operation(call)(services, call))
         with effort.limit(effort.Allowance(units)):
             plan = planner(services, call)
         outcome = await services.committer.commit(plan.intent, units=units)
         try:
             return plan.answer(outcome)
         except PendingError:
-            return await self.consulted(lambda: _shown(plan, outcome))
+            return await self.consult_until_done(lambda: _make_answer(plan, outcome))
 
     async def _answer_large(self, call: Call, desk: Desk, *, planner: Planner) -> Answer:
-        """The same as for others, but read and decided at a desk."""
+        """Answer a large call: read and decide it at a desk."""
         plan = await desk.plan(planner, call)
         outcome = await self.services.committer.commit(plan.intent, desk.decide)
-        return await self.consulted(lambda: desk.answer(plan, outcome))
+        return await self.consult_until_done(lambda: desk.answer(plan, outcome))
 
     async def _reply(self, call: Call, desk: Desk | None) -> Answer:
-        """The answer to a question, which may take long to read."""
+        """Answer a review; a large one is read at a desk."""
         services = self.services
-        read = functools.partial(question.read, services, call)
-        asked = read() if desk is None else await desk.run(read)
-        return QUESTIONS[call.target.resource.key](services, call, asked)
+        read_review = functools.partial(reviews.read, services, call)
+        review = read_review() if desk is None else await desk.run(read_review)
+        return QUESTIONS[call.target.resource.key](services, call, review)
 
     async def _appears(self, key: record.Key) -> bool:
-        """Whether an object that a controller is about to make is there in a moment."""
+        """Wait for an object that a controller is about to create; return False if it does not appear."""
         for _ in range(_ATTEMPTS):
             await asyncio.sleep(_ATTEMPT_SECONDS)
             if self.services.store.get(key) is not None:
                 return True
         return False
 
-    def _admit(self, call: Call) -> None:
-        wanted = attributes.of_call(call)
-        opinion = self.services.authoriser.authorise(wanted)
+    def _admit(self, call: Call, opinion: authorization.Opinion) -> None:
+        """Raise a StatusError for a call that is not allowed or too large."""
         if self.services.phases.audit:
             call.annotations.update(authorization.annotations(opinion))
-        authorization.enforce(opinion, wanted)
+        if not opinion.is_allowed:
+            raise authorization.forbidden(attributes.from_call(call), opinion.reason)
         if len(call.body.data) > BODY_LIMIT:
             raise status.too_large(f"limit is {BODY_LIMIT}")
 
     def _audit(self, call: Call) -> Sequence[Finish]:
-        """Tells auditors of a call; returns whom to tell how it ends."""
+        """Report a call to the auditors; return the functions that take its result."""
         finishes = [each.call(call) for each in self.services.phases.audit]
         return [finish for finish in finishes if finish is not None]
 
 
-async def _shown(plan: Plan, outcome: Outcome) -> Answer:
+async def _make_answer(plan: Plan, outcome: Outcome) -> Answer:
     return plan.answer(outcome)
 
 
@@ -315,20 +321,20 @@ def _operation(call: Call) -> Operation:
 
 
 def _failure(error: BaseException) -> status.StatusError:
-    """How a call ends in the audit log that was not answered."""
+    """Return the status that the audit log shows for a call that was not answered."""
     if isinstance(error, asyncio.CancelledError | TimeoutError):
         return status.timeout(TIMEOUT)
     return status.internal(f"{type(error).__name__}: {error}")
 
 
 def _refusal(error: status.StatusError | errors.StoreError) -> status.StatusError:
-    """What a client is told; errors of the store are nobody's mistake: it is full, or closed."""
+    """Return the status that a client gets for an error. A store that is full or closed is a server error."""
     if isinstance(error, status.StatusError):
         return error
     if isinstance(error, errors.StoreClosedError):
         return status.unavailable("the server is shutting down")
     _log.error("the store refuses: %s", error)
     if isinstance(error, errors.DiskFullError):
-        # As upstream passes on the error of an etcd without space: without a reason, which clients would act on.
+        # As upstream passes on the error of a full etcd: without a reason, because clients act on reasons.
         return status.failure(500, "", f"mvcc: database space exceeded: {error}")
     return status.unavailable(f"the store cannot be written: {error}")

@@ -1,7 +1,7 @@
-"""Expiry: objects of a resource that nobody has written for some time are forgotten. Events are, as upstream.
+"""Expiry: objects that were not written for some time are removed. Events are, as in upstream.
 
-When an object was last written follows from its revision and from which revision was the newest at which time, so
-nothing is asked of the objects themselves. What was stored before the process began counts as written at its begin.
+The age of an object follows from its revision and from the newest revision at each sweep, so the objects themselves are
+not read. Objects that are older than the process count as written when it started.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from drachma.store import record
 
 _SERVER: Final = User(name="system:apiserver", groups=("system:masters",))
 _AT_ONCE: Final = 100
-"""Objects that are forgotten at the same time, so that they share commits and others get in between."""
+"""Objects that are removed at the same time. They share commits, and other writes run in between."""
 
 
 class Expiry:
-    """Forgets what nobody has written for ``seconds``; who runs it calls :meth:`sweep` now and then."""
+    """Removes objects that were not written for ``seconds``. The owner calls :meth:`sweep` from time to time."""
 
     def __init__(self, dispatcher: Dispatcher, *, plural: str, seconds: float) -> None:
         """``plural`` names a resource of the core group."""
@@ -33,7 +33,7 @@ class Expiry:
         self._marks: Final[collections.deque[tuple[float, int]]] = collections.deque()
 
     async def sweep(self, moment: float) -> int:
-        """Forgets what is due at a moment of a clock that only goes forward; how many objects that were."""
+        """Remove the objects that are due, and return their number. ``moment`` is from a monotonic clock."""
         services, surface = self._dispatcher.services, self._dispatcher.surface
         self._marks.append((moment, services.store.revision))
         horizon = 0
@@ -47,13 +47,13 @@ class Expiry:
             some = overdue[start : start + _AT_ONCE]
             targets = [Target(resource, "v1", each.key.namespace, each.key.name, None) for each in some]
             calls = [Call(user=_SERVER, verb=verbs.DELETE, surface=surface, target=each) for each in targets]
-            forgetting = [_Forgetting(services.write(call), each) for call, each in zip(calls, some, strict=True)]
-            await asyncio.gather(*map(services.committer.commit, forgetting))
+            removals = [_Removal(services.write(call), each) for call, each in zip(calls, some, strict=True)]
+            await asyncio.gather(*map(services.committer.commit, removals))
         return len(overdue)
 
 
-class _Forgetting:
-    """Removes an object, finalizers or not, if nobody has written it in the meantime."""
+class _Removal:
+    """Intent to remove an object with or without finalizers, if it was not written in the meantime."""
 
     is_dry_run: Final = False
 
@@ -62,7 +62,7 @@ class _Forgetting:
         self._overdue = overdue
 
     def decide(self, get: Get) -> intent.Decision:
-        stored = get(self._overdue.key)
-        if stored is None or stored.revision != self._overdue.revision:
+        existing = get(self._overdue.key)
+        if existing is None or existing.revision != self._overdue.revision:
             return intent.Leave(self._overdue)
-        return intent.Remove(stored, stored.value)
+        return intent.Remove(existing, existing.value)

@@ -1,7 +1,7 @@
-"""Steps that record who owns which field of an object, in ``metadata.managedFields``.
+"""Steps that record field ownership in ``metadata.managedFields``.
 
-As upstream does it: ownership is that of what the client wrote, with defaults. What admission and the kind add or put
-back afterwards is nobody's.
+As in upstream, a client owns the fields that it wrote, with defaults. Fields that admission or the kind sets afterwards
+have no owner.
 """
 
 from collections.abc import Sequence
@@ -19,41 +19,41 @@ _METADATA: Final = ("metadata",)
 
 
 def drop_unreadable(proposal: Proposal) -> None:
-    """Puts back the managed fields of the stored object where a client sent some that nobody can make sense of."""
+    """Restore the managed fields of the stored object if those of the client cannot be parsed."""
     metadata = proposal.subject.metadata
     if _FIELD in metadata:
-        stored = proposal.stored
-        fieldmanagers.drop_unreadable(metadata, {} if stored is None else stored.value["metadata"])
+        existing = proposal.stored
+        fieldmanagers.drop_unreadable(metadata, {} if existing is None else existing.value["metadata"])
 
 
 def own_created(proposal: Proposal) -> None:
-    """Has the writer own all of a new object; a server-side apply has settled that already."""
+    """Make the writer own all fields of a new object, unless a server-side apply has recorded ownership."""
     subject = proposal.subject
     if not subject.is_owned:
-        entries = fieldmanagers.created(proposal.document(), proposal.write, wanted=proposal.options)
+        entries = fieldmanagers.entries_for_create(proposal.document(), proposal.write, write_options=proposal.options)
         _set(subject.metadata, entries)
 
 
 def own_updated(proposal: Proposal) -> None:
-    """Has the writer own what it changed; a server-side apply has settled that already."""
-    subject, stored = proposal.subject, proposal.stored
-    assert stored is not None, "an update is one of something"
+    """Make the writer own the fields that it changed, unless a server-side apply has recorded ownership."""
+    subject, existing = proposal.subject, proposal.stored
+    assert existing is not None, "an update has a stored object"
     if not subject.is_owned:
         document = proposal.document()
-        within = () if subject.touches is None else subject.touches or _METADATA
-        is_state = subject.touches and subject.metadata.get(_FINALIZERS) != stored.value["metadata"].get(_FINALIZERS)
-        own = fieldmanagers.restated if is_state else fieldmanagers.updated
-        entries = own(document, stored.value, proposal.write, wanted=proposal.options, within=within)
-        if proposal.write.subresource == scaleform.SUBRESOURCE:
-            entries = _without_times(entries, stored.value["metadata"].get(_FIELD) or ())
+        touched_fields = () if subject.touches is None else subject.touches or _METADATA
+        is_state = subject.touches and subject.metadata.get(_FINALIZERS) != existing.value["metadata"].get(_FINALIZERS)
+        own = fieldmanagers.entries_for_status_change if is_state else fieldmanagers.entries_for_update
+        entries = own(document, existing.value, proposal.write, write_options=proposal.options, fields=touched_fields)
+        if proposal.write.subresource == scaleform.NAME:
+            entries = _reset_scale_times(entries, existing.value["metadata"].get(_FIELD) or ())
         _set(subject.metadata, entries)
 
 
 def keep_times(proposal: Proposal) -> None:
-    """Leaves the times of owners as they were where nothing else has changed, so that there is nothing to write."""
-    metadata, stored = proposal.subject.metadata, proposal.stored
-    assert stored is not None, "an update is one of something"
-    before = stored.value
+    """Keep the times of managers if nothing else has changed, so that nothing needs to be written."""
+    metadata, existing = proposal.subject.metadata, proposal.stored
+    assert existing is not None, "an update has a stored object"
+    before = existing.value
     entries: Sequence[dict[str, Any]] = before["metadata"].get(_FIELD) or ()
     if not managedfields.differ_in_time(entries, metadata.get(_FIELD) or ()):
         return
@@ -61,15 +61,18 @@ def keep_times(proposal: Proposal) -> None:
         metadata[_FIELD] = entries
 
 
-def _without_times(entries: Sequence[dict[str, Any]], stored: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """Entries as upstream leaves them after a change of the scale: who scales has no time, and others keep theirs."""
-    times = {_identity(each): each.get("time") for each in stored}
+def _reset_scale_times(
+    entries: Sequence[dict[str, Any]], existing: Sequence[dict[str, Any]]
+) -> Sequence[dict[str, Any]]:
+    """Return entries with times as upstream leaves them after a change of the scale.
+
+    The entry of the scale has no time, and the other entries keep theirs.
+    """
+    times = {_identity(each): each.get("time") for each in existing}
     timed = []
     for each in entries:
         entry = {field: value for field, value in each.items() if field != "time"}
-        time = (
-            times.get(_identity(each), each.get("time")) if entry.get("subresource") != scaleform.SUBRESOURCE else None
-        )
+        time = times.get(_identity(each), each.get("time")) if entry.get("subresource") != scaleform.NAME else None
         timed.append({**entry, "time": time} if time is not None else entry)
     return sorted(timed, key=lambda each: (each["operation"], each.get("time", ""), _identity(each)))
 

@@ -1,8 +1,8 @@
-"""Finalizers: what keeps an object is set or taken, and nothing else is changed.
+"""Changes of finalizers only: ``transactions.Finalizers``, which components in process send.
 
-Components in process ask for it (``transactions.Finalizers``). It comes out as the merge patch of
-``metadata.finalizers`` does that clients send; what cannot matter to it is left out, see ``Operation.FINALIZERS`` in
-:mod:`drachma.server.pipeline.phases`. A finalizer that is not well known is looked at as any update is.
+The result is that of a merge patch of ``metadata.finalizers``. Steps that cannot depend on finalizers are skipped, see
+``Operation.FINALIZERS`` in :mod:`drachma.server.pipeline.phases`. A finalizer that is not well known takes all steps of
+an update.
 """
 
 from collections.abc import Collection, Mapping
@@ -23,51 +23,52 @@ from drachma.store import record
 _WELL_KNOWN: Final = frozenset({wellknown.CLAIM_FINALIZER})
 
 
-def plan(services: Services, call: Call, wanted: Mapping[str, Any]) -> Plan:
-    """``wanted`` has finalizers, and the uid and version of the object that is meant."""
-    finalizing = Finalizing(
-        services, wanted, services.write(call), options=options.for_write(call.query, "PatchOptions")
+def plan(services: Services, call: Call, content: Mapping[str, Any]) -> Plan:
+    """Plan a change of finalizers. ``content`` has the finalizers, and the uid and resourceVersion of the object."""
+    change = FinalizersChange(
+        services, content, services.write(call), options=options.read_write_options(call.query, "PatchOptions")
     )
-    return Plan(finalizing, lambda outcome: services.answer(200, outcome, call))
+    return Plan(change, lambda outcome: services.answer(200, outcome, call))
 
 
 def are_simple(finalizers: Collection[str], metadata: Mapping[str, Any]) -> bool:
-    """Whether an object may have these whatever else is so: only well-known ones are added, and to none that goes."""
+    """Return True if no rule concerns these finalizers: only well-known ones are added to an object that stays."""
     added = set(finalizers).difference(metadata.get("finalizers", ()))
     return not added or ("deletionTimestamp" not in metadata and added <= _WELL_KNOWN)
 
 
-class Finalizing:
-    """Gives an object other finalizers."""
+class FinalizersChange:
+    """Intent to set the finalizers of an object."""
 
     def __init__(
-        self, services: Services, wanted: Mapping[str, Any], write: Write, *, options: options.WriteOptions
+        self, services: Services, content: Mapping[str, Any], write: Write, *, options: options.WriteOptions
     ) -> None:
         self.write: Final = write
         self.is_dry_run: Final = options.is_dry_run
         self._phases = services.phases
-        self._wanted = wanted
+        self._content = content
         self._options = options
 
     def decide(self, get: intent.Get) -> intent.Decision:
         write = self.write
-        stored = get(record.Key(write.resource.key, write.namespace, write.name))
-        if stored is None:
+        existing = get(record.Key(write.resource.key, write.namespace, write.name))
+        if existing is None:
             raise status.not_found(write.resource, write.name)
-        before: Mapping[str, Any] = stored.value["metadata"]
-        finalizers = self._wanted["finalizers"]
-        subject = write.served.strategy.load(stored.value)
-        subject.metadata["uid"] = self._wanted["uid"]
-        subject.metadata["resourceVersion"] = self._wanted["resourceVersion"]
+        before: Mapping[str, Any] = existing.value["metadata"]
+        finalizers = self._content["finalizers"]
+        subject = write.served.strategy.load(existing.value)
+        subject.metadata["uid"] = self._content["uid"]
+        subject.metadata["resourceVersion"] = self._content["resourceVersion"]
         if finalizers:
             subject.metadata["finalizers"] = finalizers
         else:
             subject.metadata.pop("finalizers", None)
-        # An update may not name another object, and has words for it.
-        is_simple = self._wanted["uid"] == stored.uid and are_simple(finalizers, before)
+        # The refusal of another uid is that of an update.
+        is_simple = self._content["uid"] == existing.uid and are_simple(finalizers, before)
         operation = Operation.UPDATE
         if is_simple:
-            operation, subject.touches = Operation.FINALIZERS, {}
-        proposal = Proposal(subject, write, options=self._options, get=get, stored=stored)
+            operation = Operation.FINALIZERS
+            subject.limit(existing.value, {})
+        proposal = Proposal(subject, write, options=self._options, get=get, stored=existing)
         self._phases.run(operation, proposal)
-        return update.replace(stored, proposal.document())
+        return update.replace(existing, proposal.document())

@@ -1,8 +1,8 @@
-"""Intents: what a call wants to happen to an object, decided on the object as it is stored.
+"""Intents: changes that calls ask for, decided on the stored object.
 
-Creating, changing, deleting, binding and marking a pod are intents. :mod:`drachma.server.pipeline.commit` asks an
-intent what is to be done and does it; where another write comes first, it asks again. So an intent decides from
-nothing but what it is shown and what the call brought along, and keeps nothing from one time to the next.
+Creating, changing, deleting, binding and marking a pod are intents. :mod:`drachma.server.pipeline.commit` has an intent
+decide, and commits the decision; if another write was faster, the intent decides again. An intent therefore depends
+only on the call and on the state that it is shown, and keeps nothing between decisions.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ Get: TypeAlias = proposal.Get
 
 
 class Make(msgspec.Struct, frozen=True):
-    """A new object under a key that is free; ``charges`` are booked and ``companions`` written in the same commit."""
+    """Creation of an object under a free key; ``charges`` and ``companions`` are written in the same commit."""
 
     key: record.Key
     document: dict[str, Any]
@@ -29,7 +29,7 @@ class Make(msgspec.Struct, frozen=True):
 
 
 class Replace(msgspec.Struct, frozen=True):
-    """Another content for an object that is still as it is here; ``charges`` and ``companions`` are as with others."""
+    """New content for an object that has not changed since; ``charges`` and ``companions`` as in :class:`Make`."""
 
     stored: record.Record
     document: dict[str, Any]
@@ -42,11 +42,11 @@ class Replace(msgspec.Struct, frozen=True):
 
 
 class Remove(msgspec.Struct, frozen=True):
-    """No object any more, if it is still as it is here; ``last`` is the content that watchers see it go with.
+    """Removal of an object that has not changed since; ``last`` is the content that watchers see.
 
-    ``answer`` is what the client is shown where that is something else: an update that takes the last finalizer. It is
-    also fine if the object has gone by itself in the meantime, because several clients may take it at once.
-    ``released`` are other objects that go in the same commit.
+    ``answer`` is the document for the client if it differs from ``last``: that of an update which removes the last
+    finalizer. Then it is no conflict if the object has been removed in the meantime, because several clients may remove
+    the last finalizer at once. ``released`` are other objects that are removed in the same commit.
     """
 
     stored: record.Record
@@ -60,7 +60,7 @@ class Remove(msgspec.Struct, frozen=True):
 
 
 class Leave(msgspec.Struct, frozen=True):
-    """Nothing is to be done: the object is as it should be."""
+    """No change."""
 
     stored: record.Record
 
@@ -69,28 +69,28 @@ Decision: TypeAlias = Make | Replace | Remove | Leave
 
 
 class Intent(Protocol):
-    """What a call wants to happen to one object."""
+    """A change that a call asks for."""
 
     @property
     def write(self) -> Write:
-        """Which object, and who wants it."""
+        """The object and the user of the change."""
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether it is only to be decided and not to be done."""
+        """True if the change is decided and not committed."""
 
     def decide(self, get: Get) -> Decision:
-        """What is to be done; called again after another write came first.
+        """Decide what to do with the stored object; called again if another write was faster.
 
         Raises:
-            status.StatusError: it may not be done.
+            status.StatusError: the change is refused.
         """
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a write left: ``stored`` in the store, or after a dry run or the end of the object, just a ``document``.
+    """Result of a write: the record in the store, or just a ``document`` after a dry run.
 
-    Where a deletion removes the object, ``stored`` is the version that it went with.
+    After a removal, ``stored`` is the last version of the object.
     """
 
     document: Mapping[str, Any]

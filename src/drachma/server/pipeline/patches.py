@@ -1,6 +1,7 @@
-"""Patches: the stored object with a JSON, merge or strategic merge patch, or with a configuration applied to it.
+"""Patches of the stored object: JSON, merge and strategic merge patches, and server-side apply.
 
-Each is a change for :class:`drachma.server.pipeline.update.Update`: made from whatever is stored when it is decided.
+Each makes a change for :class:`drachma.server.pipeline.update.Update` from the stored object at the time of the
+decision.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies, jsonsyntax, yamlsyntax
 from drachma.server.ownership import apply, fieldmanagers
 from drachma.server.patch import patchdump, patching, strategicerrors
-from drachma.server.pipeline import claimnames, claimstate, finalizers, update
+from drachma.server.pipeline import finalizers, statuschange, update
 from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.presentation import negotiation
@@ -26,80 +27,76 @@ from drachma.server.surface.strategy import Subject, Write
 
 
 def plan(services: Services, call: Call) -> Plan:
-    """The stored object with a patch applied; an apply makes one where there is none."""
+    """Plan a patch of the stored object. An apply creates the object if there is none."""
     check_name(call.target)
     match call.body.content:
-        case transactions.ClaimState() as state:
-            return claimstate.plan(services, call, state)
-        case transactions.ClaimNames() as names:
-            return _plan_names(services, call, names)
+        case transactions.StatusChange() as status_change:
+            return statuschange.plan(services, call, status_change, merge=_merge_patch)
         case dict() as content:
             return finalizers.plan(services, call, content)
     patch_type = negotiation.patch_type(call.body.media_type, call.target.resource.patch_types)
-    wanted = options.for_write(call.query, "PatchOptions", patch_type=patch_type)
+    write_options = options.read_write_options(call.query, "PatchOptions", patch_type=patch_type)
     write = services.write(call)
     is_apply = patch_type == mediatypes.APPLY_PATCH
     change: update.Change
     lifts = bodies.has_sources(call.body.data, call.surface, call.target.resource)
     if is_apply:
         configured = configuration(call.body.data)
-        change = _Application(podsources.lifted(configured) if lifts else configured, write, wanted=wanted)
+        change = _Application(
+            podsources.lift_sources(configured) if lifts else configured, write, write_options=write_options
+        )
     else:
-        change = _Patch(call.body.data, patch_type, write, wanted=wanted, lifts=lifts)
-    return update.changing(services, call, update.Update(services, change, write, wanted=wanted, creates=is_apply))
+        change = _Patch(call.body.data, patch_type, write, write_options=write_options, lifts=lifts)
+    return update.make_plan(
+        services, call, update.Update(services, change, write, write_options=write_options, creates=is_apply)
+    )
 
 
-def _plan_names(services: Services, call: Call, names: transactions.ClaimNames) -> Plan:
-    wanted, write = options.for_write(call.query, "PatchOptions"), services.write(call)
-
-    def otherwise(patch: bytes) -> update.Change:
-        return _Patch(patch, mediatypes.STRATEGIC_MERGE_PATCH, write, wanted=wanted)
-
-    change = claimnames.ClaimNames(names, write, otherwise=otherwise)
-    return update.changing(services, call, update.Update(services, change, write, wanted=wanted))
+def _merge_patch(body: bytes, write: Write, options: options.WriteOptions) -> update.Change:
+    return _Patch(body, mediatypes.STRATEGIC_MERGE_PATCH, write, write_options=options)
 
 
 class _Patch:
-    """A JSON, merge or strategic merge patch, as a change of whatever is stored."""
+    """Change of the stored object by a JSON, merge or strategic merge patch."""
 
     def __init__(
-        self, body: bytes, patch_type: str, write: Write, *, wanted: options.WriteOptions, lifts: bool = False
+        self, body: bytes, patch_type: str, write: Write, *, write_options: options.WriteOptions, lifts: bool = False
     ) -> None:
-        """``lifts``: the body may have pods as they were at the time of v1alpha2."""
+        """``lifts``: the body may have pods in the form of v1alpha2."""
         self._strategy = write.served.strategy
         self._write = write
-        self._wanted = wanted
+        self._options = write_options
         self._patch_type = patch_type
         self._is_strategic = patch_type == mediatypes.STRATEGIC_MERGE_PATCH
-        self._body = _lifted(body) if lifts and patch_type != mediatypes.JSON_PATCH else body
+        self._body = _lift_pods(body) if lifts and patch_type != mediatypes.JSON_PATCH else body
         self._lifts = lifts
         self._api_version = write.api_version
         self._schema = write.resource.schema(write.version)
 
-    def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
-        if stored is None:
+    def __call__(self, existing: Mapping[str, Any] | None) -> Subject:
+        if existing is None:
             raise status.not_found(self._write.resource, self._write.name)
-        current = self._strategy.serve(stored, self._write.version)
+        current = self._strategy.serve(existing, self._write.version)
         patched = patching.apply(
             dict(current),
             content_type=self._patch_type,
             body=self._body,
             schema=self._schema,
-            field_validation=self._wanted.field_validation,
+            field_validation=self._options.field_validation,
         )
-        # Operations may put together what they put in.
-        document = podsources.lifted(patched.document) if self._lifts else patched.document
+        # JSON patch operations may assemble a pod in its old form.
+        document = podsources.lift_sources(patched.document) if self._lifts else patched.document
         if not isinstance(document, dict):
-            found = decodeerrors.describe(document)
+            go_type = decodeerrors.describe(document)
             version, kind = self._write.version, self._write.resource.kind
-            raise self._refuse(document, f"json: cannot unmarshal {found} into Go value of type {version}.{kind}")
+            raise self._refuse(document, f"json: cannot unmarshal {go_type} into Go value of type {version}.{kind}")
         self._check_type(document)
         try:
-            subject = self._strategy.reread(document, current, self._write)
+            subject = self._write.served.fast_path.read_patched(document, current, self._write)
         except errors.DecodeError as error:
             problem = strategicerrors.explain(document, self._schema) if self._is_strategic else ""
             raise self._refuse(document, problem or str(error)) from None
-        # What is stored has no fields that nobody knows.
+        # The stored object has no unknown fields.
         fields = document if subject.touches is None else {name: document[name] for name in subject.touches}
         self._enforce(fields, patched.problems, document)
         return subject
@@ -114,44 +111,44 @@ class _Patch:
                 return
             problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{bodies.SCHEME}"'
         else:
-            problem = f"Object 'Kind' is missing in '{self._shown(document)}'"
+            problem = f"Object 'Kind' is missing in '{self._format_patch(document)}'"
         raise self._refuse(document, problem)
 
     def _enforce(self, fields: dict[str, Any], problems: tuple[str, ...], document: dict[str, Any]) -> None:
-        """Refuses ``document``, or warns, if there is something unknown in its ``fields``."""
-        if self._wanted.field_validation == "Ignore":
+        """Refuse ``document`` or warn, as field validation asks, if there are unknown ``fields``."""
+        if self._options.field_validation == "Ignore":
             return
         find = strategicerrors.unknown_fields if self._is_strategic else unknownfields.unknown_fields
-        found = [*problems, *find(fields, self._schema)]
-        if found and self._wanted.field_validation == "Strict":
-            raise self._refuse(document, f"strict decoding error: {', '.join(found)}")
-        self._write.warnings.extend(found)
+        messages = [*problems, *find(fields, self._schema)]
+        if messages and self._options.field_validation == "Strict":
+            raise self._refuse(document, f"strict decoding error: {', '.join(messages)}")
+        self._write.warnings.extend(messages)
 
     def _refuse(self, document: Any, problem: str) -> status.StatusError:
-        return status.invalid_patch(self._shown(document), detail=problem)
+        return status.invalid_patch(self._format_patch(document), detail=problem)
 
-    def _shown(self, document: Any) -> str:
+    def _format_patch(self, document: Any) -> str:
         patch = msgspec.json.decode(self._body)
         if self._is_strategic:
             return documents.printed(patch)
-        show = patchdump.after_merge if self._patch_type == mediatypes.MERGE_PATCH else patchdump.after_operations
+        show = patchdump.format_merged if self._patch_type == mediatypes.MERGE_PATCH else patchdump.format_operated
         return show(document, patch)
 
 
 class _Application:
-    """Server-side apply, as a change of what is stored or of nothing."""
+    """Change of the stored object, or of nothing, by server-side apply."""
 
-    def __init__(self, configuration: dict[str, Any], write: Write, *, wanted: options.WriteOptions) -> None:
+    def __init__(self, configuration: dict[str, Any], write: Write, *, write_options: options.WriteOptions) -> None:
         self._write = write
-        self._wanted = wanted
+        self._options = write_options
         self._configuration = configuration
 
-    def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
+    def __call__(self, existing: Mapping[str, Any] | None) -> Subject:
         strategy, write = self._write.served.strategy, self._write
-        live = None if stored is None else strategy.serve(stored, write.version)
+        live = None if existing is None else strategy.serve(existing, write.version)
         try:
-            # Owners who wrote in another version have their fields compared in it, so this decodes, too.
-            applied = fieldmanagers.applied(live, self._configuration, write, wanted=self._wanted)
+            # Fields of managers that wrote in another version are compared in that version, so this decodes, too.
+            applied = fieldmanagers.apply_configuration(live, self._configuration, write, write_options=self._options)
             applied.setdefault("apiVersion", write.api_version)
             applied.setdefault("kind", write.resource.kind)
             subject = strategy.read(applied, write)
@@ -163,18 +160,18 @@ class _Application:
         return subject
 
 
-def _lifted(patch: bytes) -> bytes:
-    """A patch in which pods are as they are now; what cannot be read is left to whoever refuses it."""
+def _lift_pods(patch: bytes) -> bytes:
+    """Return a patch with pods in their current form; a patch that cannot be read is returned as it is."""
     try:
         content = jsonsyntax.read(patch)
     except errors.DecodeError:
         return patch
-    lifted = podsources.lifted(content)
+    lifted = podsources.lift_sources(content)
     return patch if lifted is content else msgspec.json.encode(lifted)
 
 
 def configuration(body: bytes) -> dict[str, Any]:
-    """What is applied; a 400 for what is no document."""
+    """Return the configuration to apply; a 400 if the body is not a document."""
     try:
         content = yamlsyntax.read(body).content
     except errors.DecodeError as error:

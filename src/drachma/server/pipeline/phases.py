@@ -1,93 +1,48 @@
-"""The phases of a call, in order, and what is done in each of them: all of it is in :func:`standard`.
+"""The phases of a call in their order, and the steps that make them up.
 
-Every call goes through the same phases, whoever makes it, and a phase is a tuple of named steps. A step that refuses
-raises a Status, and nothing is left behind: what the steps look at and change is not in the store before the last of
-them is through.
+Every call goes through the same phases. A phase is a tuple of named steps. A step that refuses the call raises a
+Status. Steps work on a proposal, and the store is written after the last of them, so a refused call changes nothing.
+:mod:`drachma.server.pipeline.standardphases` lists the steps of drachma's API server.
 
-============  ========================================================================================
-authenticate  who makes the call: by the door that it comes through, which knows what its clients show
-authorise     may this user do this at all (:mod:`drachma.server.access.authorization`)
-decode        the object that is wanted: the body, or the stored object with a patch, and its defaults
-identity      is it in the right place, under the right name, and the one that the client means
-ownership     who owns which field, of those that the client wrote
-mutate        admission that completes it, or refuses it
-prepare       what the server itself says about it
-validate      the rules of its kind
-check         admission that only refuses
-quota         is there room for it
-store         written, all or nothing; from decode on again where another write came first
-answer        by the door, in the form that the client wants
-audit         who did what, and how it ended
-============  ========================================================================================
+============  ==================================================================================
+authenticate  identify the user, from the credentials that the transport carries
+authorise     check the user's permission (:mod:`drachma.server.access.authorization`)
+decode        read the body, or apply the patch to the stored object, and set defaults
+identity      check namespace, name and preconditions
+ownership     record which manager owns the fields that the client wrote
+mutate        run admission plugins that complete or refuse the object
+prepare       set the fields that only the server sets
+validate      apply the rules of the kind
+check         run admission plugins that only refuse
+quota         charge quotas
+store         commit everything or nothing; start again at decode if another write was faster
+answer        encode the result in the form that the client negotiated
+audit         record the user, the action and the result
+============  ==================================================================================
 
-Steps say on which operations and to which kinds they have something to do, and are left out on all others. Those of
-admission have the names of upstream's plugins, and their order.
+A step names the operations and the resources that concern it, and is skipped for all others. Steps of admission have
+the names of upstream's plugins and run in upstream's order.
 """
 
 import enum
-import functools
-import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from drachma.api import gates as feature
 from drachma.server import status
 from drachma.server.access import authorization
-from drachma.server.admission import (
-    certificaterequests,
-    defaultstorageclass,
-    defaulttolerationseconds,
-    escalation,
-    hooks,
-    limitranger,
-    mutatingadmissionpolicy,
-    mutatingadmissionwebhook,
-    mutationchain,
-    namespacelifecycle,
-    nodedeclaredfeatures,
-    noderestriction,
-    parameteraccess,
-    podspecs,
-    priority,
-    resourcequota,
-    runtimeclass,
-    serviceaccount,
-    serviceaddresses,
-    storageprotection,
-    taintnodesbycondition,
-    validatingadmissionpolicy,
-    validatingadmissionwebhook,
-)
-from drachma.server.admission.podsecurity import configuration as security_configuration
-from drachma.server.admission.podsecurity import plugin as podsecurity
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call, Origin
-from drachma.server.pipeline import fieldowners, identity, kindrules, preconditions, upsert
 from drachma.server.pipeline.answer import Answer
-from drachma.server.reads.reader import Reader
-
-ACCOUNTS: Final = "ServiceAccount"
-NODE_TAINTS: Final = "TaintNodesByCondition"
-
-STORAGE_IN_USE: Final = "StorageObjectInUseProtection"
-
-PLUGINS: Final = (ACCOUNTS, NODE_TAINTS, STORAGE_IN_USE)
-"""The plugins that can be left out, as they need controllers: who makes accounts, takes taints off, lets volumes go."""
-
-POD_SECURITY: Final = "PodSecurity"
-
-DISABLEABLE: Final = (*PLUGINS, POD_SECURITY)
-"""Plugins that can be disabled."""
 
 Finish: TypeAlias = Callable[[Answer | status.StatusError], None]
-"""Is told how a call ended."""
+"""Receives the result of a call."""
 
 
 class Auditor(Protocol):
-    """Notes who did what, and how it ended."""
+    """Records requests and their results."""
 
     def call(self, call: Call) -> Finish | None:
-        """Notes that a call has come; what is returned is to be told how it ends. None where nothing is noted."""
+        """Record the start of a call; return the function that records its result, or None to ignore the call."""
 
     def request(
         self,
@@ -98,20 +53,22 @@ class Auditor(Protocol):
         user_agent: str,
         annotations: Mapping[str, str],
     ) -> None:
-        """Notes a request of which no call was made, with the code of its answer or the refusal.
+        """Record a request that did not become a call, with its status code or refusal.
 
-        Nobody, a user without a name, is who could not be authenticated.
+        The user of a request that could not be authenticated has no name.
         """
+
+    async def flush(self) -> None:
+        """Return once all events so far are in the log."""
 
 
 class Operation(enum.Enum):
-    """What a write does to what is stored.
+    """The effect of a write on the stored object.
 
-    A change of the status is one through any subresource that carries the object's own kind. An upsert is an update of
-    nothing, which makes a new object. To bind a pod is an operation of its own: steps may refuse it, and the rest of
-    what is done to updates is not done to it. To evict a pod is a deletion. A change of nothing but finalizers,
-    to those that are well known, cannot break a rule of the kind or concern admission: only the version that is meant
-    and the owners of fields are looked at.
+    STATUS is an update through any subresource that carries the object's own kind. UPSERT is an update or apply that
+    creates the object. BIND has its own operation because only some steps of an update apply to it. An eviction is a
+    DELETE. FINALIZERS changes only well-known finalizers: no rule of a kind and no admission plugin depends on these,
+    so only preconditions and field ownership apply.
     """
 
     CREATE = "create"
@@ -122,42 +79,34 @@ class Operation(enum.Enum):
     FINALIZERS = "finalizers"
     DELETE = "delete"
 
-    __hash__ = object.__hash__  # There is one of each; every write looks its steps up, and names would be hashed anew.
+    __hash__ = object.__hash__  # Every write looks up its steps. Enum would hash the name each time.
 
 
-_STORES: Final = frozenset(set(Operation) - {Operation.DELETE})
-_WRITES: Final = _STORES - {Operation.BIND, Operation.FINALIZERS}
-_NEW: Final = frozenset({Operation.CREATE, Operation.UPSERT})
-_CHANGES: Final = frozenset({Operation.UPDATE, Operation.STATUS})
-_MEANT: Final = _CHANGES | {Operation.FINALIZERS}
-_NAMED: Final = _CHANGES | {Operation.UPSERT}
-_WHOLE: Final = _NEW | {Operation.UPDATE}
-_ASKING: Final = _NEW | {Operation.STATUS}
-"""What can change how much a pod asks for: it may be resized through a subresource."""
-_CREATE: Final = frozenset({Operation.CREATE})
-_UPDATE: Final = frozenset({Operation.UPDATE})
-_STATUS: Final = frozenset({Operation.STATUS})
-_UPSERT: Final = frozenset({Operation.UPSERT})
+STORES: Final = frozenset(set(Operation) - {Operation.DELETE})
+"""Operations that leave an object in the store."""
+
+WRITES: Final = STORES - {Operation.BIND, Operation.FINALIZERS}
+"""Operations that concern the content of an object."""
+
 _ALL: Final[frozenset[str]] = frozenset()
 
 
 class Step(NamedTuple):
-    """Something that is done to an object that is to be stored.
+    """One step of a write.
 
-    ``of`` has resources by group and name, all versions of them; none are all resources.
-
-    A step that ``needs_cluster`` asks for other objects, and cannot say anything where nobody knows them.
+    ``of`` names resources by group and plural, in all their versions; an empty set means all resources. A step that
+    ``needs_cluster`` reads other objects, and is left out where the cluster is not known.
     """
 
     name: str
     run: Callable[[Proposal], None]
-    on: frozenset[Operation] = _WRITES
+    on: frozenset[Operation] = WRITES
     of: frozenset[str] = _ALL
     needs_cluster: bool = False
 
 
 class RemovalStep(NamedTuple):
-    """Something that is looked at before an object is deleted."""
+    """One step of a deletion; ``of`` as in :class:`Step`."""
 
     name: str
     run: Callable[[Removal], None]
@@ -166,7 +115,7 @@ class RemovalStep(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """Steps that belong together."""
+    """A named group of steps."""
 
     name: str
     steps: tuple[Step | RemovalStep, ...] = ()
@@ -175,8 +124,8 @@ class Phase(NamedTuple):
 _WriteT = TypeVar("_WriteT")
 
 
-class _Choice(Generic[_WriteT]):
-    """What is done on an operation: to kinds that no step names, and to those that one does."""
+class _Selection(Generic[_WriteT]):
+    """The steps of one operation, by resource: ``common`` for resources that no step names, ``special`` for others."""
 
     def __init__(self, steps: Sequence[tuple[Callable[[_WriteT], None], frozenset[str]]]) -> None:
         self.common: tuple[Callable[[_WriteT], None], ...] = tuple([run for run, of in steps if not of])
@@ -187,7 +136,7 @@ class _Choice(Generic[_WriteT]):
 
 
 class Phases:
-    """All phases between a call and the store. ``str`` shows them."""
+    """All phases between a call and the store. ``str`` prints them as a table."""
 
     def __init__(
         self, phases: Sequence[Phase], *, authoriser: authorization.Authoriser, audit: tuple[Auditor, ...] = ()
@@ -196,16 +145,16 @@ class Phases:
         self.audit: Final = audit
         self.phases: Final = tuple(phases)
         steps = [step for phase in phases for step in phase.steps]
-        self._removal = _Choice([(step.run, step.of) for step in steps if isinstance(step, RemovalStep)])
+        self._removal = _Selection([(step.run, step.of) for step in steps if isinstance(step, RemovalStep)])
         self._write = {
-            operation: _Choice(
+            operation: _Selection(
                 [(step.run, step.of) for step in steps if isinstance(step, Step) and operation in step.on]
             )
-            for operation in _STORES
+            for operation in STORES
         }
 
     def without_cluster(self) -> "Phases":
-        """The same for objects of which one does not know what cluster they are for."""
+        """Return the phases for objects whose cluster is not known."""
         alone = [
             Phase(phase.name, tuple(step for step in phase.steps if isinstance(step, Step) and not step.needs_cluster))
             for phase in self.phases
@@ -213,22 +162,22 @@ class Phases:
         return Phases(alone, authoriser=self.authoriser, audit=self.audit)
 
     def without_plugins(self, names: Collection[str]) -> "Phases":
-        """The same without some plugins of admission."""
-        rest = [
+        """Return the phases without the named admission plugins."""
+        enabled = [
             Phase(phase.name, tuple(step for step in phase.steps if step.name not in names)) for phase in self.phases
         ]
-        return Phases(rest, authoriser=self.authoriser, audit=self.audit)
+        return Phases(enabled, authoriser=self.authoriser, audit=self.audit)
 
     def run(self, operation: Operation, proposal: Proposal) -> None:
-        """Takes an object through all steps of an operation; the first that refuses it raises a Status."""
-        choice = self._write[operation]
-        for step in choice.special.get(proposal.write.resource.group_resource, choice.common):
+        """Run all steps of an operation on an object; the first step that refuses it raises a Status."""
+        selection = self._write[operation]
+        for step in selection.special.get(proposal.write.resource.group_resource, selection.common):
             step(proposal)
 
     def run_removal(self, removal: Removal) -> None:
-        """The same for an object that is to be deleted."""
-        choice = self._removal
-        for step in choice.special.get(removal.write.resource.group_resource, choice.common):
+        """Run all steps of a deletion; the first step that refuses it raises a Status."""
+        selection = self._removal
+        for step in selection.special.get(removal.write.resource.group_resource, selection.common):
             step(removal)
 
     def __str__(self) -> str:
@@ -238,7 +187,7 @@ class Phases:
         yield from _lines("authorise", [(self.authoriser.name, "")])
         for phase in self.phases:
             yield from _lines(phase.name, [(step.name, _operations(step)) for step in phase.steps])
-        yield from _lines("audit", [(type(each).__name__, "") for each in self.audit])
+        yield from _lines("audit", [(type(auditor).__name__, "") for auditor in self.audit])
 
 
 def _lines(phase: str, steps: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -247,196 +196,5 @@ def _lines(phase: str, steps: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _operations(step: Step | RemovalStep) -> str:
-    operations = ", ".join(each.value for each in Operation if each in step.on)
+    operations = ", ".join(operation.value for operation in Operation if operation in step.on)
     return f"{operations} of {', '.join(sorted(step.of))}" if step.of else operations
-
-
-def standard(
-    store: Reader,
-    *,
-    authoriser: authorization.Authoriser,
-    gates: feature.Gates,
-    chance: random.Random,
-    disabled_plugins: Collection[str] = PLUGINS,
-    pod_security: security_configuration.Configuration = security_configuration.STANDARD,
-    audit: tuple[Auditor, ...] = (),
-    functions: Sequence[hooks.Hook] = (),
-) -> Phases:
-    """The phases of drachma's API server, by default without plugins that need controllers.
-
-    ``functions`` are asked where webhooks are, before those that clients have registered.
-    """
-    accounts = serviceaccount.ServiceAccount(store)
-    classes = runtimeclass.RuntimeClass(store)
-    storage_classes = defaultstorageclass.DefaultStorageClass(store)
-    lifecycle = namespacelifecycle.NamespaceLifecycle(store)
-    priorities = priority.Priority(store)
-    features = nodedeclaredfeatures.NodeDeclaredFeatureValidator(store, gates)
-    limits = limitranger.LimitRanger(store)
-    quotas = resourcequota.ResourceQuota(store)
-    mutating_webhooks = mutatingadmissionwebhook.MutatingAdmissionWebhook(store, authoriser)
-    webhooks = validatingadmissionwebhook.ValidatingAdmissionWebhook(store, authoriser)
-    policies = validatingadmissionpolicy.ValidatingAdmissionPolicy(store, authoriser)
-    security = podsecurity.PodSecurity(pod_security)
-
-    def look_again(proposal: Proposal) -> None:
-        """What is done to pods that were changed on their way, as to new ones."""
-        if proposal.stored is None and proposal.write.resource.group_resource in podspecs.PODS:
-            serviceaccount.name_account(proposal)
-            if ACCOUNTS not in disabled_plugins:
-                accounts.admit(proposal)
-            priorities.admit(proposal)
-            defaulttolerationseconds.admit(proposal)
-
-    mutations = mutationchain.MutationChain(
-        mutatingadmissionpolicy.MutatingAdmissionPolicy(store, authoriser), mutating_webhooks, again=look_again
-    )
-    birth = identity.Birth(chance)
-    restriction = noderestriction.NodeRestriction(store, authoriser)
-    escalations = escalation.Escalation(store, authoriser)
-    parameters = parameteraccess.ParameterAccess(store, authoriser)
-    approvals = certificaterequests.CertificateApproval(authoriser)
-    signings = certificaterequests.CertificateSigning(authoriser)
-    phases = Phases(
-        (
-            Phase(
-                "identity",
-                (
-                    Step("namespace", identity.place),
-                    Step("name", identity.check_name, on=_NAMED),
-                    Step("owner references", identity.merge_owners),
-                    Step("preconditions", preconditions.check, on=_MEANT),
-                    Step("absence", preconditions.check_absence, on=_UPSERT),
-                    Step("nothing there", identity.begin_anew, on=_UPSERT),
-                    Step("system fields", identity.reset, on=_NEW),
-                ),
-            ),
-            Phase(
-                "ownership",
-                (
-                    Step("readable managed fields", fieldowners.drop_unreadable),
-                    Step("owner of all", fieldowners.own_created, on=_NEW),
-                    Step("owner of changes", fieldowners.own_updated, on=_MEANT),
-                ),
-            ),
-            Phase(
-                "mutate",
-                (
-                    Step("NamespaceLifecycle", lifecycle.admit, on=_NEW, needs_cluster=True),
-                    RemovalStep("NamespaceLifecycle", lifecycle.admit_removal, of=namespacelifecycle.KINDS),
-                    Step("LimitRanger", limits.admit, on=_ASKING, of=podspecs.PODS, needs_cluster=True),
-                    Step("default account", serviceaccount.name_account, on=_NEW, of=podspecs.PODS),
-                    Step(ACCOUNTS, accounts.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
-                    Step("NodeRestriction", restriction.admit, on=_STORES, of=noderestriction.KINDS),
-                    RemovalStep("NodeRestriction", restriction.admit_removal, of=noderestriction.KINDS),
-                    Step("Priority", priorities.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
-                    Step("Priority", priorities.admit_group, on=_NEW, of=priority.POD_GROUPS, needs_cluster=True),
-                    Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
-                    Step("DefaultTolerationSeconds", defaulttolerationseconds.admit, on=_WHOLE, of=podspecs.PODS),
-                    Step(NODE_TAINTS, taintnodesbycondition.admit, on=_NEW, of=taintnodesbycondition.NODES),
-                    Step(
-                        "DefaultStorageClass",
-                        storage_classes.admit,
-                        on=_NEW,
-                        of=defaultstorageclass.CLAIMS,
-                        needs_cluster=True,
-                    ),
-                    Step(STORAGE_IN_USE, storageprotection.admit, on=_NEW, of=storageprotection.KINDS),
-                    Step("RuntimeClass", classes.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
-                    *(
-                        Step(each.name, functools.partial(hooks.mutate, each, store), on=_NEW, of=each.of)
-                        for each in functions
-                        if each.mutate is not None
-                    ),
-                    Step("MutationChain", mutations.admit, on=_STORES, needs_cluster=True),
-                    RemovalStep("MutatingAdmissionWebhook", mutating_webhooks.admit_removal),
-                    Step("escalation", escalations.admit_role, on=_WHOLE, of=escalation.ROLES),
-                    Step("escalation", escalations.admit_binding, on=_WHOLE, of=escalation.BINDINGS),
-                    Step("times of owners", fieldowners.keep_times, on=_CHANGES),
-                ),
-            ),
-            Phase(
-                "prepare",
-                (
-                    Step("generated name", birth.name, on=_CREATE),
-                    Step("uid and time", birth.identify, on=_NEW),
-                    Step("carry over", identity.carry_over, on=_CHANGES),
-                ),
-            ),
-            Phase(
-                "validate",
-                (
-                    Step("kind", kindrules.create, on=_NEW),
-                    Step("kind", kindrules.update, on=_UPDATE),
-                    Step("kind", kindrules.update_status, on=_STATUS),
-                    Step("leave to read parameters", parameters.check_policy, on=_WHOLE, of=parameteraccess.POLICIES),
-                    Step("leave to read parameters", parameters.check_binding, on=_WHOLE, of=parameteraccess.BINDINGS),
-                ),
-            ),
-            Phase(
-                "check",
-                (
-                    RemovalStep("preconditions", preconditions.check_removal),
-                    Step("leave to create", upsert.Upsert(authoriser).check, on=_UPSERT),
-                    Step("LimitRanger", limits.validate, on=_ASKING, of=podspecs.PODS, needs_cluster=True),
-                    Step("LimitRanger", limits.validate, on=_WHOLE, of=limitranger.VOLUME_CLAIMS, needs_cluster=True),
-                    Step(ACCOUNTS, accounts.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
-                    Step(POD_SECURITY, security.validate_pod, of=podspecs.PODS, needs_cluster=True),
-                    Step(
-                        POD_SECURITY,
-                        security.validate_workload,
-                        on=_WHOLE,
-                        of=podsecurity.WORKLOADS,
-                        needs_cluster=True,
-                    ),
-                    Step(
-                        POD_SECURITY,
-                        security.validate_namespace,
-                        on=_WHOLE,
-                        of=podsecurity.NAMESPACES,
-                        needs_cluster=True,
-                    ),
-                    Step("Priority", priorities.validate_class, on=_WHOLE, of=priority.CLASSES, needs_cluster=True),
-                    RemovalStep("Priority", priorities.validate_removal, of=priority.CLASSES),
-                    Step("CertificateApproval", approvals.validate, on=_STATUS, of=certificaterequests.REQUESTS),
-                    Step("CertificateSigning", signings.validate, on=_STATUS, of=certificaterequests.REQUESTS),
-                    Step(
-                        "CertificateSubjectRestriction",
-                        certificaterequests.restrict_subject,
-                        on=_NEW,
-                        of=certificaterequests.REQUESTS,
-                    ),
-                    Step("RuntimeClass", classes.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
-                    Step(
-                        "NodeDeclaredFeatureValidator",
-                        features.validate,
-                        on=_WHOLE,
-                        of=nodedeclaredfeatures.SLICES,
-                        needs_cluster=True,
-                    ),
-                    *(
-                        Step(each.name, functools.partial(hooks.validate, each, store), of=each.of)
-                        for each in functions
-                        if each.validate is not None
-                    ),
-                    Step("ValidatingAdmissionPolicy", policies.validate, on=_STORES, needs_cluster=True),
-                    RemovalStep("ValidatingAdmissionPolicy", policies.validate_removal),
-                    Step("ValidatingAdmissionWebhook", webhooks.validate, on=_STORES, needs_cluster=True),
-                    RemovalStep("ValidatingAdmissionWebhook", webhooks.validate_removal),
-                ),
-            ),
-            Phase(
-                "quota",
-                (
-                    Step(
-                        "addresses", serviceaddresses.book, on=_WHOLE, of=serviceaddresses.SERVICES, needs_cluster=True
-                    ),
-                    Step("ResourceQuota", quotas.charge, on=_NEW, needs_cluster=True),
-                    Step("ResourceQuota", quotas.charge, on=_CHANGES, of=resourcequota.CHANGING, needs_cluster=True),
-                ),
-            ),
-        ),
-        authoriser=authoriser,
-        audit=audit,
-    )
-    return phases.without_plugins(disabled_plugins) if disabled_plugins else phases

@@ -1,7 +1,6 @@
-"""Plans: what a call that writes to one object intends, and how it is answered once that has happened.
+"""Plans: the intent of a call that writes to one object, and the answer to the call.
 
-Operations make plans of calls; :mod:`drachma.server.pipeline.dispatcher` has them committed, alone or together with
-others.
+Operations make plans; :mod:`drachma.server.pipeline.dispatcher` has them committed, alone or together.
 """
 
 from collections.abc import Callable
@@ -16,11 +15,11 @@ from drachma.server.pipeline.services import Services
 
 
 class Plan(msgspec.Struct, frozen=True, eq=False):
-    """One write. ``answer`` makes the answer of what the intent left."""
+    """One write. ``answer`` makes the answer from the outcome of the intent."""
 
     intent: Intent
     answer: Callable[[Outcome], Answer]
 
 
 Planner: TypeAlias = Callable[[Services, Call], Plan]
-"""Reads a call, and refuses with a Status what makes no sense whatever is stored."""
+"""Reads a call; refuses with a Status a call that is wrong whatever is stored."""

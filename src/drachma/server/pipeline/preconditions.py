@@ -1,6 +1,6 @@
-"""What a client says about the object that it means to change or delete: its uid, and its resourceVersion.
+"""Preconditions of updates and deletions: uid and resourceVersion of the object.
 
-Upstream words the refusals of each verb in its own way; they are all here.
+Upstream words the refusals of each verb differently; all of them are here.
 """
 
 from drachma.server import objectmeta, status
@@ -15,13 +15,13 @@ from drachma.validation.path import METADATA
 
 
 def check(proposal: Proposal) -> None:
-    """Refuses an update of another object, or of another version than the stored one."""
-    metadata, stored, write = proposal.subject.metadata, proposal.stored, proposal.write
-    assert stored is not None, "an update is one of something"
+    """Refuse an update of another object, or of another version than the stored one."""
+    metadata, existing, write = proposal.subject.metadata, proposal.stored, proposal.write
+    assert existing is not None, "an update has a stored object"
     uid = metadata.get("uid", "")
-    # A patch is made of the object that is there: its uid is just a field that cannot be changed.
-    if write.verb == verbs.UPDATE and uid and uid != stored.uid:
-        raise other_uid(uid, write, current=stored.uid)
+    # A patch applies to the stored object: its uid is just an immutable field.
+    if write.verb == verbs.UPDATE and uid and uid != existing.uid:
+        raise other_uid(uid, write, current=existing.uid)
     version = objectmeta.version(metadata)
     if not version:
         if proposal.strategy.updates_unconditionally(write):
@@ -29,14 +29,14 @@ def check(proposal: Proposal) -> None:
         at, detail = METADATA.child("resourceVersion"), "must be specified for an update"
         causes = [fielderror.invalid(at, 0, detail)]
         raise status.invalid(write.resource.plural, write.name, group=write.resource.group, causes=causes)
-    if version != stored.revision:
+    if version != existing.revision:
         raise status.conflict(write.resource, write.name, detail=status.MODIFIED)
 
 
 def check_absence(proposal: Proposal) -> None:
-    """Refuses an update of nothing, where the client means a certain object.
+    """Refuse an update of an absent object if the client expects a certain one.
 
-    Whatever the version, there is nothing that it could be one of; it only has to be a good one.
+    A resourceVersion must be well-formed, and then no object can have it.
     """
     metadata, write = proposal.subject.metadata, proposal.write
     uid = metadata.get("uid", "")
@@ -49,61 +49,61 @@ def check_absence(proposal: Proposal) -> None:
 
 
 def check_removal(removal: Removal) -> None:
-    """Refuses the deletion of another object or version than the one that is meant."""
-    stored, write, meant = removal.stored, removal.write, removal.options
-    if meant.uid is None and meant.resource_version is None:
+    """Refuse the deletion of another object or version than the expected one."""
+    existing, write, expected = removal.stored, removal.write, removal.options
+    if expected.uid is None and expected.resource_version is None:
         return
     if write.resource.group_resource == NAMESPACES:
-        _check_namespace(stored, write, meant)
+        _check_namespace(existing, write, expected)
         return
-    if meant.uid is not None and meant.uid != stored.uid:
+    if expected.uid is not None and expected.uid != existing.uid:
         detail = (
-            f"the UID in the precondition ({meant.uid}) does not match the UID in record ({stored.uid}). "
+            f"the UID in the precondition ({expected.uid}) does not match the UID in record ({existing.uid}). "
             "The object might have been deleted and then recreated"
         )
         raise status.conflict_of_kind(write.resource, write.name, detail=detail)
-    version = _version(stored)
-    if meant.resource_version is not None and meant.resource_version != version:
+    version = _version(existing)
+    if expected.resource_version is not None and expected.resource_version != version:
         detail = (
-            f"the ResourceVersion in the precondition ({meant.resource_version}) does not match the "
+            f"the ResourceVersion in the precondition ({expected.resource_version}) does not match the "
             f"ResourceVersion in record ({version}). The object might have been modified"
         )
         raise status.conflict_of_kind(write.resource, write.name, detail=detail)
 
 
-def _check_namespace(stored: record.Record, write: Write, meant: options.DeleteOptions) -> None:
-    if meant.uid is not None and meant.uid != stored.uid:
-        raise status.conflict(write.resource, write.name, detail=_other("UID", meant.uid, stored.uid))
-    version = _version(stored)
-    if meant.resource_version is not None and meant.resource_version != version:
-        detail = _other("ResourceVersion", meant.resource_version, version)
+def _check_namespace(existing: record.Record, write: Write, expected: options.DeleteOptions) -> None:
+    if expected.uid is not None and expected.uid != existing.uid:
+        raise status.conflict(write.resource, write.name, detail=_mismatch("UID", expected.uid, existing.uid))
+    version = _version(existing)
+    if expected.resource_version is not None and expected.resource_version != version:
+        detail = _mismatch("ResourceVersion", expected.resource_version, version)
         raise status.conflict(write.resource, write.name, detail=detail)
 
 
 def other_uid(uid: str, write: Write, *, current: str) -> status.StatusError:
-    """The object under the name is not the one that is meant, as upstream's storage words it."""
+    """Return the refusal for an object with another uid than expected, in the words of upstream's storage."""
     key = record.Key(write.resource.key, write.namespace, write.name)
-    detail = _storage_refusal(key, _other("UID", uid, current))
+    detail = _storage_refusal(key, _mismatch("UID", uid, current))
     return status.conflict(write.resource, write.name, detail=detail)
 
 
-def other_version(version: str, stored: record.Record, write: Write) -> status.StatusError:
-    """The same for a version that is not the stored one."""
-    detail = _storage_refusal(stored.key, _other("ResourceVersion", version, _version(stored)))
+def other_version(version: str, existing: record.Record, write: Write) -> status.StatusError:
+    """Return the refusal for an object with another version than expected."""
+    detail = _storage_refusal(existing.key, _mismatch("ResourceVersion", version, _version(existing)))
     return status.conflict(write.resource, write.name, detail=detail)
 
 
-def _version(stored: record.Record) -> str:
-    version: str = stored.value["metadata"]["resourceVersion"]
+def _version(existing: record.Record) -> str:
+    version: str = existing.value["metadata"]["resourceVersion"]
     return version
 
 
-def _other(what: str, meant: str, current: str) -> str:
-    return f"Precondition failed: {what} in precondition: {meant}, {what} in object meta: {current}"
+def _mismatch(what: str, expected: str, current: str) -> str:
+    return f"Precondition failed: {what} in precondition: {expected}, {what} in object meta: {current}"
 
 
 def _storage_refusal(key: record.Key, problem: str) -> str:
-    # Nodes have kept their first name in upstream's storage.
+    # Upstream's storage still uses the first name of nodes.
     plural = "minions" if key.resource == "nodes" else key.resource.rpartition("/")[2]
     path = "/".join(filter(None, ("/registry", plural, key.namespace, key.name)))
     return f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"

@@ -1,4 +1,4 @@
-"""What the operations work with: objects to read, a committer to write, and the phases in between."""
+"""Services that operations use: a reader, a committer, the phases, and access control."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ from drachma.server.admission.podsecurity import existingpods
 from drachma.server.calls.call import Call, Target
 from drachma.server.kinds.apiextensions import conversion
 from drachma.server.pipeline import commit, phases
-from drachma.server.pipeline.answer import Answer, Elsewhere, Unstored
+from drachma.server.pipeline.answer import Answer, NodeEndpoint, Unstored
 from drachma.server.pipeline.intent import Outcome
 from drachma.server.reads import listing, watching
 from drachma.server.reads.reader import Reader
@@ -27,37 +27,37 @@ from drachma.store import protocol, record
 from drachma.validation import metadata
 from drachma.values import quotation
 
-AskNodes: TypeAlias = Callable[[Mapping[str, Elsewhere]], Awaitable[Mapping[str, Mapping[str, Any]]]]
-"""Asks nodes, by their names, for the documents at some places; those that do not answer are missing."""
+AskNodes: TypeAlias = Callable[[Mapping[str, NodeEndpoint]], Awaitable[Mapping[str, Mapping[str, Any]]]]
+"""Fetches documents from nodes, by name; nodes that do not answer are missing from the result."""
 
 
 Observer: TypeAlias = Callable[[str, str, Mapping[str, Sequence[str]]], Sequence[Mapping[str, Any]] | None]
-"""The items about the object of a namespace and name, with the parameters of the request; None where there is none.
+"""Returns the items about the object of a namespace and name, given the query; None if there is no such object.
 
-InvalidValueError: the parameters make no sense.
+Raises InvalidValueError if the query is invalid.
 """
 
 Observers: TypeAlias = Mapping[str, Observer]
-"""Who knows what is not stored, by resource and subresource."""
+"""Observers of objects that are not stored, by resource and subresource."""
 
 NO_OBSERVERS: Observers = MappingProxyType({})
 
 _PODS: Final = "pods"
 
 
-async def ask_nobody(places: Mapping[str, Elsewhere]) -> Mapping[str, Mapping[str, Any]]:
-    """Where nodes cannot be reached."""
+async def ask_no_nodes(places: Mapping[str, NodeEndpoint]) -> Mapping[str, Mapping[str, Any]]:
+    """Return no answers; for servers that cannot reach nodes."""
     return {}
 
 
 class MakePhases(Protocol):
-    """Makes phases that read a store and ask an authoriser; see :func:`phases.standard`."""
+    """Makes phases that use a store and an authoriser; see :func:`standardphases.make`."""
 
     def __call__(self, store: Reader, *, authoriser: Authoriser) -> phases.Phases: ...
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
-    """One for each application. ``store`` is for reading only; who wants to write has an intent committed."""
+    """Services of one application. ``store`` is for reading only; writes are committed as intents."""
 
     store: Reader
     committer: commit.Committer
@@ -67,28 +67,28 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     issuer: accounttokens.AccountTokens
     watches: watching.Watches
     clock: Callable[[], datetime]
-    chance: random.Random
-    ask_nodes: AskNodes = ask_nobody
+    rng: random.Random
+    ask_nodes: AskNodes = ask_no_nodes
     observers: Observers = NO_OBSERVERS
 
     @property
     def authoriser(self) -> Authoriser:
-        """Whom to ask what users may do."""
+        """Authoriser of all calls."""
         return self.phases.authoriser
 
     def write(self, call: Call, *, name: str = "") -> Write:
-        """The circumstances of what a call writes now."""
+        """Return the circumstances of a write at this moment."""
         return call.write(now=self.clock(), name=name)
 
     def get(self, target: Target) -> record.Record:
-        """The stored object; a 404 where there is none."""
-        stored = self.store.get(record.Key(target.resource.key, target.namespace or "", target.name))
-        if stored is None:
+        """Return the stored object; a 404 if there is none."""
+        existing = self.store.get(record.Key(target.resource.key, target.namespace or "", target.name))
+        if existing is None:
             raise status.not_found(target.resource, target.name)
-        return stored
+        return existing
 
     def answer(self, code: int, outcome: Outcome, call: Call) -> Answer:
-        """What a write left, as the answer to it."""
+        """Return the answer for the outcome of a write."""
         if outcome.stored is not None:
             return Answer(code, outcome.stored)
         target = call.target
@@ -102,49 +102,49 @@ def standard(
     access: Access,
     make_phases: MakePhases,
     clock: Callable[[], datetime],
-    chance: random.Random,
-    ask_nodes: AskNodes = ask_nobody,
+    rng: random.Random,
+    ask_nodes: AskNodes = ask_no_nodes,
     observers: Observers = NO_OBSERVERS,
 ) -> Services:
-    """The services of drachma's API server on a store."""
+    """Return the services of drachma's API server on a store."""
     webhooks = webhookclient.WebhookClient()
     return Services(
         store=store,
-        committer=commit.Committer(store, _asking(store, chance, webhooks)),
+        committer=commit.Committer(store, _make_ask(store, rng, webhooks)),
         webhooks=webhooks,
         phases=make_phases(store, authoriser=access.authoriser),
         authenticator=access.authenticator,
         issuer=access.issuer,
         watches=watching.Watches(),
         clock=clock,
-        chance=chance,
+        rng=rng,
         ask_nodes=ask_nodes,
         observers=observers,
     )
 
 
-def _asking(store: Reader, chance: random.Random, client: webhookclient.WebhookClient) -> commit.Ask:
+def _make_ask(store: Reader, rng: random.Random, client: webhookclient.WebhookClient) -> commit.Ask:
     async def ask(question: Hashable) -> object:
         if isinstance(question, existingpods.Question):
             pods = store.list(_PODS, question.namespace).records
             return await existingpods.find_warnings(question, pods, asyncio.get_running_loop().time)
-        uid = objectmeta.generate_uid(chance)
+        uid = objectmeta.generate_uid(rng)
         if isinstance(question, conversion.Question):
             return await conversion.ask(question, uid, client)
-        assert isinstance(question, webhookreview.Question), "nobody else is asked"
+        assert isinstance(question, webhookreview.Question), "there are no other questions"
         return await webhookreview.ask(question, uid, client)
 
     return ask
 
 
 def check_name(target: Target) -> None:
-    """Refuses names that cannot be part of a path."""
+    """Raise a 400 for a name that cannot be part of a path."""
     problems = metadata.path_segment(target.name, is_prefix=False)
     if problems:
-        shown = quotation.quote(target.name)
-        raise status.bad_request(f"Name parameter invalid: {shown}: {';'.join(problems)}")
+        quoted = quotation.quote(target.name)
+        raise status.bad_request(f"Name parameter invalid: {quoted}: {';'.join(problems)}")
 
 
 def scope(target: Target) -> listing.Scope:
-    """The collection that a call is about."""
+    """Return the collection of a call."""
     return listing.Scope(target.resource, target.namespace if target.resource.namespaced else None)

@@ -1,4 +1,4 @@
-"""Token requests: a token for a service account, bound to a pod, a secret, a node, or only to the account."""
+"""Token requests: tokens for service accounts, bound to a pod, a secret, a node, or only to the account."""
 
 from datetime import timedelta
 from typing import Any, Final
@@ -12,8 +12,8 @@ from drachma.server.access.accounttokens import Binding
 from drachma.server.admission import namespacelifecycle, noderestriction
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
+from drachma.server.kinds.core import configuration, node, pod
 from drachma.server.kinds.core import namespace as namespace_kind
-from drachma.server.kinds.core import node, pod, secret
 from drachma.server.pipeline import podcalls
 from drachma.server.pipeline.answer import Answer, Verbatim
 from drachma.server.pipeline.services import Services
@@ -28,14 +28,14 @@ HOUR: Final = 60 * 60
 SHORTEST: Final = 10 * 60
 LONGEST: Final = 1 << 32
 POD_SECONDS: Final = HOUR + 7
-"""What pods' own tokens ask for. Those are good for longer, because some programs read them once and never again."""
+"""Lifetime that kubelets request for pods. Such tokens live longer, because some programs read them only once."""
 
 EXTENDED: Final = 365 * 24 * HOUR
 
 _GROUP: Final = "authentication.k8s.io"
 _KIND: Final = "TokenRequest"
-_BOUND: Final[dict[str, resources.Resource]] = {"Pod": pod.KIND, "Secret": secret.KIND, "Node": node.KIND}
-"""What a token can be bound to, all in the core group."""
+_BOUND: Final[dict[str, resources.Resource]] = {"Pod": pod.KIND, "Secret": configuration.SECRET, "Node": node.KIND}
+"""Kinds that a token can be bound to, all of the core group."""
 
 
 class _Reference(struct.Struct, frozen=True, kw_only=True):
@@ -57,10 +57,10 @@ class _TokenRequest(struct.Struct, frozen=True, kw_only=True):
 
 
 async def create(services: Services, call: Call) -> Answer:
-    """The request with the token; the object that it is to be bound to must be there, and be the one that is meant."""
+    """Issue a token. The object that it is bound to must exist and have the expected uid."""
     media_type = negotiation.body_type(call.body.media_type)
-    wanted = options.for_write(call.query, "CreateOptions")
-    request = podcalls.read(call, _TokenRequest, wanted, media_type=media_type)
+    write_options = options.read_write_options(call.query, "CreateOptions")
+    request = podcalls.read(call, _TokenRequest, write_options, media_type=media_type)
     _check_namespace(services, call)
     _check_node(services, call, request.spec)
     _check_names(request.metadata, call)
@@ -75,7 +75,7 @@ async def create(services: Services, call: Call) -> Answer:
     _check(spec)
     holder = Reference(account["name"], account["uid"])
     unbound = Binding(namespace=account["namespace"], serviceaccount=holder)
-    return _answer(services, spec, _bound(services, call, spec, unbound=unbound))
+    return _answer(services, spec, _bind(services, call, spec, unbound=unbound))
 
 
 def _answer(services: Services, spec: _Spec, binding: Binding) -> Answer:
@@ -86,9 +86,7 @@ def _answer(services: Services, spec: _Spec, binding: Binding) -> Answer:
         warn_after = int(now.timestamp()) + seconds
         binding = msgspec.structs.replace(binding, warnafter=warn_after)
         lifetime = EXTENDED
-    token = issuer.issue(
-        binding, audiences=audiences, seconds=lifetime, token_id=objectmeta.generate_uid(services.chance)
-    )
+    token = issuer.issue(binding, audiences=audiences, seconds=lifetime, token_id=objectmeta.generate_uid(services.rng))
     account = binding.serviceaccount
     document = {
         "kind": _KIND,
@@ -110,14 +108,14 @@ def _answer(services: Services, spec: _Spec, binding: Binding) -> Answer:
 
 
 def _check_namespace(services: Services, call: Call) -> None:
-    """As NamespaceLifecycle: there must be a namespace for whatever is created in it, even if it is not stored."""
+    """Require the namespace to exist, as NamespaceLifecycle does for objects that are stored."""
     namespace = call.target.namespace or ""
     if services.store.get(record.Key(namespacelifecycle.NAMESPACES, "", namespace)) is None:
         raise status.not_found(namespace_kind.KIND, namespace)
 
 
 def _check_node(services: Services, call: Call, spec: _Spec) -> None:
-    """As NodeRestriction: nodes get tokens for pods that run on them."""
+    """Let nodes request tokens only for pods that run on them, as NodeRestriction does."""
     restriction = noderestriction.NodeRestriction(services.store, services.authoriser)
     detail = restriction.check_token(
         call.user,
@@ -130,7 +128,7 @@ def _check_node(services: Services, call: Call, spec: _Spec) -> None:
 
 
 def _check_names(metadata: meta.ObjectMeta, call: Call) -> None:
-    """Refuses a body that says it is about another account than the path."""
+    """Refuse a body that names another account than the path."""
     target = call.target
     for field, value, place in (
         ("name", metadata.name, target.name),
@@ -153,28 +151,28 @@ def _check(spec: _Spec) -> None:
         raise status.invalid(_KIND, "", group=_GROUP, causes=problems)
 
 
-def _bound(services: Services, call: Call, spec: _Spec, *, unbound: Binding) -> Binding:
-    """What a token says of its account, with the object that it is bound to."""
+def _bind(services: Services, call: Call, spec: _Spec, *, unbound: Binding) -> Binding:
+    """Return the claims about the account with those about the bound object."""
     reference = spec.bound_object_ref
     if reference is None:
         return unbound
     group, _, version = reference.api_version.rpartition("/")
     kind = _BOUND.get(reference.kind) if not group else None
     if kind is None:
-        shown = f"{group}/{version}, Kind={reference.kind}"
-        raise status.bad_request(f"cannot bind token to object of type {shown}")
-    stored = _get(services, kind, call.target.namespace or "", name=reference.name)
+        text = f"{group}/{version}, Kind={reference.kind}"
+        raise status.bad_request(f"cannot bind token to object of type {text}")
+    existing = _get(services, kind, call.target.namespace or "", name=reference.name)
     bound = unbound
     if kind is pod.KIND:
-        spec_of_pod = stored.value.get("spec") or {}
+        spec_of_pod = existing.value.get("spec") or {}
         if spec_of_pod.get("serviceAccountName") != call.target.name:
-            shown = quotation.quote(call.target.name)
+            text = quotation.quote(call.target.name)
             raise status.bad_request(
-                f"cannot bind token for serviceaccount {shown} to pod running with different serviceaccount name."
+                f"cannot bind token for serviceaccount {text} to pod running with different serviceaccount name."
             )
         if spec_of_pod.get("nodeName"):
             bound = msgspec.structs.replace(unbound, node=_node(services, spec_of_pod["nodeName"]))
-    uid = stored.value["metadata"]["uid"]
+    uid = existing.value["metadata"]["uid"]
     if reference.uid and reference.uid != uid:
         detail = (
             f"the UID in the bound object reference ({reference.uid}) does not match the UID in record. "
@@ -187,22 +185,22 @@ def _bound(services: Services, call: Call, spec: _Spec, *, unbound: Binding) -> 
 def _get(services: Services, kind: resources.Resource, namespace: str, *, name: str) -> record.Record:
     if not name:
         raise status.bad_request("Name parameter required.")
-    stored = services.store.get(record.Key(kind.key, namespace if kind.namespaced else "", name))
-    if stored is None:
+    existing = services.store.get(record.Key(kind.key, namespace if kind.namespaced else "", name))
+    if existing is None:
         raise status.not_found(kind, name)
-    return stored
+    return existing
 
 
 def _node(services: Services, name: str) -> Reference:
-    """The node of a pod, which need not be there."""
-    stored = services.store.get(record.Key(node.KIND.key, "", name))
-    return Reference(name, stored.value["metadata"]["uid"] if stored is not None else "")
+    """Return a reference to the node of a pod; the uid is empty if the node does not exist."""
+    existing = services.store.get(record.Key(node.KIND.key, "", name))
+    return Reference(name, existing.value["metadata"]["uid"] if existing is not None else "")
 
 
 def _conflict(kind: str, name: str, *, group: str, detail: str) -> status.StatusError:
-    shown = f"{refusal.qualified(kind, group)} {quotation.quote(name)}"
+    subject = f"{refusal.qualified(kind, group)} {quotation.quote(name)}"
     details = {"name": name, "group": group, "kind": kind}
-    return status.failure(409, "Conflict", f"Operation cannot be fulfilled on {shown}: {detail}", details=details)
+    return status.failure(409, "Conflict", f"Operation cannot be fulfilled on {subject}: {detail}", details=details)
 
 
 def _reference(reference: _Reference | None) -> dict[str, Any] | None:

@@ -1,6 +1,6 @@
-"""Updates: the object in the body in place of the stored one, or its status only.
+"""Updates: the object in the body replaces the stored one, or its status only.
 
-The intent of it is that of every verb that changes an object: patch, apply and scale bring another change.
+:class:`Update` is the intent of every verb that changes an object. Patch, apply and scale pass it other changes.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,28 +22,30 @@ from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
 
 Change: TypeAlias = Callable[[Mapping[str, Any] | None], Subject]
-"""Makes the object that a call wants from the stored document, or from None; asked again for every try."""
+"""Makes the new object from the stored document, or from None; called again for every attempt."""
 
 
 def plan(services: Services, call: Call) -> Plan:
-    """The object in the body in place of the stored one, or its status only."""
+    """Plan to replace the stored object, or its status, by that in the body."""
     check_name(call.target)
-    wanted = options.for_write(call.query, "UpdateOptions")
+    write_options = options.read_write_options(call.query, "UpdateOptions")
     media_type = negotiation.body_type(call.body.media_type)
     write = services.write(call)
-    subject = creation.decode(call, write, wanted=wanted, media_type=media_type)
+    subject = creation.decode(call, write, write_options=write_options, media_type=media_type)
     objectmeta.place(subject.metadata, write.namespace)
     objectmeta.check_name(subject.metadata, write.name)
-    return changing(services, call, Update(services, lambda _stored: subject.copy(), write, wanted=wanted))
+    return make_plan(
+        services, call, Update(services, lambda _stored: subject.copy(), write, write_options=write_options)
+    )
 
 
-def changing(services: Services, call: Call, intended: "Update") -> Plan:
-    """The plan to change the object of a call."""
-    return Plan(intended, lambda outcome: services.answer(201 if outcome.is_created else 200, outcome, call))
+def make_plan(services: Services, call: Call, planned_update: "Update") -> Plan:
+    """Return the plan of an update."""
+    return Plan(planned_update, lambda outcome: services.answer(201 if outcome.is_created else 200, outcome, call))
 
 
 class Update:
-    """Changes an object. Where there is none, server-side apply makes one, and so do kinds that allow it."""
+    """Intent to change an object. Server-side apply, and kinds that allow it, create the object if there is none."""
 
     def __init__(
         self,
@@ -51,28 +53,28 @@ class Update:
         change: Change,
         write: Write,
         *,
-        wanted: options.WriteOptions,
+        write_options: options.WriteOptions,
         creates: bool = False,
         operation: Operation | None = None,
     ) -> None:
-        """``operation`` is what a write through a subresource comes to where that is not a change of the status."""
+        """``operation`` overrides STATUS for subresources that change more than the status."""
         self.write: Final = write
-        self.is_dry_run: Final = wanted.is_dry_run
+        self.is_dry_run: Final = write_options.is_dry_run
         self._services = services
         self._change = change
-        self._options = wanted
+        self._options = write_options
         self._operation = operation or (Operation.STATUS if write.subresource else Operation.UPDATE)
         self._creates = not write.subresource and (creates or write.resource.traits.creates_on_update)
 
     def decide(self, get: intent.Get) -> intent.Decision:
         write = self.write
-        stored = get(record.Key(write.resource.key, write.namespace, write.name))
-        if stored is None:
+        existing = get(record.Key(write.resource.key, write.namespace, write.name))
+        if existing is None:
             return self._decide_new(get)
-        before = stored.value
-        proposal = Proposal(self._change(before), write, options=self._options, get=get, stored=stored)
+        before = existing.value
+        proposal = Proposal(self._change(before), write, options=self._options, get=get, stored=existing)
         self._services.phases.run(self._operation, proposal)
-        decision = replace(stored, proposal.document(), charges=proposal.charges)
+        decision = replace(existing, proposal.document(), charges=proposal.charges)
         if proposal.companions and isinstance(decision, intent.Replace):
             return msgspec.structs.replace(decision, companions=proposal.companions)
         return decision
@@ -80,25 +82,25 @@ class Update:
     def _decide_new(self, get: intent.Get) -> intent.Decision:
         if not self._creates:
             raise status.not_found(self.write.resource, self.write.name)
-        made = creation.Creation(
-            self._services, self._change(None), self.write, wanted=self._options, operation=Operation.UPSERT
+        new = creation.Creation(
+            self._services, self._change(None), self.write, write_options=self._options, operation=Operation.UPSERT
         )
-        return made.decide(get)
+        return new.decide(get)
 
 
 def replace(
-    stored: record.Record, document: dict[str, Any], *, charges: tuple[QuotaCharge, ...] = ()
+    existing: record.Record, document: dict[str, Any], *, charges: tuple[QuotaCharge, ...] = ()
 ) -> intent.Decision:
-    """What it comes to if a document takes the place of the stored one."""
-    before = stored.value
+    """Decide about replacing the stored document."""
+    before = existing.value
     if objectmeta.is_finalized(document["metadata"], before["metadata"]) and not _holds_back(document):
-        # The last finalizer is gone: the object goes, and the client is shown what it asked for.
-        return intent.Remove(stored, before, answer=document)
+        # Without finalizers the object is removed, and the client sees the document that it sent.
+        return intent.Remove(existing, before, answer=document)
     if documents.same(document, before):
-        return intent.Leave(stored)
-    return intent.Replace(stored, document, charges)
+        return intent.Leave(existing)
+    return intent.Replace(existing, document, charges)
 
 
 def _holds_back(document: Mapping[str, Any]) -> bool:
-    """A namespace has a second list of finalizers, which its controller works through."""
+    """Return True for a namespace with finalizers in its spec, which its controller removes."""
     return document["kind"] == "Namespace" and bool((document.get("spec") or {}).get("finalizers"))

@@ -1,9 +1,9 @@
-"""The server's verdict on documents, without a cluster: what it would say if somebody created them.
+"""Verdicts of the server on documents, without a cluster, for ``drachma validate``.
 
-``drachma validate`` asks for it. Documents are created in a dry run, by the very pipeline that serves clients, on a
-store without objects. Steps that need the rest of the cluster are left out: whether a namespace, a priority class or a
-runtime class exists, and what nodes can do. Of the cluster, only namespaces are known, because labels of them say what
-claims may ask for: those among the documents as they are there; of all others the best is assumed.
+Documents are created in a dry run on an empty store, by the pipeline that serves clients. Steps that need the cluster
+are skipped: existence of namespaces, priority classes and runtime classes, and capabilities of nodes. Only namespaces
+are known, because their labels decide about privileged claims: those among the documents are used as they are, and all
+others are assumed to allow everything.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from drachma.server import mediatypes, status
 from drachma.server.access import access, authentication
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
-from drachma.server.pipeline import phases, services
+from drachma.server.pipeline import services, standardphases
 from drachma.server.pipeline.answer import Unstored
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.surface import apisurface, resources, verbs
@@ -31,21 +31,21 @@ from drachma.store import memory
 from drachma.validation import authorization as access_rules
 
 DEFAULT_NAMESPACE: Final = "default"
-"""Where objects go that name no namespace."""
+"""Namespace of objects that name none."""
 
 _DRY_RUN: Final = {"dryRun": ("All",), "fieldValidation": ("Strict",)}
 _NAMESPACE: Final = ("v1", "Namespace")
 
 
 class Verdict(NamedTuple):
-    """What a server would say about a document: ``refusal`` is the Status of one that it does not take."""
+    """Verdict on a document; ``refusal`` is the Status if the server refuses it."""
 
     resource: resources.Resource
     name: str
     refusal: Mapping[str, Any] | None
     warnings: tuple[str, ...]
     stored: Mapping[str, Any] | None = None
-    """What it would store of one that it does take: with its defaults, and without a status."""
+    """The document as it would be stored: with defaults and without a status."""
 
 
 class Judge:
@@ -57,13 +57,13 @@ class Judge:
         surface = self._surface = apisurface.ApiSurface((*builtin.KINDS, *builtin.FIRST_ALPHA), environment=environment)
 
         def dispatcher(store: memory.MemoryStore) -> Dispatcher:
-            chance = _Placeholders()
+            rng = _Placeholders()
             standard = services.standard(
                 store,
                 access=access.plain(store, clock=clock),
-                make_phases=functools.partial(phases.standard, gates=gates, chance=chance),
+                make_phases=functools.partial(standardphases.make, gates=gates, rng=rng),
                 clock=clock,
-                chance=chance,
+                rng=rng,
             )
             alone = msgspec.structs.replace(standard, phases=standard.phases.without_cluster())
             return Dispatcher(alone, surface)
@@ -72,7 +72,7 @@ class Judge:
         self._dispatcher: Final = dispatcher(nothing)
 
     async def assume(self, documents: Iterable[Any]) -> None:
-        """Takes the namespaces among these documents for those of the cluster, and others that they name for good."""
+        """Take the namespaces among these documents as they are, and assume the others that they name."""
         objects = [document for document in documents if isinstance(document, dict)]
         api_version, kind = _NAMESPACE
         for document in objects:
@@ -83,31 +83,31 @@ class Judge:
             await self._establish({"apiVersion": api_version, "kind": kind, "metadata": metadata})
 
     async def judge(self, document: Any) -> Verdict:
-        """The verdict on one of them.
+        """Return the verdict on a document.
 
         Raises:
-            errors.DecodeError: it is not an object of a kind that is served.
+            errors.DecodeError: it is not an object of a served kind.
         """
         call = self._call(document)
-        name, refusal, stored = _title(document), None, None
+        name, refusal, accepted = _title(document), None, None
         try:
             answer = await self._dispatcher.dispatch(call)
             assert isinstance(answer.content, Unstored), "a dry run leaves nothing in the store"
-            stored = answer.content.document
-            name = stored["metadata"]["name"]
+            accepted = answer.content.document
+            name = accepted["metadata"]["name"]
         except status.StatusError as error:
             refusal = error.document
-        return Verdict(call.target.resource, name, refusal, tuple(call.warnings), stored)
+        return Verdict(call.target.resource, name, refusal, tuple(call.warnings), accepted)
 
     async def _establish(self, namespace: dict[str, Any]) -> None:
-        """Has a namespace in the cluster, unless it is there already; what is wrong with one is said by its verdict."""
+        """Create a namespace unless it exists. Problems of a namespace show in its own verdict."""
         call = msgspec.structs.replace(self._call(namespace), query={})
         with contextlib.suppress(status.StatusError):
             await self._cluster.dispatch(call)
 
     def _call(self, document: Any) -> Call:
         api_version, kind = codec.type_meta(document)
-        resource = self._surface.of_kind(api_version, kind)
+        resource = self._surface.find_kind(api_version, kind)
         if resource is None:
             raise errors.DecodeError(f"unknown kind {kind} in {api_version}; served are {self._kinds()}")
         version = api_version.rpartition("/")[2]
@@ -130,14 +130,14 @@ class Judge:
 
 
 class _Placeholders(random.Random):
-    """No chance at all: generated names show that they are."""
+    """Random numbers that are not random: generated names are visibly placeholders."""
 
     def choices(self, population: Any, *_args: Any, k: int = 1, **_weights: Any) -> list[Any]:
         return ["x"] * k
 
 
 def _namespace(document: Mapping[str, Any]) -> str:
-    """Where an object goes; what is wrong with that of an odd type is found when the object is read."""
+    """Return the namespace of an object. A value of the wrong type is reported when the object is read."""
     namespace = _metadata(document).get("namespace")
     return namespace if isinstance(namespace, str) and namespace else DEFAULT_NAMESPACE
 

@@ -1,1 +1,1 @@
-"""Answers in the form that the client asked for: objects, lists, tables, metadata alone."""
+"""Answers in the negotiated form: objects, lists, tables, metadata only."""

@@ -1,8 +1,8 @@
-"""From stored objects to bytes on the wire, with as little work as possible.
+"""Encoding of stored objects, with as little work as possible.
 
-What is stored begins with kind and apiVersion in upstream's order. Versions of one shape differ in these two only, and
-items of lists are written without them, so most answers are the stored bytes with another beginning. Other versions
-are converted once per stored object and kept for a while, within the memory of all caches.
+Stored objects begin with kind and apiVersion in upstream's order. Versions of one shape differ only in these two, and
+items of lists lack them, so most answers are the stored bytes with another beginning. Other versions are converted once
+per stored object and cached, within the memory of all caches.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode(document: Any) -> bytes:
-    """Any document as JSON."""
+    """Return any document as JSON."""
     return _encode(document)
 
 
 class Encoder:
-    """The forms of one resource's objects."""
+    """Forms of one resource's objects."""
 
     def __init__(self, served: Served) -> None:
         resource = served.resource
@@ -33,48 +33,48 @@ class Encoder:
         self._heads = {version: _head(resource, version) for version in resource.versions}
         shapes = resource.model.shapes if resource.model is not None else {}
         self._reshaped = frozenset(resource.versions if resource.stored_as else shapes) | resource.reshaped
-        self._since = resource.settled_since
+        self._since = resource.schema_revision
         self._are_whole = resource.traits.is_custom
         self._conversions: Final = memory.Cache[tuple[record.Key, str], tuple[int, bytes]]("conversions")
 
-    def is_stored_form(self, stored: record.Record, version: str) -> bool:
-        """Whether an object is shown in the form in which it is stored, but for its beginning."""
-        return version not in self._reshaped and stored.revision > self._since
+    def is_stored_form(self, existing: record.Record, version: str) -> bool:
+        """Return True if an object is served in the stored form, apart from its beginning."""
+        return version not in self._reshaped and existing.revision > self._since
 
-    def object(self, stored: record.Record, version: str) -> bytes:
-        """A whole object."""
-        if version in self._reshaped or stored.revision <= self._since:
-            return self._converted(stored, version)
+    def object(self, existing: record.Record, version: str) -> bytes:
+        """Return a whole object."""
+        if version in self._reshaped or existing.revision <= self._since:
+            return self._convert(existing, version)
         head = self._heads[version]
-        return stored.data if head == self._stored else head + stored.data[len(self._stored) :]
+        return existing.data if head == self._stored else head + existing.data[len(self._stored) :]
 
-    def item(self, stored: record.Record, version: str) -> bytes:
-        """An object as an item of a list."""
+    def item(self, existing: record.Record, version: str) -> bytes:
+        """Return an object as an item of a list."""
         if self._are_whole:
-            return self.object(stored, version)
+            return self.object(existing, version)
         if version in self._reshaped:
-            return b"{" + self._converted(stored, version)[len(self._heads[version]) :]
-        return b"{" + stored.data[len(self._stored) :]
+            return b"{" + self._convert(existing, version)[len(self._heads[version]) :]
+        return b"{" + existing.data[len(self._stored) :]
 
-    def document(self, stored: record.Record, version: str) -> Mapping[str, Any]:
-        """A whole object as a document, shared and not to be changed."""
-        return self._strategy.serve(stored.value, version)
+    def document(self, existing: record.Record, version: str) -> Mapping[str, Any]:
+        """Return a whole object as a document, which is shared and must not be changed."""
+        return self._strategy.serve(existing.value, version)
 
-    def _converted(self, stored: record.Record, version: str) -> bytes:
-        """Return an object in another shape, converted once for all that ask for it at about the same time.
+    def _convert(self, existing: record.Record, version: str) -> bytes:
+        """Return an object in another shape, converted once for all concurrent readers.
 
-        Of every object the conversion that was made last is kept, so that those of older states go at once.
+        Only the last conversion of every object is kept, so that those of older states are dropped at once.
         """
-        key = (stored.key, version)
-        kept = self._conversions.get(key)
-        if kept is not None and kept[0] == stored.revision:
-            return kept[1]
-        data = _encode(self._strategy.serve(stored.value, version))
-        self._conversions.put(key, (stored.revision, data), size=len(data))
+        key = (existing.key, version)
+        cached = self._conversions.get(key)
+        if cached is not None and cached[0] == existing.revision:
+            return cached[1]
+        data = _encode(self._strategy.serve(existing.value, version))
+        self._conversions.put(key, (existing.revision, data), size=len(data))
         return data
 
 
 def _head(resource: resources.Resource, version: str) -> bytes:
-    """How every stored object of a resource begins."""
+    """Return the beginning of every stored object of a resource."""
     envelope = {"kind": resource.kind, "apiVersion": resource.api_version(version)}
     return _encode(envelope)[:-1] + b","

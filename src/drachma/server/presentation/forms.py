@@ -1,6 +1,6 @@
-"""The forms that objects and lists can be answered in: whole, as a Table, or just their metadata.
+"""Forms of objects and lists in answers: whole, as a Table, or metadata only.
 
-Chosen by content negotiation; the columns of tables are in :mod:`drachma.server.presentation.table`.
+Content negotiation chooses the form; the columns of tables are in :mod:`drachma.server.presentation.table`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,24 +22,24 @@ _INCLUDES: Final = ("", "Metadata", "Object", "None")
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What a form depends on beside the object: the time that ages count to, and what rows of a table carry."""
+    """Inputs of a form other than the object: the time for ages, and the objects in rows of a table."""
 
     now: datetime
     include: str = "Metadata"
 
     @classmethod
     def of(cls, query: options.Query, *, now: datetime) -> "Context":
-        """The context that a query asks for; a 400 for one that upstream refuses."""
+        """Return the context that a query asks for; a 400 for one that upstream refuses."""
         include = query.get("includeObject", ("",))[0]
         if include not in _INCLUDES:
             problem = "must be 'Metadata', 'Object', 'None', or empty"
-            shown = f"includeObject: Invalid value: {quotation.quote(include)}: {problem}"
-            raise status.bad_request(f"Unable to convert to Table as requested: {shown}")
+            detail = f"includeObject: Invalid value: {quotation.quote(include)}: {problem}"
+            raise status.bad_request(f"Unable to convert to Table as requested: {detail}")
         return cls(now=now, include=include or "Metadata")
 
 
 def list_metadata(listed: listing.Listed) -> dict[str, Any]:
-    """``metadata`` of a list."""
+    """Return the ``metadata`` of a list."""
     head: dict[str, Any] = {"resourceVersion": str(listed.revision)}
     if listed.token:
         head["continue"] = listed.token
@@ -51,7 +51,7 @@ def list_metadata(listed: listing.Listed) -> dict[str, Any]:
 def present_object(
     document: Document, *, resource: resources.Resource, output: negotiation.Output, context: Context
 ) -> Any:
-    """One object in the form that was asked for."""
+    """Return one object in the negotiated form."""
     match output.form:
         case negotiation.Form.OBJECT:
             return document
@@ -61,7 +61,7 @@ def present_object(
             message = "you requested PartialObjectMetadataList, but the requested object is not a list"
             raise status.failure(406, "NotAcceptable", f"{message} ({_go_type(resource.kind, resource)})")
         case negotiation.Form.TABLE:
-            return table.of_object(
+            return table.make_object_table(
                 dict(document),
                 resource,
                 now=context.now,
@@ -79,36 +79,36 @@ def present_list(
     output: negotiation.Output,
     context: Context,
 ) -> Any:
-    """A list in the form that was asked for; items are whole objects."""
+    """Return a list in the negotiated form; items are whole objects."""
     api_version = resource.api_version(version)
-    whole = {"kind": resource.list_kind, "apiVersion": api_version, "metadata": head, "items": list(items)}
+    document = {"kind": resource.list_kind, "apiVersion": api_version, "metadata": head, "items": list(items)}
     match output.form:
         case negotiation.Form.OBJECT:
             if resource.traits.is_custom:
-                return whole
+                return document
             bare = [{name: part for name, part in item.items() if name not in ("kind", "apiVersion")} for item in items]
-            return {**whole, "items": bare}
+            return {**document, "items": bare}
         case negotiation.Form.METADATA:
             raise not_a_single_object(resource)
         case negotiation.Form.METADATA_LIST:
-            return table.metadata_of_list(whole, meta_version=output.meta_version)
+            return table.metadata_of_list(document, meta_version=output.meta_version)
         case negotiation.Form.TABLE:
-            return table.of_list(
-                whole, resource, now=context.now, include=context.include, meta_version=output.meta_version
+            return table.make_list_table(
+                document, resource, now=context.now, include=context.include, meta_version=output.meta_version
             )
 
 
 def event_converter(
     *, resource: resources.Resource, output: negotiation.Output, context: Context, clock: Callable[[], datetime]
 ) -> Callable[[Document], Any]:
-    """What makes the objects of a watch's events; only the first table has the definitions of its columns."""
+    """Return the converter of a watch's events; only the first table has column definitions."""
     if output.form is not negotiation.Form.TABLE:
         return lambda document: table.metadata_of(dict(document), meta_version=output.meta_version)
     is_first = True
 
     def convert(document: Document) -> Any:
         nonlocal is_first
-        made = table.of_object(
+        event_table = table.make_object_table(
             dict(document),
             resource,
             now=clock(),
@@ -117,15 +117,15 @@ def event_converter(
             is_headless=not is_first,
         )
         is_first = False
-        return made
+        return event_table
 
     return convert
 
 
 def not_a_single_object(resource: resources.Resource) -> status.StatusError:
-    """A list was asked for in a form that only single objects have."""
-    found = _go_type(resource.list_kind, resource)
-    message = f"you requested PartialObjectMetadata, but the requested object is a list ({found})"
+    """Return the 406 for a list in a form that only single objects have."""
+    go_type = _go_type(resource.list_kind, resource)
+    message = f"you requested PartialObjectMetadata, but the requested object is a list ({go_type})"
     return status.failure(406, "NotAcceptable", message)
 
 

@@ -1,9 +1,8 @@
-"""Content negotiation: which form of an answer the client wants (JSON or YAML, whole object, Table or metadata only),
-and which form its body has.
+"""Content negotiation: the form of an answer (JSON or YAML; whole object, Table or metadata only), and of a body.
 
-The application asks it once a request. What cannot be given or read is refused with upstream's 406 and 415, which come
-in two forms: a route refuses media types that it does not know at all (:func:`admit`), and its handler what is wrong
-with the rest of the headers. Protobuf is read and not written: clients that prefer it also accept JSON.
+The application negotiates once per request. Forms that cannot be given or read are refused with upstream's 406 and 415,
+which come in two kinds: a route refuses media types that it does not know at all (:func:`admit`), and its handler
+refuses the rest of the headers. Protobuf is read and not written; clients that prefer it also accept JSON.
 """
 
 import enum
@@ -25,7 +24,7 @@ _PRETTY_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
 
 
 class Form(enum.Enum):
-    """What stands for an object in the answer."""
+    """Representation of an object in the answer."""
 
     OBJECT = "object"
     TABLE = "Table"
@@ -34,7 +33,7 @@ class Form(enum.Enum):
 
 
 class Output(msgspec.Struct, frozen=True):
-    """The form of an answer; ``meta_version`` is that of ``meta.k8s.io`` for all but whole objects."""
+    """Form of an answer; ``meta_version`` is that of ``meta.k8s.io`` for all but whole objects."""
 
     media_type: str = mediatypes.JSON
     form: Form = Form.OBJECT
@@ -43,7 +42,7 @@ class Output(msgspec.Struct, frozen=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether stored bytes can be the answer as they are."""
+        """True if stored bytes can be sent as they are."""
         return self is PLAIN or (self.media_type == mediatypes.JSON and self.form is Form.OBJECT and not self.is_pretty)
 
 
@@ -51,7 +50,7 @@ PLAIN: Final = Output()
 
 
 class Clause(msgspec.Struct, frozen=True):
-    """One of the media types of an Accept header."""
+    """One media type of an Accept header."""
 
     type: str
     subtype: str
@@ -60,70 +59,70 @@ class Clause(msgspec.Struct, frozen=True):
 
 
 _COMMON_LENGTH: Final = 1024
-"""Characters of headers that are likely to come again; longer ones are read anew."""
+"""Characters of headers that are cached."""
 
 
 def output(accept: str, user_agent: str = "", *, pretty: str = "") -> Output:
-    """The first form that the client prefers and the server has; a 406 where there is none."""
+    """Return the first form that the client prefers and the server has; a 406 if there is none."""
     is_common = len(accept) + len(user_agent) + len(pretty) <= _COMMON_LENGTH
     return (_common_output if is_common else _output)(accept, user_agent, pretty)
 
 
 def _output(accept: str, user_agent: str, pretty: str) -> Output:
-    chosen = _choose(accept)
-    if chosen is None:
+    form = _choose(accept)
+    if form is None:
         raise status.not_acceptable(mediatypes.TEXT_TYPES if mediatypes.PROTOBUF in accept else mediatypes.BODY_TYPES)
-    is_pretty = chosen.is_pretty or _is_pretty(pretty, user_agent)
-    return msgspec.structs.replace(chosen, is_pretty=is_pretty) if is_pretty else chosen
+    is_pretty = form.is_pretty or _is_pretty(pretty, user_agent)
+    return msgspec.structs.replace(form, is_pretty=is_pretty) if is_pretty else form
 
 
 _common_output: Final = functools.lru_cache(maxsize=256)(_output)
 
 
 def refusal_output(accept: str, user_agent: str = "", *, pretty: str = "") -> Output:
-    """The form of a Status that refuses: never a Table, and JSON where nothing that is accepted can be given."""
+    """Return the form of a Status that refuses: never a Table, and JSON if no accepted form can be given."""
     plain = [part for part in accept.split(",") if not {"as", "g", "v"} & _clause(part).parameters.keys()]
-    chosen = _choose(",".join(plain)) or PLAIN
-    is_pretty = chosen.is_pretty or _is_pretty(pretty, user_agent)
-    return msgspec.structs.replace(chosen, is_pretty=is_pretty) if is_pretty else chosen
+    form = _choose(",".join(plain)) or PLAIN
+    is_pretty = form.is_pretty or _is_pretty(pretty, user_agent)
+    return msgspec.structs.replace(form, is_pretty=is_pretty) if is_pretty else form
 
 
 def admit(accept: str, available: tuple[str, ...]) -> None:
-    """The 406 of a route that has none of the media types of an Accept header; only ``*/*`` stands for others."""
+    """Raise a 406 if a route has none of the media types of an Accept header; only ``*/*`` matches others."""
     if accept and not {"*/*", *available} & _bare(accept):
         raise status.not_acceptable_route(available)
 
 
 def admit_body(content_type: str, consumed: tuple[str, ...]) -> None:
-    """The 415 of a route that reads none of the media types of a Content-Type header."""
+    """Raise a 415 if a route reads none of the media types of a Content-Type header."""
     if not _bare(content_type) & set(consumed):
         raise status.unsupported_by_route()
 
 
 def _bare(header: str) -> set[str]:
-    """The media types of a header, without their parameters."""
+    """Return the media types of a header, without their parameters."""
     return {part.partition(";")[0].strip(" ") for part in header.split(",")}
 
 
 def accepts(accept: str) -> Sequence[Clause]:
-    """The clauses of an Accept header, the most wanted first; equally wanted ones stay in order."""
+    """Return the clauses of an Accept header, the most preferred first; equally preferred ones stay in order."""
     clauses = [_clause(part) for part in accept.split(",") if part.strip()]
     return sorted(clauses, key=lambda clause: (-clause.quality, clause.type == "*", clause.subtype == "*"))
 
 
 def body_type(content_type: str) -> str:
-    """The media type of an object in a request body; a 415 where it is not read here."""
+    """Return the media type of an object in a request body; a 415 if it is not supported."""
     if not content_type or content_type == mediatypes.JSON:
         return mediatypes.JSON
-    found = _CONTENT_TYPE.fullmatch(content_type)
-    media_type = found["media"].lower() if found else ""
+    match = _CONTENT_TYPE.fullmatch(content_type)
+    media_type = match["media"].lower() if match else ""
     if media_type not in mediatypes.BODY_TYPES:
         raise status.unsupported_media_type(mediatypes.BODY_TYPES)
     return media_type
 
 
 def patch_type(content_type: str, served: tuple[str, ...] = mediatypes.PATCH_TYPES) -> str:
-    """The media type of a patch; a 415 where it is not one that is served."""
+    """Return the media type of a patch; a 415 if it is not supported."""
     media_type = content_type.partition(";")[0] if content_type.find(";") > 0 else content_type
     if media_type not in served:
         raise status.unsupported_media_type(served)
@@ -140,13 +139,13 @@ def _choose(accept: str) -> Output | None:
                 continue
             if clause.type == "*" and clause.subtype != "*":
                 continue
-            found = _transformed(media_type, clause.parameters)
-            if found is not None:
-                return found
+            form = _parse_transformation(media_type, clause.parameters)
+            if form is not None:
+                return form
     return None
 
 
-def _transformed(media_type: str, parameters: Mapping[str, str]) -> Output | None:
+def _parse_transformation(media_type: str, parameters: Mapping[str, str]) -> Output | None:
     if parameters.get("stream", "watch") not in ("", "watch") or parameters.get("sv", "v1") not in ("", "v1"):
         return None
     is_pretty = parameters.get("pretty") == "1"
@@ -163,11 +162,11 @@ def _transformed(media_type: str, parameters: Mapping[str, str]) -> Output | Non
 
 
 def _clause(part: str) -> Clause:
-    media_type, *rest = part.split(";")
+    media_type, *parameters_text = part.split(";")
     kind, _, subtype = media_type.strip().partition("/")
     parameters: dict[str, str] = {}
     quality = 1.0
-    for item in rest:
+    for item in parameters_text:
         name, _, value = item.partition("=")
         name, value = name.strip(), value.strip()
         if name != "q":
@@ -180,7 +179,7 @@ def _clause(part: str) -> Clause:
     return Clause(kind, subtype or ("*" if kind == "*" else ""), quality, parameters)
 
 
-def _is_pretty(wanted: str, user_agent: str) -> bool:
-    if wanted:
-        return wanted in ("1", "t", "T", "true", "TRUE", "True")
+def _is_pretty(pretty: str, user_agent: str) -> bool:
+    if pretty:
+        return pretty in ("1", "t", "T", "true", "TRUE", "True")
     return user_agent.startswith(_PRETTY_AGENTS)

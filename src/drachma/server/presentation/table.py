@@ -1,9 +1,6 @@
-"""Other forms of an answer: a Table with Kubernetes' columns, or the metadata of objects alone.
+"""Tables with Kubernetes' columns, and metadata of objects.
 
-The wire calls these with documents as they would be sent, in the version of the request; nothing given is changed.
-
-Public: ``of_list(listing, resource, *, now, include, is_headless)``, ``of_object(document, resource, ...)``,
-``metadata_of(document)``, ``metadata_of_list(listing)``.
+The arguments are documents as they would be sent, in the version of the request; they are not changed.
 """
 
 from collections.abc import Iterable
@@ -20,10 +17,10 @@ Document: TypeAlias = dict[str, Any]
 NONE: Final = "None"
 METADATA: Final = "Metadata"
 OBJECT: Final = "Object"
-"""What rows carry beside their cells: the values of ``includeObject``."""
+"""Objects in rows: the values of ``includeObject``."""
 
 
-def of_list(
+def make_list_table(
     listing: Document,
     resource: resources.Resource,
     *,
@@ -32,14 +29,14 @@ def of_list(
     meta_version: str = "v1",
     is_headless: bool = False,
 ) -> Document:
-    """The Table of a list."""
+    """Return the Table of a list."""
     metadata = {key: value for key, value in listing.get("metadata", {}).items() if key != "selfLink"}
     layout = resource.layout_in(listing.get("apiVersion", ""))
     rows = _rows(listing.get("items") or [], layout, now=now, include=include, meta_version=meta_version)
     return _table(rows, layout, metadata=metadata, meta_version=meta_version, is_headless=is_headless)
 
 
-def of_object(
+def make_object_table(
     document: Document,
     resource: resources.Resource,
     *,
@@ -48,7 +45,7 @@ def of_object(
     meta_version: str = "v1",
     is_headless: bool = False,
 ) -> Document:
-    """The Table of a single object, also for watches; those have their columns only in the first event."""
+    """Return the Table of a single object; watches have column definitions only in their first event."""
     version = document.get("metadata", {}).get("resourceVersion")
     layout = resource.layout_in(document.get("apiVersion", ""))
     rows = _rows([document], layout, now=now, include=include, meta_version=meta_version)
@@ -57,7 +54,7 @@ def of_object(
 
 
 def metadata_of(document: Document, *, meta_version: str = "v1") -> Document:
-    """An object's PartialObjectMetadata."""
+    """Return the PartialObjectMetadata of an object."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{meta_version}",
@@ -66,7 +63,7 @@ def metadata_of(document: Document, *, meta_version: str = "v1") -> Document:
 
 
 def metadata_of_list(listing: Document, *, meta_version: str = "v1") -> Document:
-    """A list's PartialObjectMetadataList."""
+    """Return the PartialObjectMetadataList of a list."""
     return {
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{meta_version}",
@@ -78,12 +75,12 @@ def metadata_of_list(listing: Document, *, meta_version: str = "v1") -> Document
 def _table(
     rows: list[Document], layout: layouts.Layout, *, metadata: Document, meta_version: str, is_headless: bool
 ) -> Document:
-    shown = None if is_headless else [msgspec.to_builtins(column) for column in layout.columns]
+    columns = None if is_headless else [msgspec.to_builtins(column) for column in layout.columns]
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{meta_version}",
         "metadata": metadata,
-        "columnDefinitions": shown,
+        "columnDefinitions": columns,
         "rows": rows,
     }
 
@@ -97,12 +94,12 @@ def _rows(
         conditions = layout.conditions(item)
         if conditions:
             row["conditions"] = list(conditions)
-        row["object"] = _included(item, include, meta_version)
+        row["object"] = _row_object(item, include, meta_version)
         rows.append(row)
     return rows
 
 
-def _included(item: Document, include: str, meta_version: str) -> Document | None:
+def _row_object(item: Document, include: str, meta_version: str) -> Document | None:
     match include:
         case "Object":
             return item

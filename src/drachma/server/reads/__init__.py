@@ -1,1 +1,1 @@
-"""Lists and watches: which objects, as of which revision, and how to go on."""
+"""Lists and watches: objects at a revision, pages, and changes."""

@@ -1,6 +1,6 @@
-"""Continue tokens as texts: base64 of a small JSON object, and Go's words for what is wrong with one.
+"""Continue tokens: base64 of a small JSON object, with Go's messages about malformed ones.
 
-:mod:`drachma.server.reads.listing` says what a token means.
+:mod:`drachma.server.reads.listing` interprets tokens.
 """
 
 import base64
@@ -17,7 +17,7 @@ _TYPES: Final = {"v": "string", "rv": "int64", "start": "string"}
 
 
 class Token(NamedTuple):
-    """What a token holds, in the form of upstream's."""
+    """Content of a token, in upstream's form."""
 
     v: str = ""
     rv: int = 0
@@ -25,8 +25,8 @@ class Token(NamedTuple):
 
 
 def read(text: str) -> Token:
-    """The content of a token; an InvalidValueError says what is wrong with it."""
-    data = _decoded(text)
+    """Return the content of a token; an InvalidValueError says what is wrong with it."""
+    data = _decode_base64(text)
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):
@@ -34,16 +34,18 @@ def read(text: str) -> Token:
     if content is None:
         return Token()
     if not isinstance(content, dict):
-        found = decodeerrors.describe(content)
-        raise errors.InvalidValueError(f"json: cannot unmarshal {found} into Go value of type storage.continueToken")
-    return Token(**{name: _checked(name, content[name]) for name in _TYPES if content.get(name) is not None})
+        json_type = decodeerrors.describe(content)
+        raise errors.InvalidValueError(
+            f"json: cannot unmarshal {json_type} into Go value of type storage.continueToken"
+        )
+    return Token(**{name: _check_field(name, content[name]) for name in _TYPES if content.get(name) is not None})
 
 
-def _decoded(text: str) -> bytes:
-    """Base64 without padding, as Go reads it: line breaks are skipped, stray bits at the end do not matter."""
+def _decode_base64(text: str) -> bytes:
+    """Decode base64 without padding, as Go does: line breaks are skipped, and stray bits at the end are ignored."""
     letters = text.replace("\r", "").replace("\n", "")
     good = _ALPHABET.match(letters)
-    assert good is not None, "the empty text matches"
+    assert good is not None, "the pattern matches the empty text"
     if good.end() < len(letters):
         raise errors.InvalidValueError(f"illegal base64 data at input byte {_offset(text, good.end())}")
     if len(letters) % 4 == 1:
@@ -52,21 +54,21 @@ def _decoded(text: str) -> bytes:
 
 
 def _offset(text: str, position: int) -> int:
-    """Where a letter is in the whole text, in bytes."""
-    kept = [place for place, letter in enumerate(text) if letter not in "\r\n"]
-    return len(text[: kept[position]].encode())
+    """Return the offset of a letter in the whole text, in bytes."""
+    positions = [place for place, letter in enumerate(text) if letter not in "\r\n"]
+    return len(text[: positions[position]].encode())
 
 
-def _checked(name: str, value: Any) -> Any:
-    wanted = _TYPES[name]
-    if wanted == "string":
+def _check_field(name: str, value: Any) -> Any:
+    go_type = _TYPES[name]
+    if go_type == "string":
         is_fit = isinstance(value, str)
     else:
         is_fit = isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
     if is_fit:
         return value
-    found = decodeerrors.describe(value)
-    shown = f"{found} {json.dumps(value)}" if found == "number" and wanted == "int64" else found
+    json_type = decodeerrors.describe(value)
+    description = f"{json_type} {json.dumps(value)}" if json_type == "number" and go_type == "int64" else json_type
     raise errors.InvalidValueError(
-        f"json: cannot unmarshal {shown} into Go struct field continueToken.{name} of type {wanted}"
+        f"json: cannot unmarshal {description} into Go struct field continueToken.{name} of type {go_type}"
     )

@@ -1,7 +1,7 @@
-"""Reading a store from a lane: the store belongs to the event loop, and is asked there.
+"""Reading a store from another thread: the store belongs to the event loop, and is read there.
 
-What is decided in a lane is decided on what others change meanwhile. So lookups can be noted, and whoever acts on the
-decision sees to it that they are still true.
+The state can change while a thread decides. So lookups can be recorded, and the committer checks that they are still
+current.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,21 +12,21 @@ from drachma.server.reads.reader import Reader
 from drachma.store import protocol, record
 
 Lookups: TypeAlias = Mapping[record.Key, record.Record | None]
-"""Objects that were looked up by their keys, as they were then."""
+"""Objects that were looked up by key, as they were then."""
 
 _T = TypeVar("_T")
 
 
 class DistantReader:
-    """A :class:`Reader` for use in lanes and on the loop. One that notes lookups is for one lane."""
+    """A :class:`Reader` for use in lanes and on the event loop. One that records lookups is for one lane."""
 
     def __init__(self, store: Reader, lanes: Lanes) -> None:
         self._store: Final = store
-        self._on_loop: Final = lanes.on_loop
+        self._on_loop: Final = lanes.call_on_loop
         self._lookups: dict[record.Key, record.Record | None] | None = None
 
-    def noting(self, work: Callable[[], _T]) -> tuple[_T, Lookups]:
-        """What ``work`` makes, and what it has looked up for that."""
+    def run_recording(self, work: Callable[[], _T]) -> tuple[_T, Lookups]:
+        """Run ``work``; return its result and its lookups."""
         lookups: dict[record.Key, record.Record | None] = {}
         self._lookups = lookups
         try:
@@ -46,11 +46,11 @@ class DistantReader:
         return self._on_loop(self._store.changed, resource)
 
     def get(self, key: record.Key) -> record.Record | None:
-        stored = self._on_loop(self._store.get, key)
+        existing = self._on_loop(self._store.get, key)
         if self._lookups is not None:
-            # What was seen first is what was decided on.
-            self._lookups.setdefault(key, stored)
-        return stored
+            # The decision depends on the first lookup.
+            self._lookups.setdefault(key, existing)
+        return existing
 
     def list(
         self,
@@ -71,5 +71,5 @@ class DistantReader:
 
 
 def is_current(lookups: Lookups, store: Reader) -> bool:
-    """Whether all that was looked up is still so; asked on the loop."""
-    return all(store.get(key) is stored for key, stored in lookups.items())
+    """Return True if all lookups are still current; call it on the event loop."""
+    return all(store.get(key) is existing for key, existing in lookups.items())

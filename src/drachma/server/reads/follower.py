@@ -1,7 +1,7 @@
-"""Indexes of stored objects that are kept up to date by events, at the moment that they are asked.
+"""Indexes of stored objects that are updated by events when they are read.
 
-An index is brought up to date before it answers, so that it never lags behind what is stored, and costs nothing while
-nobody asks. Where more has happened than the store remembers, it begins anew.
+An index is updated before it answers. So it is never behind the store, and costs nothing while it is not used. If the
+store no longer has the events since the last update, the index is built again.
 """
 
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from drachma.store import record
 
 
 class Index(Protocol):
-    """What follows some resources."""
+    """An index of some resources."""
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Remove all objects."""
 
-    def put(self, stored: record.Record) -> None:
-        """Takes in an object, new or changed."""
+    def put(self, existing: record.Record) -> None:
+        """Add a new or changed object."""
 
-    def drop(self, stored: record.Record) -> None:
-        """Forgets an object that is deleted."""
+    def drop(self, existing: record.Record) -> None:
+        """Remove a deleted object."""
 
 
 class Follower:
-    """Brings an index up to date with resources of a store."""
+    """Updates an index from resources of a store."""
 
     def __init__(self, store: Reader, resources: Sequence[str], index: Index) -> None:
         self._store: Final = store
@@ -36,28 +36,28 @@ class Follower:
         self._seen = -1
 
     def catch_up(self) -> None:
-        """Tells the index of what has happened since the last time; in the order of revisions for each resource."""
-        seen, changed = self._seen, self._changed
+        """Pass all changes since the last call to the index, in the order of revisions for each resource."""
+        revision, changed = self._seen, self._changed
         for resource in self._resources:
-            if changed(resource) > seen:
+            if changed(resource) > revision:
                 self._read()
                 return
 
     def _read(self) -> None:
-        store, seen = self._store, self._seen
+        store, revision = self._store, self._seen
         self._seen = store.revision
-        if seen < 0:
+        if revision < 0:
             self._begin()
             return
         try:
             for resource in self._resources:
-                if store.changed(resource) > seen:
-                    self._read_events(resource, seen)
+                if store.changed(resource) > revision:
+                    self._read_events(resource, revision)
         except (errors.GoneError, errors.StoreClosedError):
             self._begin()
 
-    def _read_events(self, resource: str, seen: int) -> None:
-        with self._store.watch(resource, after=seen) as watch:
+    def _read_events(self, resource: str, revision: int) -> None:
+        with self._store.watch(resource, after=revision) as watch:
             while events := watch.ready():
                 for event in events:
                     if event.change is record.Change.DELETED:
@@ -68,5 +68,5 @@ class Follower:
     def _begin(self) -> None:
         self._index.clear()
         for resource in self._resources:
-            for stored in self._store.list(resource).records:
-                self._index.put(stored)
+            for existing in self._store.list(resource).records:
+                self._index.put(existing)

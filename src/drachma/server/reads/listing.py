@@ -1,6 +1,6 @@
-"""Lists: which objects, as of which revision, and how to go on where a client asked for a part only.
+"""Lists: objects at a revision, in pages if the client asks for them.
 
-Called by the list and deletecollection verbs, and by watches that begin with what exists. Versions and tokens have
+The list and deletecollection verbs call it, and watches that start with the existing objects. Versions and tokens have
 upstream's meaning and messages.
 """
 
@@ -21,7 +21,7 @@ from drachma.store import protocol, record
 from drachma.values import names, quotation
 
 FRESHNESS_SECONDS: Final = 3.0
-"""How long a read waits for a revision that has not been reached."""
+"""Time that a read waits for a revision that the store has not reached."""
 
 _EXPIRED: Final = "The resourceVersion for the provided list is too old."
 _EXPIRED_TOKEN: Final = (
@@ -35,7 +35,7 @@ _NEWEST: Final = -1
 
 
 class Listed(NamedTuple):
-    """A list or a part of one. ``token`` goes on where it ends; ``remaining`` is None where nobody knows."""
+    """A list or a page of one. ``token`` continues it; ``remaining`` is None if the number is not known."""
 
     records: Sequence[record.Record]
     revision: int
@@ -44,25 +44,25 @@ class Listed(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The collection that a request is about; the namespace is None for all namespaces."""
+    """The collection of a request; the namespace is None for all namespaces."""
 
     resource: resources.Resource
     namespace: str | None
 
 
-async def read(store: Reader, scope: Scope, wanted: options.ListOptions) -> Listed:
-    """The objects that a client asked for."""
+async def read(store: Reader, scope: Scope, list_options: options.ListOptions) -> Listed:
+    """Return the requested objects."""
     after: record.Key | None = None
     revision: int | None = None
-    if wanted.continue_token:
-        after, revision = _resume(scope, wanted)
+    if list_options.continue_token:
+        after, revision = _resume(scope, list_options)
     else:
-        revision = await _revision(store, wanted)
+        revision = await _revision(store, list_options)
     try:
-        page = _page(store, scope, wanted, revision=revision, after=after)
+        page = _page(store, scope, list_options, revision=revision, after=after)
     except errors.GoneError:
-        if wanted.continue_token:
-            assert after is not None, "a token says where to go on"
+        if list_options.continue_token:
+            assert after is not None, "a token has a start"
             raise _expired_token(after, scope) from None
         raise status.expired(_EXPIRED) from None
     except errors.FutureRevisionError:
@@ -72,7 +72,7 @@ async def read(store: Reader, scope: Scope, wanted: options.ListOptions) -> List
 
 
 def parse_revision(text: str) -> int:
-    """A resourceVersion as a number; InvalidValueError in Go's words."""
+    """Return a resourceVersion as a number; InvalidValueError in Go's words."""
     if text in ("", "0"):
         return 0
     if not text.isascii() or not text.isdigit():
@@ -83,7 +83,7 @@ def parse_revision(text: str) -> int:
 
 
 async def wait_for(store: Reader, revision: int) -> None:
-    """Waits until the store has reached a revision; a 504 if it takes too long."""
+    """Wait until the store has reached a revision; a 504 if it takes too long."""
     if revision <= store.revision:
         return
     deadline = asyncio.get_running_loop().time() + FRESHNESS_SECONDS
@@ -93,62 +93,64 @@ async def wait_for(store: Reader, revision: int) -> None:
         await asyncio.sleep(0.05)
 
 
-async def _revision(store: Reader, wanted: options.ListOptions) -> int | None:
-    """The revision to list at; None for the newest."""
-    if not wanted.resource_version:
+async def _revision(store: Reader, list_options: options.ListOptions) -> int | None:
+    """Return the revision to list at; None for the newest."""
+    if not list_options.resource_version:
         return None
     try:
-        asked = parse_revision(wanted.resource_version)
+        requested = parse_revision(list_options.resource_version)
     except errors.InvalidValueError as error:
-        shown = quotation.quote(wanted.resource_version)
-        problem = f"resourceVersion: Invalid value: {shown}: {error}"
+        quoted = quotation.quote(list_options.resource_version)
+        problem = f"resourceVersion: Invalid value: {quoted}: {error}"
         raise status.bad_request(f"invalid resource version: {problem}") from None
-    is_exact = wanted.resource_version_match == options.EXACT
-    if asked and (is_exact or (not wanted.resource_version_match and wanted.limit > 0)):
-        return asked
-    await wait_for(store, asked)
+    is_exact = list_options.resource_version_match == options.EXACT
+    if requested and (is_exact or (not list_options.resource_version_match and list_options.limit > 0)):
+        return requested
+    await wait_for(store, requested)
     return None
 
 
 def _page(
     store: Reader,
     scope: Scope,
-    wanted: options.ListOptions,
+    list_options: options.ListOptions,
     *,
     revision: int | None,
     after: record.Key | None,
 ) -> protocol.Page:
-    single = _single(store, scope, wanted, revision=revision)
+    single = _single(store, scope, list_options, revision=revision)
     if single is not None:
         return single
     return store.list(
         scope.resource.key,
-        _namespace(scope, wanted),
+        _namespace(scope, list_options),
         revision=revision,
-        limit=wanted.limit if wanted.limit > 0 else None,
+        limit=list_options.limit if list_options.limit > 0 else None,
         after=after,
-        where=selection.matcher(wanted),
+        where=selection.matcher(list_options),
     )
 
 
-def _single(store: Reader, scope: Scope, wanted: options.ListOptions, *, revision: int | None) -> protocol.Page | None:
-    """A list of one by name, which is how clients watch and wait for single objects; looked up, not searched."""
-    name = wanted.fields.required("metadata.name")
-    namespace = _namespace(scope, wanted)
+def _single(
+    store: Reader, scope: Scope, list_options: options.ListOptions, *, revision: int | None
+) -> protocol.Page | None:
+    """Return a list of one object by name, which clients use to watch single objects; None for other lists."""
+    name = list_options.fields.required("metadata.name")
+    namespace = _namespace(scope, list_options)
     is_located = namespace is not None or not scope.resource.namespaced
-    if name is None or not is_located or revision is not None or wanted.continue_token:
+    if name is None or not is_located or revision is not None or list_options.continue_token:
         return None
-    found = store.get(record.Key(scope.resource.key, namespace or "", name))
-    matches = selection.matcher(wanted)
+    existing = store.get(record.Key(scope.resource.key, namespace or "", name))
+    matches = selection.matcher(list_options)
     assert matches is not None, "a name is a field selector"
-    records = [found] if found is not None and matches(found) else []
+    records = [existing] if existing is not None and matches(existing) else []
     return protocol.Page(records, store.revision, None, 0)
 
 
-def _namespace(scope: Scope, wanted: options.ListOptions) -> str | None:
+def _namespace(scope: Scope, list_options: options.ListOptions) -> str | None:
     if scope.namespace is not None or not scope.resource.namespaced:
         return scope.namespace
-    selected = wanted.fields.required("metadata.namespace")
+    selected = list_options.fields.required("metadata.namespace")
     return selected if selected and not names.dns1123_label(selected) else None
 
 
@@ -156,15 +158,15 @@ def _namespace(scope: Scope, wanted: options.ListOptions) -> str | None:
 
 
 def encode_token(after: record.Key, revision: int, *, scope: Scope) -> str:
-    """Where a later request goes on; opaque to clients."""
+    """Return the token that continues a list; opaque to clients."""
     start = after.name if scope.namespace is not None or not after.namespace else f"{after.namespace}/{after.name}"
     data = msgspec.json.encode(continuation.Token(v=_TOKEN_VERSION, rv=revision, start=f"{start}\0")._asdict())
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def _resume(scope: Scope, wanted: options.ListOptions) -> tuple[record.Key, int | None]:
-    token = _decode_token(wanted.continue_token)
-    if wanted.resource_version not in ("", "0"):
+def _resume(scope: Scope, list_options: options.ListOptions) -> tuple[record.Key, int | None]:
+    token = _decode_token(list_options.continue_token)
+    if list_options.resource_version not in ("", "0"):
         raise status.bad_request("specifying resource version is not allowed when using continue")
     namespace, _, name = token.start.rpartition("/")
     key = record.Key(scope.resource.key, namespace or scope.namespace or "", name)

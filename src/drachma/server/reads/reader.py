@@ -1,4 +1,4 @@
-"""What reads need of a store. Whatever is handed one of these cannot write."""
+"""The reading part of a store."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -7,7 +7,7 @@ from drachma.store import protocol, record
 
 
 class Reader(Protocol):
-    """The reading part of :class:`drachma.store.protocol.Store`, which says what each of these promises."""
+    """The reading part of :class:`drachma.store.protocol.Store`, which documents the methods."""
 
     @property
     def revision(self) -> int: ...

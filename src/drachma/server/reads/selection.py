@@ -1,6 +1,6 @@
-"""Selection: which objects of a collection a call concerns, and what their changes mean to who sees only those.
+"""Selection of objects by selectors, and of the changes that a selective watch sees.
 
-Lists, watches through both doors and the deletion of collections select here, so they agree.
+Lists, watches and the deletion of collections all select here, so they agree.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,10 +16,10 @@ _EQUALITIES: Final = (label_values.Operator.EQUALS, label_values.Operator.DOUBLE
 
 
 def matcher(selectors: options.ListOptions) -> Matcher | None:
-    """Whether an object is selected; None where all are.
+    """Return a predicate of selected objects; None if all are selected.
 
-    Most selectors want a certain text in a certain field. Objects whose JSON does not have it anywhere are not even
-    decoded, so that picking a node's few objects out of many thousands is quick.
+    Most selectors compare a field with a text. Objects whose JSON does not contain it are not decoded, so that finding
+    a node's few objects among many thousands is fast.
     """
     if not selectors.is_selective:
         return None
@@ -38,9 +38,10 @@ def matcher(selectors: options.ListOptions) -> Matcher | None:
 
 
 def changes(events: Sequence[record.Event], matches: Matcher) -> Iterator[tuple[record.Change, record.Record]]:
-    """What events mean to who selects: an object that begins to match is new to it, one that ends to is gone.
+    """Yield the changes that a selective watch sees.
 
-    What is gone is shown as it was when it still matched, at the revision of the event that took it away.
+    An object that begins to match is added, and one that ceases to match is deleted. A deleted object is shown as it
+    was when it still matched, at the revision of the event that removed it.
     """
     for event in events:
         before = event.previous is not None and matches(event.previous)
@@ -48,12 +49,12 @@ def changes(events: Sequence[record.Event], matches: Matcher) -> Iterator[tuple[
         if after:
             yield record.Change.MODIFIED if before else record.Change.ADDED, event.record
         elif before:
-            assert event.previous is not None, "something matched before"
+            assert event.previous is not None, "a previous version matched"
             yield record.Change.DELETED, _last_seen(event.previous, event.revision)
 
 
 def _last_seen(previous: record.Record, revision: int) -> record.Record:
-    body = record.stamped_deletion(previous, revision)
+    body = record.make_deletion_body(previous, revision)
     return record.Record(previous.key, previous.uid, previous.create_revision, revision, body.data, body.value)
 
 

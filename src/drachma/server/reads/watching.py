@@ -1,8 +1,8 @@
-"""Watches: what exists first, where the call asks for that, then every change that concerns it.
+"""Watches: existing objects first, if requested, then every matching change.
 
-A watch reads the store's shared log, so a client that is slow costs the others nothing; one that falls behind the log
-is told so with a 410 and has to list again. The doors bring the events to their clients:
-:mod:`drachma.server.wire.streaming` over a connection, :mod:`drachma.server.inprocess` as they are.
+A watch reads the store's shared log, so a slow client costs the others nothing. A watch that falls behind the log gets
+a 410 and has to list again. :mod:`drachma.server.wire.streaming` sends events over a connection, and
+:mod:`drachma.server.inprocess` passes them on as they are.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from drachma.validation.path import Path
 
 
 class Watches:
-    """The watches that are open, so that a server that shuts down can end them."""
+    """All open watches, which a server ends when it shuts down."""
 
     def __init__(self) -> None:
         self._open: dict[Watch, None] = {}
@@ -39,46 +39,48 @@ class Watches:
         self._open.pop(watch, None)
 
     def end(self, resource: resources.Resource) -> None:
-        """Ends the watches of a resource that is not served any more, or not as it was."""
+        """End the watches of a resource that is no longer served, or has changed."""
         for watch in [each for each in self._open if each.scope.resource is resource]:
             watch.close()
 
     def close(self) -> None:
-        """Ends all watches, and those that come later at once."""
+        """End all watches, and later ones at once."""
         self._is_closed = True
         for watch in list(self._open):
             watch.close()
 
 
 class Watch:
-    """One watch, from the call that asks for it on. It begins with ``open``; whoever opens it closes it.
+    """One watch. It starts with ``open``, and the caller closes it.
 
-    Raises a Status for a version that is none before it is opened, and for one that is no longer kept by ``open``.
+    The constructor raises a Status for a malformed version, and ``open`` for one that is no longer kept.
     """
 
-    def __init__(self, store: Reader, scope: listing.Scope, wanted: options.ListOptions, *, watches: Watches) -> None:
+    def __init__(
+        self, store: Reader, scope: listing.Scope, list_options: options.ListOptions, *, watches: Watches
+    ) -> None:
         self.scope = scope
-        self.options = wanted
+        self.options = list_options
         self._store = store
         self._watches = watches
-        self._start = _parse(wanted.resource_version)
-        self._matches = selection.matcher(wanted)
+        self._start = _parse(list_options.resource_version)
+        self._matches = selection.matcher(list_options)
         self._subscription: protocol.Watch | None = None
         self._at_end: list[Callable[[], None]] = []
 
-    def at_end(self, act: Callable[[], None]) -> None:
-        """Has something done once, when it is closed."""
+    def call_at_end(self, act: Callable[[], None]) -> None:
+        """Register a function that is called once, when the watch is closed."""
         self._at_end.append(act)
 
     async def open(self) -> listing.Listed | None:
-        """Subscribes; returns what exists, where that is what the client wants to hear first."""
+        """Subscribe; return the existing objects if the client asked for them."""
         if not self.options.sends_initial_events:
             self._subscribe(self._start or self._store.revision)
             return None
         await listing.wait_for(self._store, self._start)
         selected = options.ListOptions(labels=self.options.labels, fields=self.options.fields)
         page = await listing.read(self._store, self.scope, selected)
-        # Nothing happens between the list and this, so no event is lost or told twice.
+        # Nothing runs between the list and this, so no event is lost or repeated.
         self._subscribe(page.revision)
         return page
 
@@ -93,33 +95,33 @@ class Watch:
 
     @property
     def revision(self) -> int:
-        """Every event up to this revision has been handed out."""
+        """Revision up to which all events have been returned."""
         return self._opened.revision
 
     @property
     def is_selective(self) -> bool:
-        """Whether some events may not concern it."""
+        """True if some events may not match."""
         return self._matches is not None
 
     def ready(self) -> Sequence[record.Event]:
-        """The next events where some are there already."""
+        """Return the next events that are available already."""
         return self._opened.ready()
 
     async def batch(self) -> Sequence[record.Event]:
-        """The next events, at least one; empty at the end. A 410 if the history it needs is no longer kept."""
+        """Return the next events, at least one; empty at the end. A 410 if the log no longer has them."""
         try:
             return await self._opened.batch()
         except errors.GoneError as error:
             raise status.expired(f"too old resource version: {error}") from None
 
     def changes(self, events: Sequence[record.Event]) -> Sequence[tuple[record.Change, record.Record]]:
-        """What events mean to this watch; maybe nothing."""
+        """Return the matching changes of events; possibly none."""
         if self._matches is None:
             return [(event.change, event.record) for event in events]
         return list(selection.changes(events, self._matches))
 
     def close(self) -> None:
-        """Ends it, if it has begun."""
+        """End the watch, if it has started."""
         while self._at_end:
             self._at_end.pop()()
         if self._subscription is not None:
@@ -132,13 +134,13 @@ class Watch:
         return self._subscription
 
 
-def of_object(wanted: options.ListOptions, name: str) -> options.ListOptions:
-    """The watch of one object, which is that of a collection of one."""
-    selected = wanted.fields.required("metadata.name")
-    if wanted.fields and selected != name:
+def select_object(list_options: options.ListOptions, name: str) -> options.ListOptions:
+    """Return the options to watch one object, as a collection of one."""
+    selected = list_options.fields.required("metadata.name")
+    if list_options.fields and selected != name:
         raise status.bad_request("fieldSelector metadata.name doesn't match requested name")
     term = fieldselector.Term("metadata.name", name)
-    return msgspec.structs.replace(wanted, fields=fieldselector.FieldSelector((term,)))
+    return msgspec.structs.replace(list_options, fields=fieldselector.FieldSelector((term,)))
 
 
 def _parse(text: str) -> int:

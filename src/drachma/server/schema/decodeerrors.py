@@ -1,9 +1,9 @@
-"""What Go's decoder says about a document whose values do not have the types of its kind.
+"""Messages of Go's decoder for documents whose values have wrong types.
 
-Clients know these messages. They name Go's types, which the schema's objects are named after; where Go has a named
-string type the field says so. Complete kinds only come here once decoding has failed; the others are checked by it.
+Clients know these messages. They name Go's types: schema objects have the same names, and fields record named string
+types. Kinds with complete structs call this module after decoding has failed; other kinds call it to validate types.
 
-Almost all documents are good, as ``server.schema.typecheck`` knows; only others are walked through, for the words.
+Almost all documents are valid, which ``server.schema.typecheck`` finds out quickly. Only the others are walked through.
 """
 
 import base64
@@ -16,10 +16,11 @@ import msgspec
 
 from drachma import errors
 from drachma.api import hooks
-from drachma.server.schema import model, typecheck
+from drachma.api.types import model
+from drachma.server.schema import typecheck
 from drachma.values import quantity
 
-_SELF_READING: Final = frozenset({"Quantity", "Time", "MicroTime", "IntOrString"})
+_SELF_DECODING: Final = frozenset({"Quantity", "Time", "MicroTime", "IntOrString"})
 _TIME_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_TIME_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
@@ -28,7 +29,7 @@ _LIMITS: Final = {"int32": 2**31, "int64": 2**63}
 
 
 class Owner(NamedTuple):
-    """Where a value stands: the name of its object and its field, and Go's name for the type of the field."""
+    """Position of a value: the names of its object and field, and Go's name for the type of the field."""
 
     object: str
     field: str
@@ -39,7 +40,7 @@ class Owner(NamedTuple):
         return cls(schema.name, field.name, field.go_type)
 
 
-_NOBODY: Final = Owner("", "")
+_NO_OWNER: Final = Owner("", "")
 
 
 class _Mismatch(Exception):  # noqa: N818 - never leaves this module
@@ -47,39 +48,39 @@ class _Mismatch(Exception):  # noqa: N818 - never leaves this module
 
 
 def explain(document: Any, schema: model.Object) -> str:
-    """Go's message about the first value of a wrong type, in the document's order; empty if there is none."""
-    return "" if typecheck.in_types(document, schema) else explained(document, schema)
+    """Return Go's message about the first value of a wrong type, in the document's order; empty if there is none."""
+    return "" if typecheck.has_types(document, schema) else explain_slowly(document, schema)
 
 
-def explained(document: Any, schema: model.Object) -> str:
-    """The same by looking at every value, which is the slow way to find that there is none.
+def explain_slowly(document: Any, schema: model.Object) -> str:
+    """Like explain(), without the quick check for valid documents.
 
-    Go goes on after a wrong type, to the end or to a value whose type reads itself and fails; of that it speaks first.
+    Go continues after a wrong type. A later value whose type decodes itself and fails is reported first.
     """
     try:
-        _read_themselves(document, schema, path="", owner=_NOBODY)
-        _object(document, schema, path="", owner=_NOBODY)
+        _check_self_decoding(document, schema, path="", owner=_NO_OWNER)
+        _object(document, schema, path="", owner=_NO_OWNER)
     except _Mismatch as error:
         return str(error)
     return ""
 
 
-def explain_alone(value: Any, wanted: model.Scalar) -> str:
-    """What a type that reads itself says about a value, where nobody tells it in which field that is."""
+def explain_alone(value: Any, kind: model.Scalar) -> str:
+    """Return the message of a type that decodes itself, which does not know the field of the value."""
     try:
-        _scalar(value, wanted, path="", owner=_NOBODY)
+        _scalar(value, kind, path="", owner=_NO_OWNER)
     except _Mismatch as error:
         return str(error)
     return ""
 
 
-def type_name(wanted: model.Type, owner: Owner) -> str:
-    """The name of the Go type of a field; ``owner`` is where it stands."""
-    return _type(wanted, owner)
+def type_name(kind: model.Type, owner: Owner) -> str:
+    """Return the name of the Go type of a field."""
+    return _type(kind, owner)
 
 
 def describe(value: Any) -> str:
-    """Go's word for the type of a JSON value."""
+    """Return Go's name for the type of a JSON value."""
     match value:
         case bool():
             return "bool"
@@ -103,69 +104,69 @@ def _object(value: Any, schema: model.Object, *, path: str, owner: Owner) -> Non
 
 
 def _below(path: str, field: model.Field) -> str:
-    """The path of a field, with the structs that Go's messages name on the way."""
+    """Return the path of a field, including the embedded structs that Go's messages name."""
     name = f"{field.go_parent}.{field.name}" if field.go_parent else field.name
     return f"{path}.{name}" if path else name
 
 
-def _read_themselves(value: Any, wanted: model.Type, *, path: str, owner: Owner) -> None:
-    """Finds values whose types read themselves, and cannot."""
-    match wanted:
+def _check_self_decoding(value: Any, kind: model.Type, *, path: str, owner: Owner) -> None:
+    """Raise the mismatch of the first value whose type decodes itself and fails."""
+    match kind:
         case model.Object() if isinstance(value, dict):
             for key, item in value.items():
-                field = wanted.fields.get(key)
+                field = kind.fields.get(key)
                 if field is not None:
-                    _read_themselves(item, field.type, path=_below(path, field), owner=Owner.of(wanted, field))
+                    _check_self_decoding(item, field.type, path=_below(path, field), owner=Owner.of(kind, field))
         case model.MapOf(element=element) if isinstance(value, dict):
             for item in value.values():
-                _read_themselves(item, element, path=path, owner=owner)
+                _check_self_decoding(item, element, path=path, owner=owner)
         case model.ListOf(element=element) if isinstance(value, list):
             for item in value:
-                _read_themselves(item, element, path=path, owner=owner)
-        case model.Scalar(name=name) if name in _SELF_READING and value is not None:
-            _scalar(value, wanted, path=path, owner=owner)
+                _check_self_decoding(item, element, path=path, owner=owner)
+        case model.Scalar(name=name) if name in _SELF_DECODING and value is not None:
+            _scalar(value, kind, path=path, owner=owner)
 
 
-def _value(value: Any, wanted: model.Type, *, path: str, owner: Owner) -> None:
-    match wanted:
+def _value(value: Any, kind: model.Type, *, path: str, owner: Owner) -> None:
+    match kind:
         case model.Object():
-            _object(value, wanted, path=path, owner=owner)
+            _object(value, kind, path=path, owner=owner)
         case model.MapOf():
             if not isinstance(value, dict):
-                _refuse(value, wanted, path=path, owner=owner)
+                _refuse(value, kind, path=path, owner=owner)
             for item in value.values():
                 if item is not None:
-                    _value(item, wanted.element, path=path, owner=owner)
+                    _value(item, kind.element, path=path, owner=owner)
         case model.ListOf():
             if not isinstance(value, list):
-                _refuse(value, wanted, path=path, owner=owner)
+                _refuse(value, kind, path=path, owner=owner)
             for item in value:
                 if item is not None:
-                    _value(item, wanted.element, path=path, owner=owner)
+                    _value(item, kind.element, path=path, owner=owner)
         case model.Scalar():
-            _scalar(value, wanted, path=path, owner=owner)
+            _scalar(value, kind, path=path, owner=owner)
         case model.Free():
             pass
 
 
-def _scalar(value: Any, wanted: model.Scalar, *, path: str, owner: Owner) -> None:
-    match wanted.name:
+def _scalar(value: Any, kind: model.Scalar, *, path: str, owner: Owner) -> None:
+    match kind.name:
         case "str":
             if not isinstance(value, str):
-                _refuse(value, wanted, path=path, owner=owner)
+                _refuse(value, kind, path=path, owner=owner)
         case "bool":
             if not isinstance(value, bool):
-                _refuse(value, wanted, path=path, owner=owner)
+                _refuse(value, kind, path=path, owner=owner)
         case "int32" | "int64":
-            limit = _LIMITS[wanted.name]
+            limit = _LIMITS[kind.name]
             if not isinstance(value, int) or isinstance(value, bool) or not -limit <= value < limit:
-                _refuse(value, wanted, path=path, owner=owner)
+                _refuse(value, kind, path=path, owner=owner)
         case "float64":
             if not isinstance(value, int | float) or isinstance(value, bool):
-                _refuse(value, wanted, path=path, owner=owner)
+                _refuse(value, kind, path=path, owner=owner)
         case "bytes":
             if not isinstance(value, str):
-                _refuse(value, wanted, path=path, owner=owner)
+                _refuse(value, kind, path=path, owner=owner)
             _base64(value)
         case "Quantity":
             _quantity(value)
@@ -187,8 +188,8 @@ def _base64(text: str) -> None:
         base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
-        whole = len(text) // 4 * 4
-        stray = next((place for place, character in enumerate(text) if character not in alphabet), whole)
+        complete = len(text) // 4 * 4
+        stray = next((place for place, character in enumerate(text) if character not in alphabet), complete)
         raise _Mismatch(f"illegal base64 data at input byte {stray}") from None
 
 
@@ -204,42 +205,42 @@ def _quantity(value: Any) -> None:
 
 def _time(value: str, *, layout: str) -> None:
     if layout is _MICRO_TIME_LAYOUT and _SECONDS.match(value) and not _MICRO_SECONDS.match(value):
-        # Go leaves out no digit of what a layout asks for.
-        shown, rest = (msgspec.json.encode(text).decode() for text in (value, value[19:]))
-        raise _Mismatch(f'parsing time {shown} as "{layout}": cannot parse {rest} as ".000000"')
+        # Go requires every digit of a layout.
+        quoted, quoted_rest = (msgspec.json.encode(text).decode() for text in (value, value[19:]))
+        raise _Mismatch(f'parsing time {quoted} as "{layout}": cannot parse {quoted_rest} as ".000000"')
     try:
         msgspec.convert(value, datetime)
     except msgspec.ValidationError:
-        shown = msgspec.json.encode(value).decode()
-        raise _Mismatch(f'parsing time {shown} as "{layout}": cannot parse {shown} as "2006"') from None
+        quoted = msgspec.json.encode(value).decode()
+        raise _Mismatch(f'parsing time {quoted} as "{layout}": cannot parse {quoted} as "2006"') from None
 
 
-def _refuse(value: Any, wanted: model.Type, *, path: str, owner: Owner) -> NoReturn:
-    is_integer = isinstance(wanted, model.Scalar) and wanted.name in _LIMITS
+def _refuse(value: Any, kind: model.Type, *, path: str, owner: Owner) -> NoReturn:
+    is_integer = isinstance(kind, model.Scalar) and kind.name in _LIMITS
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    shown = f"number {value}" if is_integer and is_number else describe(value)
+    value_type = f"number {value}" if is_integer and is_number else describe(value)
     place = f"struct field {owner.object}.{path}" if owner.object else "value"
-    raise _Mismatch(f"json: cannot unmarshal {shown} into Go {place} of type {_type(wanted, owner)}")
+    raise _Mismatch(f"json: cannot unmarshal {value_type} into Go {place} of type {_type(kind, owner)}")
 
 
-def _type(wanted: model.Type, owner: Owner) -> str:
-    """The name of a Go type."""
-    match wanted:
+def _type(kind: model.Type, owner: Owner) -> str:
+    """Return the name of a Go type."""
+    match kind:
         case model.Object():
-            return f"{_package(wanted)}.{wanted.name}"
+            return f"{_package(kind)}.{kind.name}"
         case model.ListOf():
-            return "[]" + _type(wanted.element, owner)
+            return "[]" + _type(kind.element, owner)
         case model.MapOf():
-            element = _type(wanted.element, owner)
+            element = _type(kind.element, owner)
             key = f"{element.partition('.')[0]}.{owner.go_type}" if owner.go_type else "string"
             return f"map[{key}]{element}"
         case model.Free():
             return "interface {}"
-    if wanted.name == "str":
-        named = owner.go_type or "string"
-        return named if named == "string" or "." in named else f"v1.{named}"
-    return {"bytes": "[]uint8", "Quantity": "resource.Quantity", "Time": "v1.Time"}.get(wanted.name, wanted.name)
+    if kind.name == "str":
+        go_name = owner.go_type or "string"
+        return go_name if go_name == "string" or "." in go_name else f"v1.{go_name}"
+    return {"bytes": "[]uint8", "Quantity": "resource.Quantity", "Time": "v1.Time"}.get(kind.name, kind.name)
 
 
-def _package(wanted: model.Object) -> str:
-    return wanted.package.rpartition(".")[2]
+def _package(kind: model.Object) -> str:
+    return kind.package.rpartition(".")[2]

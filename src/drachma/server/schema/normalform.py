@@ -1,9 +1,9 @@
-"""The form in which documents are kept: that of upstream's types when they are written again.
+"""Normal form of documents: the form that Go gives a document by decoding and encoding it.
 
-Go's decoder takes null for "not given", except in lists, where an item becomes the empty value of its type. Its encoder
-leaves out what is empty, unless the field is a pointer or must be there, and writes quantities and times its own way.
-Strategies of kinds that are kept as documents call :func:`settled` on what clients send; ``server.schema.emptyfields``
-adds what is always written.
+Go's decoder treats null as absent, except in lists, where an item becomes the empty value of its type. Its encoder
+omits empty values unless the field is a pointer or always written, and has its own form of quantities and times.
+Strategies of kinds that are stored as documents call :func:`normalize` on the documents of clients;
+``server.schema.emptyfields`` adds the fields that are always written.
 """
 
 import re
@@ -14,37 +14,37 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from drachma.api import hooks
+from drachma.api.types import model
 from drachma.server import documents
-from drachma.server.schema import model
 from drachma.values import quantity
 
-Settle: TypeAlias = Callable[[Any], Any]
+Normalize: TypeAlias = Callable[[Any], Any]
 
 _MILLI: Final = 10**6
 _plain_time: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
 _plain_micro_time: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z").fullmatch
 
 
-def settled(document: dict[str, Any], schema: model.Object) -> dict[str, Any]:
-    """A copy of a document in normal form; its values have the types of the schema."""
-    result: dict[str, Any] = schema.plan(_Plan).settle(document)
+def normalize(document: dict[str, Any], schema: model.Object) -> dict[str, Any]:
+    """Return a copy of a document in normal form; its values must have the types of the schema."""
+    result: dict[str, Any] = schema.plan(_Plan).normalize(document)
     return result
 
 
 class _Plan:
-    """What makes objects of a type normal: ``settle``, by what makes each field normal and whether Go leaves it out."""
+    """Normalizer of objects of a type: for each field its own normalizer, and whether Go omits empty values."""
 
     def __init__(self) -> None:
-        self._steps: dict[str, tuple[Settle | None, bool]] = {}
-        self.settle: Settle = _settle_by(self._steps)
+        self._steps: dict[str, tuple[Normalize | None, bool]] = {}
+        self.normalize: Normalize = _normalize_by(self._steps)
 
     def complete(self, schema: model.Object) -> None:
         for name, field in schema.fields.items():
-            self._steps[name] = _settle(field.type), _left_out(field)
+            self._steps[name] = _normalizer(field.type), _is_omitted(field)
 
 
-def _settle_by(steps: dict[str, tuple[Settle | None, bool]]) -> Settle:
-    def settle(document: dict[str, Any]) -> dict[str, Any]:
+def _normalize_by(steps: dict[str, tuple[Normalize | None, bool]]) -> Normalize:
+    def normalize(document: dict[str, Any]) -> dict[str, Any]:
         result = {}
         for key, value in document.items():
             if value is None:
@@ -52,32 +52,32 @@ def _settle_by(steps: dict[str, tuple[Settle | None, bool]]) -> Settle:
             if key not in steps:
                 result[key] = documents.without_nulls(value)
                 continue
-            step, leaves_out = steps[key]
+            step, omits_empty = steps[key]
             own = step(value) if step is not None else value
-            if own or not leaves_out:
+            if own or not omits_empty:
                 result[key] = own
         return result
 
-    return settle
+    return normalize
 
 
-def _left_out(field: model.Field) -> bool:
-    """Whether Go leaves out the field where it is empty."""
+def _is_omitted(field: model.Field) -> bool:
+    """Return True if Go omits the field if it is empty."""
     match field.type:
         case model.Object() | model.Free():
             return False
         case model.Scalar(name=name):
             return not field.required and not field.filled and not field.optional and name in model.ZEROS
         case _:
-            # Nor are empty lists and maps what Go reads back from its store: what is always written becomes null.
+            # Go reads empty lists and maps back from its store as nil, so those that are always written become null.
             return field.nulled or not field.required
 
 
-def _settle(kind: model.Type) -> Settle | None:
-    """What makes a value of the type normal; None where every value is."""
+def _normalizer(kind: model.Type) -> Normalize | None:
+    """Return the normalizer of values of a type; None if every value is in normal form."""
     match kind:
         case model.Object():
-            return kind.plan(_Plan).settle
+            return kind.plan(_Plan).normalize
         case model.ListOf(element=element):
             item = _item(element)
             return lambda value: [item(each) for each in value]
@@ -97,8 +97,8 @@ def _settle(kind: model.Type) -> Settle | None:
     return None
 
 
-def _item(kind: model.Type) -> Settle:
-    settle = _settle(kind)
+def _item(kind: model.Type) -> Normalize:
+    normalize = _normalizer(kind)
     match kind:
         case model.Object() | model.MapOf():
             empty: Callable[[], Any] = dict
@@ -115,9 +115,9 @@ def _item(kind: model.Type) -> Settle:
             def empty() -> Any:
                 return None
 
-    if settle is None:
+    if normalize is None:
         return lambda value: value if value is not None else empty()
-    return lambda value: settle(value) if value is not None else empty()
+    return lambda value: normalize(value) if value is not None else empty()
 
 
 def _quantity(value: Any) -> quantity.Quantity:
@@ -126,7 +126,7 @@ def _quantity(value: Any) -> quantity.Quantity:
 
 
 def _amounts(value: dict[str, Any]) -> dict[str, str]:
-    """Amounts of resources, which upstream rounds up to thousandths."""
+    """Return amounts of resources, rounded up to thousandths as upstream does."""
     return {name: _amount(each) if each is not None else "0" for name, each in value.items()}
 
 
@@ -138,12 +138,12 @@ def _amount(value: Any) -> str:
 
 
 def _time(value: str) -> str:
-    return value if _plain_time(value) else f"{_in_utc(value).isoformat(timespec='seconds')[:19]}Z"
+    return value if _plain_time(value) else f"{_utc(value).isoformat(timespec='seconds')[:19]}Z"
 
 
 def _micro_time(value: str) -> str:
-    return value if _plain_micro_time(value) else f"{_in_utc(value).isoformat(timespec='microseconds')[:26]}Z"
+    return value if _plain_micro_time(value) else f"{_utc(value).isoformat(timespec='microseconds')[:26]}Z"
 
 
-def _in_utc(value: str) -> datetime:
+def _utc(value: str) -> datetime:
     return msgspec.convert(value, datetime).astimezone(UTC)

@@ -1,7 +1,7 @@
-"""Whether a document fits its schema, decided by msgspec against structs made from the schema.
+"""Quick check of a document against its schema: msgspec converts it to structs made from the schema.
 
-Almost all documents are good, and this is the quick way to know. It does not say what is wrong with the others, and may
-be wrong about a few of them: ``server.schema.decodeerrors`` and ``server.schema.unknownfields`` look at those.
+Almost all documents pass. The check does not say what is wrong with the others and may refuse a few valid ones, so
+callers examine those with ``server.schema.decodeerrors`` or ``server.schema.unknownfields``.
 """
 
 import base64
@@ -12,16 +12,16 @@ from typing import Any, ClassVar, Final, ForwardRef, Union
 import msgspec
 
 from drachma.api import hooks, struct
-from drachma.server.schema import model
+from drachma.api.types import model
 from drachma.values import quantity
 
 
 class _Base64:
-    """Stands for text that must be base64."""
+    """Type of base64 texts."""
 
 
 class _MicroTime:
-    """Stands for a time with all six digits of its fraction of a second."""
+    """Type of times with six digits of a fraction of a second."""
 
 
 _has_micros: Final = re.compile(r"[^.]{19}\.\d{6}(?!\d)").match
@@ -39,42 +39,42 @@ _SCALARS: Final[dict[str, Any]] = {
 }
 
 
-def in_types(document: Any, schema: model.Object) -> bool:
-    """Whether all values have the types of the schema; fields that it does not have may be anything."""
+def has_types(document: Any, schema: model.Object) -> bool:
+    """Return True if all values have the types of the schema; unknown fields may have any value."""
     return _fits(document, schema.plan(_Loose).struct)
 
 
-def in_fields(document: Any, schema: model.Object) -> bool:
-    """Whether there are no fields but those of the schema as well."""
+def has_only_fields(document: Any, schema: model.Object) -> bool:
+    """Return True if all values have the types of the schema and there are no unknown fields."""
     return _fits(document, schema.plan(_Strict).struct)
 
 
-def _fits(document: Any, wanted: type[msgspec.Struct]) -> bool:
+def _fits(document: Any, struct_type: type[msgspec.Struct]) -> bool:
     try:
-        msgspec.convert(document, wanted, dec_hook=_decode)
+        msgspec.convert(document, struct_type, dec_hook=_decode)
     except msgspec.ValidationError:
         return False
     return True
 
 
-def _decode(wanted: type, value: Any) -> Any:
-    if wanted is _Base64:
+def _decode(expected_type: type, value: Any) -> Any:
+    if expected_type is _Base64:
         return base64.b64decode(value, validate=True)
-    if wanted is _MicroTime:
+    if expected_type is _MicroTime:
         if not isinstance(value, str) or not _has_micros(value):
             raise ValueError(f"not a time to the microsecond: {value!r}")
         return msgspec.convert(value, datetime)
-    return hooks.decode(wanted, value)
+    return hooks.decode(expected_type, value)
 
 
 class _Loose:
-    """The struct for objects of a type: any field may be absent or null, and fields that it does not have are skipped.
+    """Struct for objects of a type: any field may be absent or null, and unknown fields are skipped.
 
-    Structs of other types are named in it and set as attributes of it, where msgspec looks for names once it needs
-    them: a type may refer to itself.
+    A type may refer to itself. So structs of other types are forward references, which msgspec resolves later from the
+    attributes of the struct.
     """
 
-    refuses_others: ClassVar = False
+    refuses_unknown: ClassVar = False
 
     def __init__(self) -> None:
         self.struct: type[msgspec.Struct] = msgspec.Struct
@@ -87,31 +87,31 @@ class _Loose:
             schema.name or "Part",
             fields,
             rename=names,
-            forbid_unknown_fields=self.refuses_others and not schema.is_open,
+            forbid_unknown_fields=self.refuses_unknown and not schema.is_open,
             gc=False,
         )
         for position, part in enumerate(self._parts):
             setattr(self.struct, _name(position), part.plan(type(self)).struct)
 
-    def _kind(self, wanted: model.Type) -> Any:
-        match wanted:
+    def _kind(self, kind: model.Type) -> Any:
+        match kind:
             case model.Object():
-                self._parts.append(wanted)
+                self._parts.append(kind)
                 return ForwardRef(_name(len(self._parts) - 1))
             case model.MapOf():
-                return dict[str, _or_null(self._kind(wanted.element))]  # type: ignore[misc]
+                return dict[str, _or_null(self._kind(kind.element))]  # type: ignore[misc]
             case model.ListOf():
-                return list[_or_null(self._kind(wanted.element))]  # type: ignore[misc]
+                return list[_or_null(self._kind(kind.element))]  # type: ignore[misc]
             case model.Scalar():
-                return _SCALARS[wanted.name]
+                return _SCALARS[kind.name]
             case model.Free():
                 return Any
 
 
 class _Strict(_Loose):
-    """The same, but with no other fields."""
+    """Struct that refuses unknown fields."""
 
-    refuses_others: ClassVar = True
+    refuses_unknown: ClassVar = True
 
 
 def _or_null(kind: Any) -> Any:

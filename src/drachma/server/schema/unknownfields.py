@@ -1,31 +1,32 @@
-"""Fields that a kind does not have: found for Warning headers and for ``fieldValidation=Strict``.
+"""Unknown fields of documents, for Warning headers and for ``fieldValidation=Strict``.
 
-Every write that does not ask for ``fieldValidation=Ignore`` comes here; most have none, as ``server.schema.typecheck``
-knows.
+Every write without ``fieldValidation=Ignore`` is examined. Most documents have no unknown fields, which
+``server.schema.typecheck`` finds out quickly.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from drachma.server.schema import model, typecheck
+from drachma.api.types import model
+from drachma.server.schema import typecheck
 from drachma.values import quotation
 
 LIMIT: Final = 100
-"""How many problems are reported at most."""
+"""Maximum number of reported problems."""
 
 
 def unknown_fields(document: Mapping[str, Any], schema: model.Object) -> list[str]:
-    """The problems of a document in upstream's words: ``unknown field "spec.bogus"``."""
-    found: list[str] = []
-    if typecheck.in_fields(document, schema):
-        return found
+    """Return upstream's messages about unknown fields: ``unknown field "spec.bogus"``."""
+    messages: list[str] = []
+    if typecheck.has_only_fields(document, schema):
+        return messages
     if schema.find_unknown is not None:
         return [f"unknown field {quotation.quote(path)}" for path in schema.find_unknown(document)[:LIMIT]]
     for path in _object(document, schema, path=""):
-        found.append(f"unknown field {quotation.quote(path)}")
-        if len(found) == LIMIT:
+        messages.append(f"unknown field {quotation.quote(path)}")
+        if len(messages) == LIMIT:
             break
-    return found
+    return messages
 
 
 def _object(value: Any, schema: model.Object, *, path: str) -> Iterator[str]:
@@ -40,10 +41,10 @@ def _object(value: Any, schema: model.Object, *, path: str) -> Iterator[str]:
             yield from _container(item, field.type, path=f"{path}.{key}" if path else key)
 
 
-def _container(value: Any, wanted: model.Type, *, path: str) -> Iterator[str]:
-    match wanted:
+def _container(value: Any, kind: model.Type, *, path: str) -> Iterator[str]:
+    match kind:
         case model.Object():
-            yield from _object(value, wanted, path=path)
+            yield from _object(value, kind, path=path)
         case model.ListOf(element=element) if isinstance(value, list):
             if not isinstance(element, model.Scalar | model.Free):
                 for index, item in enumerate(value):

@@ -1,1 +1,1 @@
-"""The served API: kinds, paths, verbs, discovery and OpenAPI."""
+"""The served API: resources, routes, verbs, discovery and OpenAPI."""

@@ -1,4 +1,4 @@
-"""How long ago something was, in kubectl's words: two units at most, coarser the longer it is.
+"""Ages and durations in kubectl's form: at most two units, coarser for longer times.
 
 Public: ``since(timestamp, *, now)`` for times as documents write them, ``words(seconds)`` for durations.
 """
@@ -22,30 +22,30 @@ _STEPS: Final = (
     (2 * _YEAR, _DAY, "d", 0, ""),
     (8 * _YEAR, _YEAR, "y", _DAY, "d"),
 )
-"""Up to how many seconds to write so many of a unit, and how many of the next smaller unit beside it."""
+"""Limit in seconds, unit with its size, and next smaller unit with its size."""
 
 
 def parse(timestamp: Any) -> datetime | None:
-    """The time that a document writes; None where it has none."""
+    """Return the time of a timestamp; None if it is absent."""
     if not isinstance(timestamp, str) or not timestamp:
         return None
     return datetime.fromisoformat(timestamp)
 
 
 def since(timestamp: Any, *, now: datetime) -> str:
-    """``5m12s``, or ``<unknown>`` where there is no time."""
+    """Return the age of a timestamp such as ``5m12s``, or ``<unknown>`` if it is absent."""
     then = parse(timestamp)
     return UNKNOWN if then is None else words((now - then).total_seconds())
 
 
 def words(seconds: float) -> str:
-    """A duration; one that lies a little in the future is none, one further ahead is not valid."""
-    whole = int(seconds)
-    if whole < -1:
+    """Return a duration in words; up to one second below zero is zero, less is ``<invalid>``."""
+    total = int(seconds)
+    if total < -1:
         return "<invalid>"
-    whole = max(whole, 0)
+    total = max(total, 0)
     for limit, size, unit, small_size, small_unit in _STEPS:
-        if whole < limit:
-            rest = whole % size // small_size if small_size else 0
-            return f"{whole // size}{unit}" + (f"{rest}{small_unit}" if rest else "")
-    return f"{whole // _YEAR}y"
+        if total < limit:
+            small_units = total % size // small_size if small_size else 0
+            return f"{total // size}{unit}" + (f"{small_units}{small_unit}" if small_units else "")
+    return f"{total // _YEAR}y"

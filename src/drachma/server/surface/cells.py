@@ -1,4 +1,4 @@
-"""What the cells of tables are made of, for the records of kinds: names, ages, parts of documents, templates."""
+"""Cells of tables, for the records of kinds: names, ages, selectors, templates."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -12,7 +12,7 @@ _ACCESS_MODES: Final = {
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-_SHOWN: Final = 3
+_MAX_TEXTS: Final = 3
 
 
 def name(document: Document) -> str:
@@ -24,22 +24,22 @@ def since_creation(document: Document, now: datetime) -> str:
 
 
 def part(document: Document, field: str) -> Document:
-    """An object inside of a document; empty where it is absent."""
+    """Return an object inside a document; empty if it is absent."""
     return document.get(field) or {}
 
 
 def template(workload: Document, *, absent: str) -> list[str]:
-    """The containers, images and selector of what runs pods; ``absent`` is shown for no selector."""
+    """Return the cells with containers, images and selector of a workload; ``absent`` stands for no selector."""
     spec = part(workload, "spec")
     containers = part(part(spec, "template"), "spec").get("containers") or []
     lists = [",".join(each.get(field, "") for each in containers) for field in ("name", "image")]
     return [*lists, selector(spec.get("selector")) or absent]
 
 
-def selector(chosen: Any) -> str:
-    """A label selector as people write it."""
-    parts = [(key, f"{key}={value}") for key, value in part(chosen or {}, "matchLabels").items()]
-    for each in (chosen or {}).get("matchExpressions") or []:
+def selector(label_selector: Any) -> str:
+    """Return a label selector in kubectl's notation."""
+    parts = [(key, f"{key}={value}") for key, value in part(label_selector or {}, "matchLabels").items()]
+    for each in (label_selector or {}).get("matchExpressions") or []:
         key, values = each.get("key", ""), ",".join(sorted(each.get("values") or []))
         forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}
         parts.append((key, forms.get(each.get("operator", ""), f"!{key}")))
@@ -47,11 +47,11 @@ def selector(chosen: Any) -> str:
 
 
 def access_modes(modes: Any) -> str:
-    """How a volume may be used, in letters."""
+    """Return the abbreviations of access modes."""
     return ",".join(letters for mode, letters in _ACCESS_MODES.items() if mode in (modes or ()))
 
 
 def some(texts: list[str]) -> str:
-    """The first few of many, and how many more there are."""
-    more = len(texts) - _SHOWN
-    return ",".join(texts[:_SHOWN]) + (f" + {more} more..." if more > 0 else "")
+    """Return the first texts, and the number of the others."""
+    more = len(texts) - _MAX_TEXTS
+    return ",".join(texts[:_MAX_TEXTS]) + (f" + {more} more..." if more > 0 else "")

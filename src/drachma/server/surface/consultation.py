@@ -1,11 +1,11 @@
-"""What is found out for a write while it is decided: what others answered, and what was drawn by chance.
+"""Answers and random values that a write depends on, kept while the write is decided.
 
-Deciding is a function of what it is shown, and may have to be done anew. A step that needs an answer from outside asks
-for it by value: where the answer is there, it goes on; where it is not, deciding stops with :class:`PendingError`,
-which carries the questions. Whoever has the write decided gets them answered and has it decided again, with the answers
-at hand. So writes about which nobody is asked pay nothing, and nobody is asked the same twice.
+Deciding a write is a pure function that may run several times. A step that needs an answer from outside, for instance
+from a webhook, looks it up by value. If the answer is absent, deciding stops with :class:`PendingError`, which carries
+the questions; the caller has them answered and decides again. So a write without questions costs nothing, and no
+question is asked twice.
 
-Names and uids that are drawn for a new object stay the same, as long as they are of use: questions are about them.
+Random names and uids of a new object stay the same across decisions, because questions depend on them.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -17,7 +17,7 @@ _OPEN: Final = object()
 
 
 class PendingError(Exception):
-    """Deciding has to wait for answers to these questions, which belong to a consultation."""
+    """Deciding needs answers to these questions first."""
 
     def __init__(self, consultation: "Consultation", questions: Sequence[Hashable]) -> None:
         super().__init__(f"{len(questions)} questions are to be answered first")
@@ -26,7 +26,7 @@ class PendingError(Exception):
 
 
 class Consultation:
-    """One for each write."""
+    """Answers and random values of one write."""
 
     __slots__ = ("_answers", "_drawn")
 
@@ -35,10 +35,10 @@ class Consultation:
         self._drawn: dict[str, Any] = {}
 
     def answers(self, *questions: Hashable) -> list[Any]:
-        """The answers to all questions, in their order.
+        """Return the answers to all questions, in order.
 
         Raises:
-            PendingError: some are not answered yet.
+            PendingError: some are absent.
         """
         answers = [self._answers.get(each, _OPEN) for each in questions]
         open_ = [question for question, answer in zip(questions, answers, strict=True) if answer is _OPEN]
@@ -47,15 +47,15 @@ class Consultation:
         return answers
 
     def forget(self, question: Hashable) -> None:
-        """Has a question asked again."""
+        """Drop an answer, so that the question is asked again."""
         self._answers.pop(question, None)
 
-    def hear(self, question: Hashable, answer: object) -> None:
-        """Takes the answer to a question."""
+    def record_answer(self, question: Hashable, answer: object) -> None:
+        """Record the answer to a question."""
         self._answers[question] = answer
 
     def draw(self, what: str, make: Callable[[], _T]) -> _T:
-        """What ``make`` draws, drawn once."""
+        """Return the random value of a name, made by ``make`` the first time."""
         drawn = self._drawn
         if what not in drawn:
             drawn[what] = make()
@@ -63,5 +63,5 @@ class Consultation:
         return value
 
     def redraw(self) -> None:
-        """Forgets what was drawn, because it cannot be used: the name is taken."""
+        """Drop all random values, because the name is already in use."""
         self._drawn.clear()

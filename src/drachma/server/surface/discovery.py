@@ -1,6 +1,6 @@
-"""Discovery documents: which groups, versions and resources there are, in the legacy and the aggregated form.
+"""Discovery documents of groups, versions and resources, in the legacy and the aggregated form.
 
-Pure functions of the catalogue; the wire serves them at ``/api``, ``/apis`` and below and chooses by Accept header.
+Pure functions of the catalogue; ``server.wire`` serves them below ``/api`` and ``/apis`` and chooses by Accept header.
 
 Public: ``api_versions``, ``group_list``, ``group``, ``resource_list`` (legacy); ``aggregated_core``, ``aggregated``
 (``apidiscovery.k8s.io/v2``).
@@ -29,7 +29,7 @@ _ORDER: Final = (
     "storage.k8s.io",
     "apiextensions.k8s.io",
     "admissionregistration.k8s.io",
-    # Upstream serves no Workload of scheduling.k8s.io unless told to: where Kueue is, workloads are Kueue's.
+    # By default upstream does not serve Workload of scheduling.k8s.io, so Kueue's workloads come first.
     "kueue.x-k8s.io",
     "scheduling.k8s.io",
     "coordination.k8s.io",
@@ -38,11 +38,11 @@ _ORDER: Final = (
     "discovery.k8s.io",
     "flowcontrol.apiserver.k8s.io",
 )
-"""Clients that are asked for a resource by a name of several groups take the first."""
+"""Order of groups: if several have a resource of a name, clients take the first."""
 
 
 def api_versions(*, server_address: str) -> Document:
-    """``/api``: the versions of the core group, and where the server is reached."""
+    """Return ``/api``: the versions of the core group, and the server's address."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -51,52 +51,52 @@ def api_versions(*, server_address: str) -> Document:
 
 
 def group_list(catalog: resources.Catalog) -> Document:
-    """``/apis``: all groups but the core group."""
-    groups = [_group(each) for each in _named_groups(catalog)]
+    """Return ``/apis``: all groups but the core group."""
+    groups = [_group(each) for each in _groups_in_order(catalog)]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def group(catalog: resources.Catalog, name: str) -> Document | None:
-    """``/apis/{group}``, or None where there is no such group."""
-    found = catalog.group(name)
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(found)} if found and name else None
+    """Return ``/apis/{group}``, or None if there is no such group."""
+    api_group = catalog.group(name)
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(api_group)} if api_group and name else None
 
 
 def resource_list(catalog: resources.Catalog, group_name: str, *, version: str) -> Document | None:
-    """``/api/v1`` and ``/apis/{group}/{version}``, or None where there is no such version."""
-    found = catalog.in_version(group_name, version)
-    if not found:
+    """Return ``/api/v1`` or ``/apis/{group}/{version}``; None if there is no such version."""
+    members = catalog.resources_in(group_name, version)
+    if not members:
         return None
-    listed = [entry for each in found for entry in (_resource(each), *_subresources(each))]
-    # Upstream says of all lists but the core group's which version they are in.
+    listed = [entry for each in members for entry in (_resource(each), *_subresources(each))]
+    # Upstream omits the apiVersion of the core group's list.
     envelope = {"kind": "APIResourceList", "apiVersion": "v1"} if group_name else {"kind": "APIResourceList"}
-    return {**envelope, "groupVersion": found[0].api_version(version), "resources": listed}
+    return {**envelope, "groupVersion": members[0].api_version(version), "resources": listed}
 
 
 def aggregated_core(catalog: resources.Catalog) -> Document:
-    """``/api`` in the aggregated form; the core group has no name there."""
+    """Return ``/api`` in the aggregated form; the core group has no name there."""
     core = catalog.group("")
     return _aggregated(catalog, [core] if core else [])
 
 
 def aggregated(catalog: resources.Catalog) -> Document:
-    """``/apis`` in the aggregated form: everything there is to know, in one document."""
-    return _aggregated(catalog, _named_groups(catalog))
+    """Return ``/apis`` in the aggregated form."""
+    return _aggregated(catalog, _groups_in_order(catalog))
 
 
-def _named_groups(catalog: resources.Catalog) -> list[resources.Group]:
+def _groups_in_order(catalog: resources.Catalog) -> list[resources.Group]:
     def place(each: resources.Group) -> tuple[int, str]:
         return _ORDER.index(each.name) if each.name in _ORDER else len(_ORDER), each.name
 
     return sorted((each for each in catalog.groups if each.name), key=place)
 
 
-def _group(found: resources.Group) -> Document:
+def _group(group: resources.Group) -> Document:
     versions = [
         {"groupVersion": api_version, "version": name}
-        for api_version, name in zip(found.api_versions, found.versions, strict=True)
+        for api_version, name in zip(group.api_versions, group.versions, strict=True)
     ]
-    return {"name": found.name, "versions": versions, "preferredVersion": versions[0]}
+    return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
 
 
 def _resource(each: resources.Resource) -> Document:
@@ -130,7 +130,7 @@ def _names(each: resources.Resource) -> Document:
 
 
 def _storage_hash(each: resources.Resource) -> str:
-    """Tells clients whether objects are stored anew: upstream's hash of group, version and kind."""
+    """Return upstream's hash of group, version and kind; it changes if the storage version changes."""
     text = f"{each.group}/{each.storage_version}/{each.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
@@ -144,16 +144,16 @@ def _aggregated(catalog: resources.Catalog, groups: Iterable[resources.Group]) -
     }
 
 
-def _aggregated_group(catalog: resources.Catalog, found: resources.Group) -> Document:
+def _aggregated_group(catalog: resources.Catalog, group: resources.Group) -> Document:
     versions = [
         {
             "version": name,
-            "resources": [_aggregated_resource(each) for each in catalog.in_version(found.name, name)],
+            "resources": [_aggregated_resource(each) for each in catalog.resources_in(group.name, name)],
             "freshness": "Current",
         }
-        for name in found.versions
+        for name in group.versions
     ]
-    return {"metadata": {"name": found.name} if found.name else {}, "versions": versions}
+    return {"metadata": {"name": group.name} if group.name else {}, "versions": versions}
 
 
 def _aggregated_resource(each: resources.Resource) -> Document:
@@ -178,6 +178,6 @@ def _aggregated_resource(each: resources.Resource) -> Document:
 
 
 def _kind(api_version: str, kind: str) -> Document:
-    """A kind of another group with its group; one of the same group version without, as upstream writes it."""
+    """Return a responseKind as upstream writes it."""
     group_name, _, group_version = api_version.rpartition("/")
     return {"group": group_name, "version": group_version if group_name else "", "kind": kind}

@@ -1,7 +1,7 @@
 """Field selectors: ``fieldSelector=spec.nodeName=n1,status.phase!=Failed``.
 
-Lists, watches and collection deletes use them. Which fields a kind can be selected by is in its record; what cannot be
-parsed, and a field that a kind has no selector for, is refused with upstream's message.
+Lists, watches and collection deletes use them. The record of a kind names its selectable fields. Malformed selectors
+and other fields are refused with upstream's messages.
 """
 
 import re
@@ -17,17 +17,17 @@ from drachma.values import quotation
 _OPERATORS: Final = ("!=", "==", "=")
 _ESCAPABLE: Final = frozenset("\\,=")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9./_-]+")
-"""Values that JSON writes as they are."""
+"""Values that JSON writes without escapes."""
 
 
 class Term(msgspec.Struct, frozen=True):
-    """One field and the value that it must, or must not, have."""
+    """A field, and the value that it must or must not have."""
 
     field: str
     value: str
     is_negated: bool = False
     special: selectable.Read | None = None
-    """How the field is read where it is not simply a text."""
+    """Reader of a field that is not simply a text."""
 
     def matches(self, document: Mapping[str, Any]) -> bool:
         return (self._read(document) == self.value) is not self.is_negated
@@ -40,7 +40,7 @@ class Term(msgspec.Struct, frozen=True):
 
 
 class FieldSelector(msgspec.Struct, frozen=True):
-    """All terms must hold; none at all selects everything."""
+    """Conjunction of terms; without terms it matches everything."""
 
     terms: tuple[Term, ...] = ()
 
@@ -51,11 +51,11 @@ class FieldSelector(msgspec.Struct, frozen=True):
         return all(term.matches(document) for term in self.terms)
 
     def required(self, field: str) -> str | None:
-        """The one value that a field must have, where there is one."""
+        """Return the value that a field must have, or None."""
         return next((term.value for term in self.terms if term.field == field and not term.is_negated), None)
 
     def needles(self) -> Iterator[bytes]:
-        """Texts that the JSON of every object that matches has somewhere."""
+        """Yield texts that the JSON of every matching object contains."""
         for term in self.terms:
             if term.value and not term.is_negated and term.special is None and _PLAIN.fullmatch(term.value):
                 yield f'"{term.field.rpartition(".")[2]}":"{term.value}"'.encode()
@@ -65,27 +65,27 @@ EVERYTHING: Final = FieldSelector()
 
 
 def parse(text: str, resource: resources.Resource, *, version: str) -> FieldSelector:
-    """The selector that a text stands for, for one kind; InvalidValueError where it stands for none."""
+    """Return the selector of a text for one kind. Raises InvalidValueError."""
     if not text:
         return EVERYTHING
     return FieldSelector(tuple(_admit(term, resource, version=version) for term in terms(text)))
 
 
 def terms(text: str) -> Iterator[Term]:
-    """The terms of a text for whatever kind; InvalidValueError where it has none."""
+    """Yield the terms of a text for any kind. Raises InvalidValueError."""
     for part in sorted(_split(text)):
         if not part:
             continue
-        found = _operator(part)
-        if found is None:
+        match = _operator(part)
+        if match is None:
             raise errors.InvalidValueError(f"invalid selector: '{text}'; can't understand '{part}'")
-        position, operator = found
+        position, operator = match
         value = _unescape(part[position + len(operator) :])
         yield Term(part[:position], value, is_negated=operator == "!=")
 
 
 def _split(text: str) -> Iterator[str]:
-    """The parts between commas; a comma behind a backslash belongs to its part."""
+    """Yield the parts between commas; a backslash escapes a comma."""
     start, is_escaped = 0, False
     for position, character in enumerate(text):
         if is_escaped:

@@ -1,7 +1,7 @@
-"""How a kind is shown in tables: its columns, and what fills them.
+"""Table layouts of kinds: columns, and the functions that fill them.
 
-A record says it of its kind; ``server.presentation.table`` draws the tables. Names, types and priorities of columns are
-Kubernetes', since kubectl prints them, and so are the descriptions that all kinds have in common; others are ours.
+Records name their layouts; ``server.presentation.table`` makes the tables. Names, types and priorities of columns and
+the descriptions of common columns are Kubernetes', because kubectl prints them. Other descriptions are ours.
 Columns of priority 1 are shown by ``-o wide`` only.
 """
 
@@ -18,7 +18,7 @@ Cells: TypeAlias = list[Any]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column, with the members that a Table writes, in their order."""
+    """A column, with the members of a Table's column definition in order."""
 
     name: str
     type: str = "string"
@@ -58,9 +58,9 @@ def integer(name: str, description: str) -> Column:
 CONTAINERS: Final = (
     wide("Containers", "The names of the containers in the template."),
     wide("Images", "The images of the containers in the template."),
-    wide("Selector", "Which pods belong to the object."),
+    wide("Selector", "The labels of the pods."),
 )
-"""The last columns of what runs pods from a template."""
+"""Last columns of workloads with pod templates."""
 
 
 def _no_conditions(_document: Document) -> Sequence[Document]:
@@ -68,9 +68,9 @@ def _no_conditions(_document: Document) -> Sequence[Document]:
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The columns of a kind and the function that fills them: a document and the time it is give a value for each.
+    """Columns of a kind, and the function that returns a value for each from a document and the current time.
 
-    ``conditions`` gives those of a document's row, by which clients tell rows that are done with.
+    ``conditions`` returns the conditions of a row, which tell clients that an object is done.
     """
 
     columns: tuple[Column, ...]
@@ -96,4 +96,4 @@ CREATED: Final = Layout(
     (NAME, Column("Created At", "date", description=_CREATED)),
     _created_cells,
 )
-"""Name and time of creation, which upstream shows of kinds that it has no columns for."""
+"""Name and time of creation, for kinds without columns upstream."""

@@ -1,27 +1,27 @@
-"""What is served: resources with their names, versions, verbs, subresources, types, columns and selectable fields.
+"""Served resources: names, versions, verbs, subresources, types, columns and selectable fields.
 
-One record a kind says it (``server.kinds``); everything else that the server knows of its API follows from the records.
-:class:`Catalog` is a set of them and the ways to look them up: routing, discovery and OpenAPI are functions of it.
+``server.kinds`` has a record for each kind. Routing, discovery and OpenAPI are functions of a :class:`Catalog`, a set
+of records with lookups.
 
 Public: ``Resource``, ``Subresource``, ``Deprecation``, ``Traits``, ``Group``, ``Catalog`` and ``deprecation``.
 """
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
-from drachma.api import scheme
+from drachma.api import scheme, types
 from drachma.server import mediatypes
-from drachma.server.schema import model as types
 from drachma.server.surface import layout as layouts
 from drachma.server.surface import selectable as selectables
 from drachma.server.surface import verbs
+from drachma.validation import kindrules
 
 MINOR_VERSION: Final = 37
-"""Which Kubernetes 1.x this API is of."""
+"""Minor version of Kubernetes 1.x that this API follows."""
 
 _STAGES: Final = ("", "beta", "alpha")
 _VERSION: Final = re.compile(
@@ -30,10 +30,10 @@ _VERSION: Final = re.compile(
 
 
 class Subresource(msgspec.Struct, frozen=True, kw_only=True):
-    """A path below an object. ``kind``, ``api_version`` and ``schema`` are set where it does not carry the object.
+    """A path below an object. ``kind``, ``api_version`` and ``schema`` describe a body that is not the object itself.
 
-    ``resets`` are the fields that a write through it cannot change, so that nobody comes to own them by it. One that
-    ``connects`` is answered by the node that the object is about, and may lead on to any path there.
+    ``resets`` are the fields that a write through the subresource cannot change or own. If it ``connects``, the node of
+    the object answers; if it ``has_path``, any path may follow.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Subresource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status(*resets: tuple[str, ...]) -> Subresource:
-    """The subresource through which the status is written, and nothing else."""
+    """Return the status subresource."""
     return Subresource(name="status", verbs=verbs.STATUS, resets=resets or (("spec",),))
 
 
 class ScalePaths(msgspec.Struct, frozen=True, kw_only=True):
-    """Where in an object its scale is, for kinds that say so themselves; ``written`` has the paths for messages."""
+    """Paths of the scale in an object; ``written`` has them as messages show them."""
 
     replicas: tuple[str, ...]
     status_replicas: tuple[str, ...]
@@ -64,9 +64,9 @@ class ScalePaths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deprecation(msgspec.Struct, frozen=True, kw_only=True):
-    """Since and until which minor versions of Kubernetes 1.x a version of a kind is on its way out.
+    """Minor versions of Kubernetes 1.x that deprecate and remove a version of a kind.
 
-    ``replacement`` is the version that takes its place, where upstream names one.
+    ``replacement`` is the version to use instead, if upstream names one.
     """
 
     deprecated: int
@@ -75,21 +75,20 @@ class Deprecation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """What distinguishes kinds in the semantics of verbs.
+    """Differences between kinds in the semantics of verbs.
 
-    ``returns_deleted``: a delete answers with the object, else with a Status. ``dies_gracefully``: a delete first sets
-    a time to end by. ``has_dependents``: the garbage collector looks after what the object owns, and, where it
-    ``orphans_dependents``, leaves it alone unless a delete says otherwise. ``is_question``: a create is answered and
-    nothing is stored. ``is_measured``: somebody is asked for each read, and nothing is stored. ``finalizer`` is
-    one that every object gets when it is deleted, for whoever has to clean up after it. ``is_custom``: users have
-    defined it, and upstream serves it by other code: items of lists say of which kind they are, and a path below it
-    that leads nowhere is one that nobody knows. ``is_uncounted``: quotas count another kind of the same name
-    instead.
+    ``returns_deleted``: a delete answers with the object, else with a Status. ``grace_period``: a delete
+    first sets a time to end by, as many seconds ahead as this function of document and requested period returns.
+    ``has_dependents``: the garbage collector deletes what the object owns, or, if it ``orphans_dependents``, leaves it
+    unless the delete says otherwise. ``is_question``: a create is answered and not stored. ``is_measured``: every read
+    is answered by an observer, and nothing is stored. ``finalizer`` is added to every object that is deleted.
+    ``is_custom``: the kind is a custom resource, which upstream serves by other code: items of lists have a kind, and
+    unknown paths below it are not found. ``is_uncounted``: quotas count another kind of the same name instead.
     """
 
     returns_deleted: bool = False
     creates_on_update: bool = False
-    dies_gracefully: bool = False
+    grace_period: Callable[[Mapping[str, Any], int | None], int] | None = None
     has_dependents: bool = True
     orphans_dependents: bool = False
     finalizer: str = ""
@@ -100,14 +99,15 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """One served resource. ``versions`` has the preferred one first, which is the stored one.
+    """A served resource. The first of ``versions`` is preferred and stored.
 
-    ``schemas`` has the type of each version; ``storage_version`` only shows in discovery. ``stored_as`` is the key of
-    another resource whose objects it shows in another shape. Versions that are ``reshaped`` differ from what is stored,
-    and objects up to the revision ``settled_since`` may differ from the type of the stored version: their strategy
-    serves them. ``layouts_of`` has versions with columns of their own.
+    ``defined_schemas`` has the type of each version of a custom resource; other resources have the types of
+    :mod:`drachma.api.types`. ``storage_version`` only shows in discovery. ``stored_as`` is the key of another resource
+    whose objects it shows in another shape. The strategy converts objects for versions that are ``reshaped``, and
+    objects up to ``schema_revision``, which may not have the current type. ``layouts_of`` has versions with columns of
+    their own.
 
-    There is one of each, so it is equal to itself only, and what follows from its fields is worked out once.
+    A resource is equal to itself only, and derived values are computed once.
     """
 
     group: str
@@ -117,16 +117,16 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     singular_name: str = ""
     list_kind_name: str = ""
     namespaced: bool
-    schemas: Mapping[str, types.Object]
     verbs: tuple[str, ...] = verbs.ALL
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: tuple[Subresource, ...] = ()
+    defined_schemas: Mapping[str, types.Object] | None = None
     model: scheme.Kind | None = None
     storage_version: str = "v1"
     stored_as: str = ""
     reshaped: frozenset[str] = frozenset()
-    settled_since: int = 0
+    schema_revision: int = 0
     scales: Mapping[str, ScalePaths] = {}
     patch_types: tuple[str, ...] = mediatypes.PATCH_TYPES
     deprecations: Mapping[str, Deprecation] = {}
@@ -135,6 +135,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     layout: layouts.Layout = layouts.PLAIN
     layouts_of: Mapping[str, layouts.Layout] = {}
     selectable: selectables.Selectable = selectables.BY_NAME
+    rules: kindrules.KindRules = kindrules.NO_RULES
 
     @property
     def singular(self) -> str:
@@ -146,21 +147,21 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @functools.cached_property
     def key(self) -> str:
-        """The resource's name in the store and in error messages of the store: ``resource.k8s.io/resourceclaims``."""
+        """Name in the store and its error messages: ``resource.k8s.io/resourceclaims``."""
         return self.stored_as or self.group_resource
 
     @functools.cached_property
     def group_resource(self) -> str:
-        """Group and name, such as ``resource.k8s.io/resourceclaims``: what rules about a resource go by.
+        """Group and plural name, such as ``resource.k8s.io/resourceclaims``.
 
-        All versions of a resource have the same, also those that are stored apart (``key``). So a rule that names it
-        cannot miss one of them.
+        All versions of a resource have the same, even if they are stored apart (``key``), so a rule by this name
+        applies to all of them.
         """
         return f"{self.group}/{self.plural}" if self.group else self.plural
 
     @property
     def qualified(self) -> str:
-        """How Status messages name it: ``resourceclaims.resource.k8s.io``, or ``pods`` in the core group."""
+        """Name in Status messages: ``resourceclaims.resource.k8s.io``, or ``pods`` in the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def api_version(self, version: str) -> str:
@@ -170,17 +171,24 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     def api_versions(self) -> tuple[str, ...]:
         return tuple(map(self.api_version, self.versions))
 
+    @functools.cached_property
+    def schemas(self) -> Mapping[str, types.Object]:
+        """The type of each version."""
+        if self.defined_schemas is not None:
+            return self.defined_schemas
+        return {version: types.get(f"{self.group or 'core'}/{version}.{self.kind}") for version in self.versions}
+
     def schema(self, version: str) -> types.Object:
-        """The type of its objects in a version that it is served in."""
+        """Return the type of the resource's objects in a served version."""
         return self.schemas[version]
 
     @functools.cached_property
     def resets(self) -> tuple[tuple[str, ...], ...]:
-        """The fields that a write to the object itself cannot change: its status, where that is written apart."""
+        """Fields that a write to the object itself cannot change: the status, if it is a subresource."""
         return (("status",),) if self.subresource("status") else ()
 
     def layout_in(self, api_version: str) -> layouts.Layout:
-        """How objects of an apiVersion are shown in tables."""
+        """Return the table layout of an apiVersion."""
         return self.layouts_of.get(api_version.rpartition("/")[2], self.layout)
 
     def has(self, verb: str) -> bool:
@@ -207,10 +215,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalog:
-    """A fixed set of resources and the ways to look them up; all lookups are of constant cost.
+    """A fixed set of resources with lookups of constant cost.
 
     Raises:
-        ValueError: two of them would be reached by the same path, or have the same kind.
+        ValueError: two resources have the same path or the same kind.
     """
 
     def __init__(self, resources: Iterable[Resource]) -> None:
@@ -236,20 +244,20 @@ class Catalog:
         return self._by_group.get(name)
 
     def find(self, group: str, version: str, *, plural: str) -> Resource | None:
-        """The resource under ``/apis/{group}/{version}/.../{plural}``, or None."""
+        """Return the resource under ``/apis/{group}/{version}/.../{plural}``, or None."""
         return self._by_path.get((group, version, plural))
 
-    def of_kind(self, api_version: str, kind: str) -> Resource | None:
-        """The resource that objects of this apiVersion and kind belong to, or None."""
+    def find_kind(self, api_version: str, kind: str) -> Resource | None:
+        """Return the resource of an apiVersion and kind, or None."""
         return self._by_kind.get((api_version, kind))
 
-    def in_version(self, group: str, version: str) -> tuple[Resource, ...]:
-        """All resources of a group version, by plural name; empty where there is no such version."""
+    def resources_in(self, group: str, version: str) -> tuple[Resource, ...]:
+        """Return all resources of a group version, by plural name; empty if there is no such version."""
         return tuple(each for each in self.resources if each.group == group and version in each.versions)
 
 
 def deprecation(resource: Resource, version: str) -> str | None:
-    """The text of the Warning that answers a request in a version that is deprecated by now, or None."""
+    """Return the text of the Warning for requests in a deprecated version, or None."""
     if version in resource.deprecation_texts:
         return resource.deprecation_texts[version]
     span = resource.deprecations.get(version)
@@ -261,7 +269,7 @@ def deprecation(resource: Resource, version: str) -> str | None:
 
 
 def _priority(version: str) -> tuple[int, int, int, str]:
-    """Stable versions first, then beta, then alpha; the higher number first among equals. Others come last, by name."""
+    """Return a sort key: stable, beta, alpha, each by descending number; other versions last, by name."""
     match = _VERSION(version)
     if match is None:
         return len(_STAGES), 0, 0, version

@@ -1,7 +1,7 @@
-"""What a path stands for: a collection, an object, a subresource, or something beside the API's resources.
+"""Routes: the collection, object or subresource that a path names.
 
-Upstream's URL scheme, including the old ``/watch/`` prefix. Unknown groups are not routes at all; below a
-known group, an unknown version or resource is a Status of its own.
+The URL scheme is upstream's, including the old ``/watch/`` prefix. A path of an unknown group is not a route; an
+unknown version or resource of a known group is answered with a Status.
 """
 
 from typing import Final, NamedTuple
@@ -30,11 +30,11 @@ class Route(NamedTuple):
     name: str
     subresource: resources.Subresource | None
     path: str = ""
-    """What follows the name of a subresource that leads on."""
+    """Path after the name of a subresource that has one."""
 
     @property
     def scope(self) -> str:
-        """What metrics call the extent of a request."""
+        """Scope of the request, as metrics name it."""
         if self.name:
             return "resource"
         return "namespace" if self.namespace else "cluster"
@@ -45,7 +45,7 @@ class NotServedError(Exception):
 
 
 def find(catalog: resources.Catalog, method: str, path: str) -> Route | None:
-    """The route of a path below ``/api`` or ``/apis``; None where it is too short to be about a resource.
+    """Return the route of a path below ``/api`` or ``/apis``; None if it is too short to name a resource.
 
     Raises:
         NotServedError: there is no such group.
@@ -53,28 +53,28 @@ def find(catalog: resources.Catalog, method: str, path: str) -> Route | None:
     """
     parts = path.strip("/").split("/")
     if parts[0] == "api":
-        group, rest = "", parts[1:]
+        group, steps = "", parts[1:]
     else:
-        group, rest = parts[1] if len(parts) > 1 else "", parts[2:]
-    if len(rest) < 2:
+        group, steps = parts[1] if len(parts) > 1 else "", parts[2:]
+    if len(steps) < 2:
         return None
-    version, *rest = rest
-    known = catalog.group(group)
-    if known is None:
+    version, *steps = steps
+    api_group = catalog.group(group)
+    if api_group is None:
         raise NotServedError(path)
-    if version not in known.versions:
-        raise _nothing(known, path)
-    is_watch = rest[0] == "watch" and len(rest) > 1
+    if version not in api_group.versions:
+        raise _nothing(api_group, path)
+    is_watch = steps[0] == "watch" and len(steps) > 1
     if is_watch:
-        rest = rest[1:]
+        steps = steps[1:]
     try:
-        return _resolve(catalog, group, version, method=method, parts=rest, is_watch=is_watch)
+        return _resolve(catalog, group, version, method=method, parts=steps, is_watch=is_watch)
     except _NothingThereError:
-        raise _nothing(known, path) from None
+        raise _nothing(api_group, path) from None
 
 
 class _NothingThereError(Exception):
-    """The path leads nowhere in a group that is served; never leaves this module."""
+    """The path names nothing in a served group; never leaves this module."""
 
 
 def _nothing(group: resources.Group, path: str) -> Exception:
@@ -90,7 +90,7 @@ def _resolve(
     resource = catalog.find(group, version, plural=parts[0])
     if resource is None:
         raise _NothingThereError
-    parts, rest = _split(resource, parts)
+    parts, path = _split(resource, parts)
     if not all(parts):
         raise _NothingThereError
     name = parts[1] if len(parts) > 1 else ""
@@ -111,11 +111,11 @@ def _resolve(
         if verb not in (verbs.GET, verbs.LIST):
             raise status.method_not_allowed()
         verb = verbs.WATCH
-    return Route(resource, version, verb, namespace, name, subresource, rest)
+    return Route(resource, version, verb, namespace, name, subresource, path)
 
 
 def _split(resource: resources.Resource, parts: list[str]) -> tuple[list[str], str]:
-    """The path of an object or subresource, and what follows it where it leads on."""
+    """Return the path of an object or subresource, and the path that follows it."""
     if len(parts) <= 3:
         return parts, ""
     below = resource.subresource(parts[2])
@@ -140,7 +140,7 @@ def _verb(
     if verb is None:
         raise status.method_not_allowed()
     served = subresource.verbs if subresource is not None else resource.verbs
-    # What is namespaced can be listed and watched across namespaces, and nothing else.
+    # Across namespaces, objects can only be listed and watched.
     if verb not in served or (namespace is None and verb != verbs.LIST):
         raise status.method_not_allowed()
     return verb

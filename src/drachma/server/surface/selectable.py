@@ -1,6 +1,6 @@
-"""Which fields the objects of a kind can be selected by, and how they are read from a document.
+"""Selectable fields of kinds, and how they are read from documents.
 
-A record says it of its kind; ``server.surface.fieldselector`` reads selectors by it.
+Records name them; ``server.surface.fieldselector`` parses selectors.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ NAMESPACE: Final = "metadata.namespace"
 
 
 def dig(document: Any, path: tuple[str, ...]) -> Any:
-    """What is in a document under a path, or None."""
+    """Return the value under a path, or None."""
     for name in path:
         if not isinstance(document, Mapping):
             return None
@@ -24,7 +24,7 @@ def dig(document: Any, path: tuple[str, ...]) -> Any:
 
 
 def boolean(*path: str) -> Read:
-    """Reads a field as upstream compares booleans: ``true`` or ``false``."""
+    """Return a reader of a boolean field as ``true`` or ``false``."""
     return lambda document: "true" if dig(document, path) is True else "false"
 
 
@@ -33,15 +33,15 @@ def _unknown(field: str, kind: str) -> str:
 
 
 def unknown_in_core(field: str, _kind: str) -> str:
-    """What upstream's core group says of a field that it has no selector for."""
+    """Return the message of upstream's core group about a field that is not selectable."""
     return f"field label not supported: {field}"
 
 
 class Selectable(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of a kind by name. Without any, objects are selected by name and namespace.
+    """Selectable fields of a kind by name. Without fields, objects are selected by name and namespace.
 
-    Texts are read as they are; ``special`` has what is read in another way. ``aliases`` are old names. ``unknown`` says
-    in upstream's words that there is no such field; it is given the field and the kind with its version.
+    ``special`` has readers of fields that are not texts. ``aliases`` are old names. ``unknown`` returns upstream's
+    message about another field, given the field and the kind with its version.
     """
 
     fields: frozenset[str] = frozenset()

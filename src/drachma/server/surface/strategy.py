@@ -1,76 +1,92 @@
-"""How the pipeline treats a kind: reading, defaulting, preparing, validating and writing it.
+"""Strategies: the part of the pipeline that differs between kinds.
 
-The pipeline knows metadata and verbs; what is particular to a kind is behind :class:`Strategy`. The record of a kind
-names its strategy; most derive from ``server.kinds.document``.
+The pipeline handles metadata and verbs. Reading, defaulting, preparing and validating an object of a kind is the job of
+its :class:`Strategy`. The record of a kind names its strategy; most strategies derive from ``server.kinds.document``.
+
+A strategy always handles whole objects. Shortcuts for typed objects and for changes of the status only are in
+:class:`FastPath`, which wraps a strategy and gives the same results.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
+from drachma.api import codec, meta
 from drachma.api import gates as feature
-from drachma.api import meta
 from drachma.server import parts
 from drachma.server.objectmeta import Metadata
 from drachma.server.surface import resources
 from drachma.server.surface.consultation import Consultation
 from drachma.server.user import User
-from drachma.store import protocol, record
 from drachma.validation import context
+
+if TYPE_CHECKING:
+    from drachma.store import protocol, record
 
 _T = TypeVar("_T")
 
+_decode = msgspec.json.Decoder().decode
 
 Touches: TypeAlias = Mapping[str, tuple[str, ...]]
-"""Fields that a change touches, each with those in it, or none where that may be any."""
+"""Top-level fields that a change touches, each with its touched subfields; an empty tuple means any subfield."""
 
 
 class Subject:
-    """An object on its way into the store: its metadata as a document, the rest as its strategy likes it.
+    """An object on its way into the store: its metadata as a document, the rest in the form its strategy uses.
 
-    ``is_owned`` says that its managed fields are up to date already, as those of a server-side apply. ``touches`` are
-    the only fields in which it differs from what is stored beside its metadata, where a typed change names them, each
-    with those in it that do if not any may: then what holds for the rest of it was seen to when that was written.
-    ``checked`` is the metadata as rules look at it, once it is prepared.
+    ``is_owned`` is true if the managed fields are up to date already, as after a server-side apply.
+
+    A change that names the fields it touches sets ``touches`` and ``base``. Apart from its metadata and these fields,
+    the object then equals ``base``, the stored document, and only the touched fields need to be checked and encoded.
+
+    ``checked`` is the decoded metadata that validation uses. It is set once the metadata is prepared.
     """
 
-    __slots__ = ("checked", "content", "is_owned", "metadata", "touches")
+    __slots__ = ("base", "checked", "content", "is_owned", "metadata", "touches")
 
-    def __init__(
-        self, metadata: Metadata, content: Any, *, is_owned: bool = False, touches: Touches | None = None
-    ) -> None:
+    def __init__(self, metadata: Metadata, content: Any, *, is_owned: bool = False) -> None:
         self.metadata = metadata
         self.content = content
         self.is_owned = is_owned
-        self.touches = touches
+        self.touches: Touches | None = None
+        self.base: Mapping[str, Any] | None = None
         self.checked: meta.ObjectMeta | None = None
 
-    def copy(self) -> "Subject":
-        """Another subject whose metadata can be changed apart; strategies replace content and never change it."""
-        return Subject(dict(self.metadata), self.content, is_owned=self.is_owned, touches=self.touches)
+    def limit(self, base: Mapping[str, Any], touches: Touches) -> Subject:
+        """Declare that only these fields and the metadata differ from ``base``, the stored document; return self."""
+        self.base, self.touches = base, touches
+        return self
+
+    def copy(self) -> Subject:
+        """Return a subject with metadata of its own. Strategies replace content and never change it in place."""
+        copied = Subject(dict(self.metadata), self.content, is_owned=self.is_owned)
+        copied.base, copied.touches = self.base, self.touches
+        return copied
 
 
 class Surface(Protocol):
-    """What is served beside the kind that a write is about."""
+    """Lookup of other served kinds."""
 
-    def of_kind(self, api_version: str, kind: str) -> resources.Resource | None:
-        """The resource that objects of this apiVersion and kind belong to, or None."""
+    def find_kind(self, api_version: str, kind: str) -> resources.Resource | None:
+        """Return the resource of an apiVersion and kind, or None."""
 
-    def served(self, resource: resources.Resource) -> "Served":
-        """A resource with its strategy."""
+    def served(self, resource: resources.Resource) -> Served:
+        """Return a resource with its strategy."""
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True):
     """The circumstances of a write.
 
-    ``warnings`` collects what the client is told in Warning headers, ``annotations`` what is noted in the audit log,
-    and ``consultation`` what was found out for it.
+    ``warnings`` collects texts for Warning headers, ``annotations`` entries for the audit log, and ``consultation``
+    answers from outside.
     """
 
     surface: Surface
-    served: "Served"
+    served: Served
     resource: resources.Resource
     version: str
     namespace: str
@@ -89,25 +105,26 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
         return self.resource.api_version(self.version)
 
     def warn(self, text: str) -> None:
-        """Tells the client something, once, however often the write is decided."""
+        """Add a warning, once however often the write is decided."""
         if text not in self.warnings:
             self.warnings.append(text)
 
 
 class Lookup(Protocol):
-    """What strategies may look at of what is stored."""
+    """Committed objects that strategies may read."""
 
     def get(self, key: record.Key) -> record.Record | None:
-        """The committed object under a key."""
+        """Return the committed object under a key."""
 
     def list(self, resource: str, namespace: str | None) -> protocol.Page:
-        """The committed objects of a resource."""
+        """Return the committed objects of a resource."""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """What strategies may depend on besides their kind; ``interner`` is where like objects share what they have.
+    """Dependencies of strategies. ``interner`` shares equal parts of objects.
 
-    ``status_authorizer`` says what the author of a write may do to parts of a claim's status; without it, everything.
+    ``status_authorizer`` returns the permissions of a write's author on parts of a claim's status; without it,
+    everything is permitted.
     """
 
     gates: feature.Gates
@@ -117,79 +134,93 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Strategy(Protocol):
-    """One kind's part of the pipeline. All documents given and returned are owned by nobody else afterwards."""
+    """One kind's part of the pipeline. Callers give away the documents that they pass, and own those they receive."""
 
     def read(self, document: dict[str, Any], write: Write) -> Subject:
-        """A client's document in the version it was written in, with defaults.
+        """Read a client's document in the version it was written in, and set defaults.
 
         Raises:
             errors.DecodeError: a value has the wrong type; the message is Go's.
         """
 
-    def reread(self, document: dict[str, Any], current: Mapping[str, Any], write: Write) -> Subject:
-        """The same for a document that was made of what is stored, which ``current`` is in that version.
-
-        Fields that are still the very same need not be read again, and the subject may say so.
-        """
-
-    def take(self, made: meta.Object, write: Write) -> Subject:
-        """The same for an object that a component has in its v1 form."""
-
     def load(self, document: Mapping[str, Any]) -> Subject:
-        """A stored document."""
-
-    def restate(self, old: Subject, status: Any, *, fields: tuple[str, ...] = ()) -> Subject:
-        """A stored object with another status, a struct where the kind has one.
-
-        That is all that it touches, and of it only these fields where there are any.
-        """
+        """Read a stored document."""
 
     def document(self, subject: Subject) -> dict[str, Any]:
-        """The form that is stored: kind, apiVersion, metadata, then the rest."""
-
-    def amended(self, document: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
-        """The same where a subject touches only some fields of what is stored as ``document``."""
+        """Return the document to store: kind, apiVersion, metadata, then the rest."""
 
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-        """A stored document in a version that is served."""
+        """Return a stored document in a served version."""
 
     def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-        """A document of any served version in another one."""
+        """Return a document of any served version in another served version."""
 
     def create(self, subject: Subject, write: Write) -> None:
-        """Prepares and validates a new object.
+        """Prepare and validate a new object.
 
         Raises:
-            status.StatusError: it is invalid, or not admitted.
+            status.StatusError: the object is invalid or not admitted.
         """
 
     def update(self, subject: Subject, old: Subject, write: Write) -> None:
-        """Prepares and validates a changed object; raises as ``create`` does."""
+        """Prepare and validate a changed object; raises like ``create``."""
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
-        """The same for a change through a subresource, of which only that part counts."""
+        """Prepare and validate a change through a subresource; the rest of the object stays as it is."""
 
     def updates_unconditionally(self, write: Write) -> bool:
-        """Whether an update may come without the resourceVersion that it is based on."""
+        """Return True if an update may omit the resourceVersion it is based on."""
 
-    def grace_period(self, document: Mapping[str, Any], asked: int | None) -> int:
-        """How many seconds a deletion waits, for kinds that die gracefully."""
+
+class FastPath:
+    """Shortcuts around a strategy, for typed objects and for changes of the status.
+
+    Every method returns the subject that ``Strategy.read`` of the whole document returns. This class takes that general
+    way. Kinds that components write often derive from it and name their class in ``Kind.fast_path``.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy: Final = strategy
+
+    def read_object(self, new: meta.Object, write: Write) -> Subject:
+        """Read an object that a component passes in its v1 form; raises like ``Strategy.read``."""
+        return self._strategy.read(_decode(codec.encode_part(new)), write)
+
+    def read_patched(self, document: dict[str, Any], current: Mapping[str, Any], write: Write) -> Subject:
+        """Read a patched document; raises like ``Strategy.read``.
+
+        ``current`` is the stored object in the same version. The patched document shares unchanged fields with it.
+        """
+        return self._strategy.read(document, write)
+
+    def with_status(
+        self, stored: Mapping[str, Any], old: Subject, status: Any, *, fields: tuple[str, ...] = ()
+    ) -> Subject:
+        """Return a stored object with another status, limited to the status, or to these fields of it.
+
+        ``old`` is the stored object as loaded. ``status`` is a document, or a struct in the v1 form.
+        """
+        content = status if isinstance(status, dict) else _decode(codec.encode_part(status))
+        return self._strategy.load({**stored, "status": content}).limit(stored, {"status": fields})
 
 
 class Served:
-    """A kind in an application. What other rooms make of it is kept with it, as long as it is served."""
+    """A kind in an application, with the values that other packages derive from it."""
 
-    __slots__ = ("_derived", "interner", "resource", "strategy")
+    __slots__ = ("_derived", "fast_path", "interner", "resource", "strategy")
 
-    def __init__(self, resource: resources.Resource, strategy: Strategy, *, interner: parts.Interner) -> None:
+    def __init__(
+        self, resource: resources.Resource, strategy: Strategy, fast_path: FastPath, *, interner: parts.Interner
+    ) -> None:
         self.resource: Final = resource
         self.strategy: Final = strategy
+        self.fast_path: Final = fast_path
         self.interner: Final = interner
         self._derived: Final[dict[Hashable, Any]] = {}
 
-    def derive(self, make: Callable[..., _T], *of: Hashable) -> _T:
-        """``make(served, *of)``, made once. ``of`` are names that the kind knows, so there are few of them."""
-        key, derived = (make, *of), self._derived
+    def derive(self, make: Callable[..., _T], *names: Hashable) -> _T:
+        """Return ``make(served, *names)``, computed once. Names are known to the kind, so there are few."""
+        key, derived = (make, *names), self._derived
         if key not in derived:
-            derived[key] = make(self, *of)
+            derived[key] = make(self, *names)
         return derived[key]  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The verbs of the Kubernetes API, by the names that discovery, metrics and authorisation use."""
+"""Verbs of the Kubernetes API, as discovery, metrics and authorisation name them."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ UPDATE: Final = "update"
 WATCH: Final = "watch"
 
 ALL: Final = (CREATE, DELETE, DELETE_COLLECTION, GET, LIST, PATCH, UPDATE, WATCH)
-"""In the order in which discovery lists them."""
+"""All verbs, in the order of discovery."""
 
 STATUS: Final = (GET, PATCH, UPDATE)
-"""What a status or scale subresource answers."""
+"""Verbs of status and scale subresources."""

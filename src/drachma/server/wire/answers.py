@@ -1,4 +1,4 @@
-"""Answers of the dispatcher as HTTP responses, in the form that was negotiated."""
+"""Answers of the dispatcher as HTTP responses in the negotiated form."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar, assert_never
 
 from drachma.server import lanes, mediatypes, status
 from drachma.server.calls.call import Call
-from drachma.server.pipeline.answer import Answer, Elsewhere, Text, Unstored, Verbatim
+from drachma.server.pipeline.answer import Answer, NodeEndpoint, Text, Unstored, Verbatim
 from drachma.server.presentation import encoding, forms, negotiation
 from drachma.server.reads import listing, watching
 from drachma.server.surface.consultation import PendingError
@@ -15,12 +15,12 @@ from drachma.store import record
 
 _ASKED_TOGETHER: Final = 50
 _LARGE_LIST: Final = 256 * 1024
-"""Bytes from which on a list is not put together before it is sent."""
+"""Bytes from which on a list is sent piece by piece instead of being assembled first."""
 _T = TypeVar("_T")
 
 
 def is_long(answer: Answer, call: Call, output: negotiation.Output) -> bool:
-    """Whether it takes long to write an answer: it is large, and not just what is stored."""
+    """Return True if writing an answer takes long: it is large, and not in the stored form."""
     content = answer.content
     if not isinstance(content, record.Record | listing.Listed):
         return False
@@ -33,7 +33,7 @@ def is_long(answer: Answer, call: Call, output: negotiation.Output) -> bool:
 
 
 class _StoredList:
-    """A list of stored objects that are sent as they are stored."""
+    """List of objects that are sent in the stored form."""
 
     def __init__(
         self, start: bytes, encoder: encoding.Encoder, version: str, *, records: Sequence[record.Record], size: int
@@ -47,10 +47,10 @@ class _StoredList:
     def parts(self) -> Iterator[bytes]:
         """Yield the bytes of the list, one object after the other."""
         yield self._start
-        for number, stored in enumerate(self._records):
+        for number, item in enumerate(self._records):
             if number:
                 yield b","
-            yield self._encoder.item(stored, self._version)
+            yield self._encoder.item(item, self._version)
         yield b"]}\n"
 
 
@@ -62,11 +62,11 @@ class Presenter:
         self.frames: Final = frames.Frames()
 
     def response(self, answer: Answer, call: Call, output: negotiation.Output) -> responses.Response:
-        """The response to a call that is not a watch; a 406 for a form that its answer does not have."""
+        """Return the response to a call other than a watch; a 406 for a form that the answer does not have."""
         content = answer.content
         match content:
             case record.Record():
-                return self._stored(answer.code, content, call, output=output)
+                return self._present_stored(answer.code, content, call, output=output)
             case Unstored():
                 return self._object(answer.code, content.document, call, output=output)
             case Verbatim():
@@ -75,12 +75,12 @@ class Presenter:
                 return self._list(answer.code, content, call, output=output)
             case Text():
                 return responses.text(answer.code, content.text)
-            case watching.Watch() | Elsewhere():
+            case watching.Watch() | NodeEndpoint():
                 raise AssertionError("what goes on for long is not answered at once")
         assert_never(content)
 
     def framer(self, call: Call, output: negotiation.Output) -> streaming.Framer:
-        """The form of the events of a watch; a 406 for one that is not a stream of JSON."""
+        """Return the framer of a watch's events; a 406 for a form that is not a stream of JSON."""
         target = call.target
         encoder = _encoder(call)
         if output.media_type != mediatypes.JSON:
@@ -90,19 +90,19 @@ class Presenter:
         convert = forms.event_converter(
             resource=target.resource, output=output, context=self._context(call), clock=self._clock
         )
-        # The rows of a table show ages, and the first one the columns; metadata is the same for all watches.
+        # Rows of a table show ages, and the first one has the columns. Metadata is the same for all watches.
         shares = output.form is not negotiation.Form.TABLE
         return streaming.DocumentFramer(
             encoder, target.version, convert=convert, frames=self.frames, form=output.meta_version if shares else None
         )
 
-    def _stored(
-        self, code: int, stored: record.Record, call: Call, *, output: negotiation.Output
+    def _present_stored(
+        self, code: int, stored_object: record.Record, call: Call, *, output: negotiation.Output
     ) -> responses.Response:
         encoder, version = _encoder(call), call.target.version
         if output.is_plain:
-            return responses.plain(code, encoder.object(stored, version))
-        return self._object(code, encoder.document(stored, version), call, output=output)
+            return responses.plain(code, encoder.object(stored_object, version))
+        return self._object(code, encoder.document(stored_object, version), call, output=output)
 
     def _object(
         self, code: int, document: Mapping[str, Any], call: Call, *, output: negotiation.Output
@@ -119,12 +119,12 @@ class Presenter:
         if output.is_plain:
             envelope = {"kind": resource.list_kind, "apiVersion": target.api_version, "metadata": head}
             start = b'%b,"items":[' % encoding.encode(envelope)[:-1]
-            size = sum(len(stored.data) for stored in listed.records)
-            if size > _LARGE_LIST and all(encoder.is_stored_form(stored, version) for stored in listed.records):
+            size = sum(len(item.data) for item in listed.records)
+            if size > _LARGE_LIST and all(encoder.is_stored_form(item, version) for item in listed.records):
                 return responses.Response(code, _StoredList(start, encoder, version, records=listed.records, size=size))
-            items = b",".join(_each(lambda stored: encoder.item(stored, version), listed.records))
+            items = b",".join(_each(lambda item: encoder.item(item, version), listed.records))
             return responses.plain(code, b"%b%b]}" % (start, items))
-        objects = _each(lambda stored: encoder.document(stored, version), listed.records)
+        objects = _each(lambda item: encoder.document(item, version), listed.records)
         content = forms.present_list(
             objects, head, resource=resource, version=version, output=output, context=self._context(call)
         )
@@ -135,19 +135,19 @@ class Presenter:
 
 
 def _each(show: Callable[[record.Record], _T], records: Sequence[record.Record]) -> list[_T]:
-    """All records as they are shown; what has to be asked for that is asked together, though not all at once."""
-    shown: list[_T] = []
-    pending: list[PendingError] = []
-    for stored in records:
+    """Return all records in their shown form. Questions that this needs answers to are raised together, in batches."""
+    results: list[_T] = []
+    open_questions: list[PendingError] = []
+    for item in records:
         try:
-            shown.append(show(stored))
+            results.append(show(item))
         except PendingError as error:
-            pending.append(error)
-            if len(pending) == _ASKED_TOGETHER:
+            open_questions.append(error)
+            if len(open_questions) == _ASKED_TOGETHER:
                 break
-    if pending:
-        raise PendingError(pending[0].consultation, [each.questions[0] for each in pending])
-    return shown
+    if open_questions:
+        raise PendingError(open_questions[0].consultation, [each.questions[0] for each in open_questions])
+    return results
 
 
 def _encoder(call: Call) -> encoding.Encoder:

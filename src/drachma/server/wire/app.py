@@ -1,9 +1,9 @@
-"""The API server as an ASGI application: the door for HTTP.
+"""The API server as an ASGI application: the HTTP side.
 
-It authenticates, routes, limits and negotiates; makes a call of a request, has it dispatched, and writes the answer in
-the form that the client asked for. It belongs to one event loop, like the store under it. Whoever runs it calls
-:meth:`Application.drain` before it stops: watches end, new work is refused with 503 once the store closes, and writes
-that were accepted finish. Then :meth:`Application.close` ends its connections.
+It authenticates, routes, limits and negotiates requests, makes calls of them, has them dispatched, and writes the
+answers in the negotiated form. It belongs to one event loop, like the store. Its owner calls :meth:`Application.drain`
+before it stops: watches end, new work is refused with 503 once the store closes, and accepted writes finish. Then
+:meth:`Application.close` closes its connections.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.server import deadlines, definitions, lanes, mediatypes, status
-from drachma.server.access import attributes, authorization, distantauthoriser, impersonation
+from drachma.server.access import attributes, authorization, impersonation
 from drachma.server.access.access import Access
-from drachma.server.admission import hooks
+from drachma.server.admission import hooks, pluginnames
 from drachma.server.admission.podsecurity import configuration as security_configuration
 from drachma.server.authorisers import claimstatus
 from drachma.server.calls import options
@@ -32,8 +32,8 @@ from drachma.server.flowcontrol.classification import Inquiry
 from drachma.server.kinds import builtin
 from drachma.server.kinds.apiextensions import extensions
 from drachma.server.pipeline import dispatcher as dispatching
-from drachma.server.pipeline import nodesummaries, phases, services
-from drachma.server.pipeline.answer import Answer, Elsewhere
+from drachma.server.pipeline import measurement, phases, services, standardphases
+from drachma.server.pipeline.answer import Answer, NodeEndpoint
 from drachma.server.pipeline.desk import Desks
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import negotiation
@@ -56,7 +56,7 @@ from drachma.server.wire import (
     sending,
     streaming,
 )
-from drachma.server.wire.bodies import BodyLimits
+from drachma.server.wire.limits import Limits
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol
 
@@ -65,37 +65,17 @@ _log = logging.getLogger(__name__)
 _LIFESPAN: Final = "lifespan"
 _METRICS_PATH: Final = "/metrics"
 _METRICS_HEADERS: Final = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
-_LONGEST_WAIT_SECONDS: Final = 60.0
 _NAMESPACES: Final = "namespaces"
 _READS: Final = frozenset({verbs.GET, verbs.LIST, verbs.WATCH})
 _LISTS: Final = frozenset({verbs.LIST, verbs.WATCH})
 _LISTED: Final = (*mediatypes.BODY_TYPES, *mediatypes.STREAM_TYPES)
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits on requests."""
-
-    request_seconds: float = 60.0
-    """Time for a request that is no watch."""
-    seats: int = 600
-    """Requests that run at once, apart from exempt ones; priority levels share them."""
-    bodies: BodyLimits = BodyLimits()
-    watches: int = 10_000
-    """Watches open at once."""
-    user_watches: int = 2_500
-    """Watches of one user, apart from exempt ones."""
-    unread_seconds: float = 30.0
-    """Time that a client may leave a piece of an answer or of a watch unread."""
-
-    @property
-    def wait_seconds(self) -> float:
-        """Time that a request waits for a seat, as upstream a quarter of what it has."""
-        return min(self.request_seconds / 4, _LONGEST_WAIT_SECONDS)
-
-
 class Additions(msgspec.Struct, frozen=True, kw_only=True):
-    """What an application has beside what every one has: kinds, functions that are asked where webhooks are, who knows
-    what is not stored, namespaces, and roles in the notation of the default ones."""
+    """Additions to the standard API: kinds, hooks, observers, namespaces, and roles.
+
+    Roles are in the notation of the default ones.
+    """
 
     kinds: Sequence[apisurface.Kind] = ()
     functions: Sequence[hooks.Hook] = ()
@@ -104,12 +84,12 @@ class Additions(msgspec.Struct, frozen=True, kw_only=True):
     roles: str = ""
 
     def with_kinds(self, *kinds: apisurface.Kind) -> "Additions":
-        """The same with more kinds."""
+        """Return the additions with more kinds."""
         return msgspec.structs.replace(self, kinds=(*self.kinds, *kinds))
 
 
 class Application:
-    """The whole API on one store. ``dispatcher`` is what other doors to it are made of."""
+    """The whole API on one store. Other transports use its ``dispatcher``."""
 
     def __init__(
         self,
@@ -117,16 +97,16 @@ class Application:
         access: Access,
         *,
         clock: Callable[[], datetime],
-        chance: random.Random,
+        rng: random.Random,
         gates: feature.Gates = feature.ALL,
         limits: Limits | None = None,
-        disabled_plugins: Collection[str] = phases.PLUGINS,
+        disabled_plugins: Collection[str] = pluginnames.PLUGINS,
         pod_security: security_configuration.Configuration = security_configuration.STANDARD,
         audit: tuple[phases.Auditor, ...] = (),
         additions: Additions | None = None,
         nodes: nodeproxy.NodeProxy | None = None,
     ) -> None:
-        """``nodes`` is how nodes are reached: without it as nobody in particular."""
+        """``nodes`` connects to nodes; the default has no client certificate."""
         self._nodes = nodes or nodeproxy.NodeProxy(nodeconnections.Dialer(nodetls.NodeTls()))
         self._authenticator = access.authenticator
         self._impersonation = impersonation.Impersonation(access.authoriser)
@@ -135,7 +115,7 @@ class Application:
         self._pace = streaming.Pace()
         self._sending = sending.Sending(self._limits.unread_seconds)
         self._open_watches = openwatches.OpenWatches(limit=self._limits.watches, user_limit=self._limits.user_watches)
-        self._chance = chance
+        self._rng = rng
         self._is_draining = False
         self._flows = control.FlowControl(
             store, total=self._limits.seats, wait_seconds=self._limits.wait_seconds, clock=time.monotonic
@@ -146,15 +126,15 @@ class Application:
             gates=gates,
             store=distantreader.DistantReader(store, self._lanes),
             status_authorizer=functools.partial(
-                claimstatus.StatusAuthorizer, distantauthoriser.DistantAuthoriser(access.authoriser, self._lanes)
+                claimstatus.StatusAuthorizer, authorization.DistantAuthoriser(access.authoriser, self._lanes)
             ),
         )
         added = additions or Additions()
         surface = apisurface.ApiSurface((*builtin.served(gates), *added.kinds), environment=environment)
         make_phases = functools.partial(
-            phases.standard,
+            standardphases.make,
             gates=gates,
-            chance=chance,
+            rng=rng,
             disabled_plugins=disabled_plugins,
             pod_security=pod_security,
             audit=audit,
@@ -165,8 +145,8 @@ class Application:
             access=access,
             make_phases=make_phases,
             clock=clock,
-            chance=chance,
-            ask_nodes=nodesummaries.NodeSummaries(self._nodes.ask, clock).of,
+            rng=rng,
+            ask_nodes=measurement.NodeSummaries(self._nodes.ask, clock).read,
             observers=added.observers,
         )
         self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
@@ -185,13 +165,13 @@ class Application:
         self._nonresource = nonresource.NonResource(checker, access.issuer)
 
     def drain(self) -> None:
-        """Ends watches and says not to be ready; requests that come or are under way are still served."""
+        """End watches and report not to be ready; requests are still served."""
         self._is_draining = True
         self.dispatcher.services.watches.close()
         self._nodes.close()
 
     async def close(self) -> None:
-        """Ends what is kept for the next request, after the last one."""
+        """Close connections that are kept for further requests."""
         await self.dispatcher.services.webhooks.close()
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -227,7 +207,7 @@ class Application:
             self._note(request, 429)
             await self._answer(request, None, send, answer=responses.too_many_requests(), started=started)
             return
-        level = self.metrics.in_flight(request.method)
+        level = self.metrics.in_flight_gauge(request.method)
         level.value += 1
         try:
             answer = await self._respond(request, call, output)
@@ -237,46 +217,46 @@ class Application:
             level.value -= 1
 
     def _admit(self, request: Request, surface: apisurface.ApiSurface) -> routes.Route | None:
-        """Finds out who makes a request, and where it goes; None if that is beside the resources."""
+        """Authenticate and route a request; return None for a non-resource path."""
         request.asker = self._authenticator.authenticate(request.credentials, request.path)
         if request.has_impersonation:
-            request.acts_as = self._impersonated(request)
+            request.acts_as = self._find_impersonated(request)
         route: routes.Route | None = None
         if request.path.startswith("/api"):
             try:
                 route = surface.route(request.method, request.path)
             except (status.StatusError, routes.NotServedError):
-                # Who may do nothing does not get to know what there is.
+                # A user without permissions does not learn which paths are served.
                 self._authorise(request)
                 raise
         if route is None:
             self._authorise(request)
         return route
 
-    def _impersonated(self, request: Request) -> impersonation.Impersonated | None:
-        """The user as whom a request is made, where its headers name another one."""
-        wanted = impersonation.wanted_user(request.scope["headers"])
-        return None if wanted is None else self._impersonation.become(wanted, _attributes(request))
+    def _find_impersonated(self, request: Request) -> impersonation.Impersonated | None:
+        """Return the impersonated user of a request, if its headers name one."""
+        target = impersonation.requested_user(request.scope["headers"])
+        return None if target is None else self._impersonation.become(target, _attributes(request))
 
     def _authorise(self, request: Request) -> None:
-        """Refuses what no call is made of; those are the dispatcher's to refuse."""
+        """Refuse a request that does not become a call; the dispatcher authorises calls."""
         authorization.require(self.dispatcher.services.authoriser, _attributes(request))
 
     def _note(self, request: Request, end: int | status.StatusError) -> None:
-        """Has a request audited of which no call was made, or none that was dispatched."""
+        """Audit a request that did not become a call, or whose call was not dispatched."""
         auditors = self.dispatcher.services.phases.audit
         if not auditors:
             return
-        wanted = _attributes(request)
+        question = _attributes(request)
         is_known = bool(request.asker.name) and (request.acts_as is not None or not request.has_impersonation)
         authoriser = self.dispatcher.services.authoriser
-        annotations = authorization.annotations(authoriser.authorise(wanted)) if is_known else {}
+        annotations = authorization.annotations(authoriser.authorise(question)) if is_known else {}
         agent = request.header(b"user-agent")
         for each in auditors:
-            each.request(wanted, end, origin=request.origin, user_agent=agent, annotations=annotations)
+            each.request(question, end, origin=request.origin, user_agent=agent, annotations=annotations)
 
     def _call(self, request: Request, surface: apisurface.ApiSurface, route: routes.Route) -> Call:
-        """A request as a call; its body comes later."""
+        """Return the call of a request; the body follows later."""
         is_watch = route.verb == verbs.LIST and options.boolean(request.query, "watch")
         warning = resources.deprecation(route.resource, route.version)
         if warning:
@@ -293,43 +273,43 @@ class Application:
             warnings=request.warnings,
         )
 
-    def _is_allowed(self, call: Call) -> bool:
-        return self.dispatcher.services.authoriser.authorise(attributes.of_call(call)).is_allowed
-
     def _negotiated(self, request: Request, route: routes.Route | None, call: Call | None) -> negotiation.Output:
-        """The form of the answer; who may not do it hears that, whatever else is wrong with the request."""
+        """Return the form of the answer. A missing permission is reported before an unacceptable form."""
         try:
             return _negotiated(request, route)
         except status.StatusError:
-            if call is None or self._is_allowed(call):
+            if call is None or self.dispatcher.authorise(call).is_allowed:
                 raise
             return negotiation.PLAIN
 
     async def _respond(
         self, request: Request, call: Call | None, output: negotiation.Output
     ) -> responses.Response | None:
-        """The answer to a request; None if its client has gone."""
+        """Return the response to a request; None if the client has disconnected."""
         flow = request.flow
-        assert flow is not None, "requests are classified before"
-        body: bodies.HeldBody | None = None
+        assert flow is not None, "requests have been classified"
+        body: bodies.RequestBody | None = None
         seat: control.Seat | None = None
+        opinion: authorization.Opinion | None = None
         try:
             with self._deadlines.start():
-                # The body of a user who may not do it is not read; the dispatcher refuses the call.
-                if call is not None and call.verb not in _READS and self._is_allowed(call):
-                    body = self._bodies.open(request)
-                    content = Body(await self._read_body(request, body), call.body.media_type)
-                    call = msgspec.structs.replace(call, body=content)
+                if call is not None and call.verb not in _READS:
+                    opinion = self.dispatcher.authorise(call)
+                    # The body of a request that is not allowed is not read; the dispatcher refuses the call.
+                    if opinion.is_allowed:
+                        body = self._bodies.open(request)
+                        content = Body(await self._read_body(request, body), call.body.media_type)
+                        call = msgspec.structs.replace(call, body=content)
                 seat = self._flows.start(flow) or await self._flows.wait(flow)
                 if call is None:
-                    return await self._beside_resources(request)
-                answer = await self.dispatcher.dispatch(call, self._desks)
+                    return await self._serve_nonresource(request)
+                answer = await self.dispatcher.dispatch(call, self._desks, opinion=opinion)
             if answers.is_long(answer, call, output):
-                return await self._presented(answer, call, output, self._lanes.reading)
+                return await self._present_later(answer, call, output, self._lanes.reading)
             try:
                 return self._presenter.response(answer, call, output)
             except PendingError:
-                return await self._presented(answer, call, output)
+                return await self._present_later(answer, call, output)
         except control.RefusedError:
             self._note(request, 429)
             return responses.too_many_requests()
@@ -350,7 +330,7 @@ class Application:
             if body is not None:
                 body.release()
 
-    async def _read_body(self, request: Request, body: bodies.HeldBody) -> bytes:
+    async def _read_body(self, request: Request, body: bodies.RequestBody) -> bytes:
         """Return the body of a request. A body that is refused, or does not come in time, is audited."""
         try:
             return await body.read()
@@ -361,11 +341,11 @@ class Application:
             self._note(request, status.timeout(dispatching.TIMEOUT))
             raise
 
-    async def _beside_resources(self, request: Request) -> responses.Response:
+    async def _serve_nonresource(self, request: Request) -> responses.Response:
         try:
             if request.path.rstrip("/") == _METRICS_PATH:
-                write = functools.partial(metrics.write, self.metrics.families())
-                answer = responses.Response(200, await self._lanes.reading.run(write), _METRICS_HEADERS)
+                body = await self._lanes.reading.run(self.metrics.read().write)
+                answer = responses.Response(200, body, _METRICS_HEADERS)
             else:
                 answer = self._nonresource.serve(request, self.dispatcher.surface)
         except status.StatusError as error:
@@ -377,20 +357,22 @@ class Application:
         self._note(request, answer.code)
         return answer
 
-    async def _presented(
+    async def _present_later(
         self, answer: Answer, call: Call, output: negotiation.Output, lane: lanes.Lane | None = None
     ) -> responses.Response:
-        """The response, where others have to be asked for what it shows, or where it takes long to write."""
+        """Return the response if it depends on answers from outside or takes long to write."""
 
         async def present() -> responses.Response:
             write = functools.partial(self._presenter.response, answer, call, output)
             return write() if lane is None else await lane.run(write)
 
-        return await self.dispatcher.consulted(present)
+        return await self.dispatcher.consult_until_done(present)
 
     async def _answer(
         self, request: Request, call: Call | None, send: Send, *, answer: responses.Response, started: float
     ) -> None:
+        for auditor in self.dispatcher.services.phases.audit:
+            await auditor.flush()
         more = request.flow.headers if request.flow is not None else ()
         await responses.begin(answer, send, warnings=request.warnings, closes=self._is_draining, more=more)
         body = answer.body
@@ -404,9 +386,9 @@ class Application:
         self.metrics.answered(labels, code=answer.code, seconds=seconds, size=size)
 
     async def _connect(self, request: Request, call: Call, send: Send, *, started: float) -> None:
-        """Passes on what a node has to say, for as long as client and node like."""
+        """Pass on the response of a node, for as long as client and node keep the connection."""
         answer = await self.dispatcher.dispatch(call)
-        if not isinstance(answer.content, Elsewhere):
+        if not isinstance(answer.content, NodeEndpoint):
             response = self._presenter.response(answer, call, negotiation.PLAIN)
             await self._answer(request, call, send, answer=response, started=started)
             return
@@ -417,20 +399,20 @@ class Application:
         self.metrics.answered(labels, code=code, seconds=time.perf_counter() - started, size=0)
 
     async def _watch(self, request: Request, call: Call, send: Send, *, output: negotiation.Output) -> None:
-        """Streams the changes of a collection until client, time or server end it.
+        """Stream the changes of a collection until the client, the timeout or the server ends the watch.
 
-        It has a seat until its first events are written, as upstream while it begins.
+        It occupies a seat until its first events are written, as in upstream.
         """
         flow = request.flow
-        assert flow is not None, "requests are classified before"
+        assert flow is not None, "requests have been classified"
         user = request.user.name
         self._open_watches.open(user, is_exempt=flow.is_exempt)
         seat: control.Seat | None = None
         try:
             seat = self._flows.start(flow) or await self._flows.wait(flow)
             watch = (await self.dispatcher.dispatch(call)).content
-            assert isinstance(watch, watching.Watch), "a watch is answered with one"
-            await self._stream(request, call, send, watch=watch, output=output, begun=seat.release)
+            assert isinstance(watch, watching.Watch), "a watch call returns a watch"
+            await self._stream(request, call, send, watch=watch, output=output, started=seat.release)
         finally:
             self._open_watches.close(user)
             if seat is not None:
@@ -444,16 +426,16 @@ class Application:
         *,
         watch: watching.Watch,
         output: negotiation.Output,
-        begun: Callable[[], None],
+        started: Callable[[], None],
     ) -> None:
         stream = streaming.Stream(
             watch,
             call.target.version,
             framer=self._presenter.framer(call, output),
             pace=self._pace,
-            seconds=streaming.lifetime(watch.options, self._chance),
+            seconds=streaming.lifetime(watch.options, self._rng),
             consult=self.dispatcher.services.committer.consult,
-            begun=begun,
+            started=started,
         )
         labels = metrics.labels_of(call, request.method)
         self.metrics.watch_started(labels)
@@ -469,7 +451,7 @@ class Application:
                     await self._sending.part(request, send, chunk)
             await send({"type": "http.response.body", "body": b""})
         except sending.UnreadError:
-            # The connection has ended, and its client finds out when it reads.
+            # The connection is closed, and the client notices when it reads.
             pass
         finally:
             listener.cancel()
@@ -477,7 +459,7 @@ class Application:
 
 
 def _negotiated(request: Request, route: routes.Route | None) -> negotiation.Output:
-    """The form of the answer, if the route can read and answer the media types that the request names."""
+    """Return the form of the answer; raise a StatusError for media types that the route does not have."""
     if route is None or (route.subresource is not None and route.subresource.connects):
         return negotiation.PLAIN
     if route.verb == verbs.PATCH and route.resource.patch_types == mediatypes.PATCH_TYPES:
@@ -487,21 +469,21 @@ def _negotiated(request: Request, route: routes.Route | None) -> negotiation.Out
 
 
 def _attributes(request: Request) -> authorization.Attributes:
-    """What a request wants to do, by its path; a query that cannot be parsed limits nothing."""
+    """Return the attributes of a request by its path; a query that cannot be parsed is ignored."""
     try:
         query = request.query
     except status.StatusError:
         query = {}
-    return attributes.of_path(request.method, request.path, user=request.user, query=query)
+    return attributes.from_path(request.method, request.path, user=request.user, query=query)
 
 
 def _inquiry(request: Request, call: Call | None) -> Inquiry:
-    """The parts of a request that flow schemas look at."""
+    """Return the parts of a request that flow schemas match."""
     if call is None:
         return Inquiry(request.method.lower(), path=request.path)
     target = call.target
     resource, below = target.resource, target.subresource
-    # As upstream, a namespace is in itself.
+    # As in upstream, a namespace is in itself.
     namespace = target.name if resource.plural == _NAMESPACES and not resource.group else target.namespace or ""
     return Inquiry(call.verb, resource.group, resource.plural, below.name if below is not None else "", namespace)
 

@@ -1,33 +1,17 @@
-"""Reading the bodies of requests within limits: time, rate, and bytes of one user and of all.
+"""Bodies of requests, read within limits of time, rate, and bytes per user and in all.
 
-A request takes no seat before its body is there, so a client that sends slowly holds up nobody. What it can hold is a
-connection and the bytes sent so far; both are bounded. Requests that are exempt from waiting have no limit in bytes.
+A request takes a seat only after its body has arrived, so a client that sends slowly delays no others. It can hold only
+a connection and the bytes sent so far; both are limited. Exempt requests have no limit in bytes.
 """
 
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from drachma.server import deadlines, status
+from drachma.server.wire.limits import BodyLimits
 from drachma.server.wire.requests import Request
 
 _RETRY_SECONDS: Final = 1
-
-
-class BodyLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits on reading bodies."""
-
-    seconds: float = 30.0
-    """Time for a whole body."""
-    grace_seconds: float = 5.0
-    """Time after which a body must have come at the least rate."""
-    bytes_per_second: int = 1024
-    """The least rate."""
-    user_bytes: int = 64 << 20
-    """Bytes of bodies that one user may have in the server at once."""
-    total_bytes: int = 256 << 20
-    """Bytes of bodies that the server holds at once."""
 
 
 class Bodies:
@@ -41,17 +25,17 @@ class Bodies:
         self.total = 0
         """Bytes held now."""
 
-    def open(self, request: Request) -> "HeldBody":
+    def open(self, request: Request) -> "RequestBody":
         """Return the body of a request, which the caller releases."""
-        return HeldBody(self, request)
+        return RequestBody(self, request)
 
-    async def _read(self, request: Request, held: "HeldBody") -> bytes:
+    async def _read(self, request: Request, body: "RequestBody") -> bytes:
         began, limits = self._clock(), self._limits
         user = request.user.name
         is_exempt = request.flow is not None and request.flow.is_exempt
 
         def take(size: int) -> None:
-            held.size += size
+            body.size += size
             self.total += size
             used = self._by_user[user] = self._by_user.get(user, 0) + size
             if not is_exempt and (used > limits.user_bytes or self.total > limits.total_bytes):
@@ -60,7 +44,7 @@ class Bodies:
                     retry_after=_RETRY_SECONDS,
                 )
             seconds = self._clock() - began
-            if seconds > limits.grace_seconds and held.size < seconds * limits.bytes_per_second:
+            if seconds > limits.grace_seconds and body.size < seconds * limits.bytes_per_second:
                 raise status.timeout(
                     f"the body of the request came at less than {limits.bytes_per_second} bytes per second"
                 )
@@ -73,14 +57,14 @@ class Bodies:
 
     def _release(self, user: str, size: int) -> None:
         self.total -= size
-        left = self._by_user[user] - size
-        if left:
-            self._by_user[user] = left
+        remaining_bytes = self._by_user[user] - size
+        if remaining_bytes:
+            self._by_user[user] = remaining_bytes
         else:
             del self._by_user[user]
 
 
-class HeldBody:
+class RequestBody:
     """The body of one request."""
 
     __slots__ = ("_bodies", "_request", "size")

@@ -8,7 +8,7 @@ _BYTES: Final = 32 << 20
 
 
 class Frames:
-    """Bytes by what they show; the oldest are forgotten first."""
+    """Bytes by key; the oldest are dropped first."""
 
     def __init__(self, limit: int = _BYTES) -> None:
         self._limit: Final = limit

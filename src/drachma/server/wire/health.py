@@ -1,4 +1,4 @@
-"""Health checks: is the server alive, and is it ready to serve."""
+"""Health checks: liveness and readiness."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -9,10 +9,10 @@ from drachma.server.wire import responses
 PATHS: Final = ("/healthz", "/livez", "/readyz")
 
 _PUBLIC: Final = frozenset({"store"})
-"""Checks whose reasons are shown to everyone, because they tell nothing of the cluster but "disk full"."""
+"""Checks whose reasons every client sees, because they reveal only conditions such as a full disk."""
 
 Check = Callable[[], str]
-"""What is wrong; empty if nothing is."""
+"""Returns the problem, or an empty string."""
 
 
 class Health:
@@ -22,7 +22,7 @@ class Health:
         self._checks = {"/healthz": live, "/livez": live, "/readyz": {**live, **ready}}
 
     def serve(self, path: str, query: options.Query) -> responses.Response | None:
-        """The answer for a path of health; None if it is none."""
+        """Return the response for a health path; None for other paths."""
         root = next((each for each in PATHS if path == each or path.startswith(f"{each}/")), None)
         if root is None:
             return None

@@ -1,4 +1,4 @@
-"""Measures of what limits look at: connections, bodies, answers on their way, and frames of events."""
+"""Metrics of limited resources: connections, bodies, unsent answers, shared frames, and caches."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,17 +6,18 @@ from typing import Final
 from prometheus_client import core
 from prometheus_client import registry as collecting
 
+from drachma.bounds import memory
 from drachma.listening import budget as budgets
 from drachma.server.wire import bodies, frames, outgoing
 
 
 class LimitMetrics(collecting.Collector):
-    """Reads the numbers when they are asked for."""
+    """Collector that reads the numbers on demand."""
 
-    def __init__(self, held: bodies.Bodies, sent: outgoing.Outgoing, shared: frames.Frames) -> None:
-        self._bodies: Final = held
-        self._outgoing: Final = sent
-        self._frames: Final = shared
+    def __init__(self, held_bodies: bodies.Bodies, answers: outgoing.Outgoing, shared_frames: frames.Frames) -> None:
+        self._bodies: Final = held_bodies
+        self._outgoing: Final = answers
+        self._frames: Final = shared_frames
 
     def collect(self) -> Iterator[core.Metric]:
         """Yield the measures in the form of Prometheus."""
@@ -34,3 +35,20 @@ class LimitMetrics(collecting.Collector):
             ("drachma_given_up_answers", "Unread answers given up to make room for others.", self._outgoing.given_up),
         ):
             yield core.CounterMetricFamily(name, text, value=value)
+
+
+class CacheMetrics(collecting.Collector):
+    """Collector for the caches of one memory."""
+
+    def __init__(self, caches: memory.Memory = memory.PROCESS) -> None:
+        self._caches: Final = caches
+
+    def collect(self) -> Iterator[core.Metric]:
+        """Yield the metrics as the registry asks for them."""
+        sizes = core.GaugeMetricFamily("drachma_cache_bytes", "Bytes that a cache holds.", labels=["cache"])
+        for name, size in sorted(self._caches.sizes().items()):
+            sizes.add_metric([name], size)
+        yield sizes
+        yield core.GaugeMetricFamily(
+            "drachma_cache_limit_bytes", "Bytes that all caches may hold together.", value=self._caches.limit
+        )

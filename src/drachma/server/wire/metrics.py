@@ -1,10 +1,10 @@
 """Request metrics under upstream's names, so that dashboards and alerts for kube-apiserver work unchanged.
 
-Everything is counted in plain numbers and put into Prometheus' form when somebody asks: its client's own counters cost
-as much as a read does.
+Everything is counted in plain numbers and put into Prometheus' form when a client asks for it: counters of Prometheus'
+client cost as much as serving a read does.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import prometheus_client
@@ -15,7 +15,7 @@ from drachma.server.calls.call import Call
 from drachma.server.histogram import Histogram
 from drachma.server.reads import watching
 from drachma.server.reads.reader import Reader
-from drachma.server.wire import cachemetrics
+from drachma.server.wire import limitmetrics
 
 COMPONENT: Final = "apiserver"
 
@@ -29,7 +29,7 @@ _VERBS: Final = {"create": "POST", "update": "PUT", "patch": "PATCH", "get": "GE
 
 
 class Labels(NamedTuple):
-    """What tells one kind of request from another."""
+    """Labels of a request."""
 
     verb: str
     dry_run: str
@@ -41,7 +41,7 @@ class Labels(NamedTuple):
 
 
 def labels_of(call: Call | None, method: str) -> Labels:
-    """The labels of a request; requests beside the resources only have their method."""
+    """Return the labels of a request; requests for non-resource paths have only a method."""
     if call is None:
         return Labels(method, "", "", "", "", "", "")
     target = call.target
@@ -66,7 +66,7 @@ class Level:
 
 
 class _Kind:
-    """What is known of the requests of one kind."""
+    """Counters of the requests with the same labels."""
 
     __slots__ = ("codes", "durations", "sizes")
 
@@ -76,23 +76,22 @@ class _Kind:
         self.sizes: Final = sizes
 
 
-class Metrics(collecting.Collector):
-    """The counters and histograms of one server."""
+class Metrics:
+    """Counters and histograms of one server."""
 
     def __init__(self) -> None:
         self.registry: Final = prometheus_client.CollectorRegistry()
-        """What ``/metrics`` shows; components in the server's process put theirs in it."""
+        """Metrics of the components in the process, which ``/metrics`` shows in addition to those counted here."""
         self._kinds: Final[dict[Labels, _Kind]] = {}
         self._sizes: Final[dict[tuple[str, ...], Histogram]] = {}
         self._reading: Final = Level()
         self._mutating: Final = Level()
         self._watches: Final[dict[tuple[str, ...], Level]] = {}
         self._watch_bytes: Final[dict[tuple[str, ...], int]] = {}
-        self.registry.register(self)
-        self.registry.register(cachemetrics.CacheMetrics())
+        self.registry.register(limitmetrics.CacheMetrics())
 
     def observe_store(self, store: Reader, open_watches: watching.Watches) -> None:
-        """Adds what is known about the store: its revision, and the number of watches."""
+        """Add metrics of the store: its revision, and the number of watches."""
         revision = prometheus_client.Gauge(
             "apiserver_storage_revision", "The newest revision of the store.", registry=self.registry
         )
@@ -102,33 +101,66 @@ class Metrics(collecting.Collector):
         )
         watches.set_function(lambda: len(open_watches))
 
-    def in_flight(self, method: str) -> Level:
-        """Where a request of this method counts while it is served."""
+    def in_flight_gauge(self, method: str) -> Level:
+        """Return the gauge of requests with this method."""
         return self._reading if method in _READS else self._mutating
 
     def answered(self, labels: Labels, *, code: int, seconds: float, size: int) -> None:
-        """A request other than a watch has been answered."""
+        """Record the answer to a request other than a watch."""
         kind = self._kinds.get(labels) or self._add(labels)
         kind.codes[code] = kind.codes.get(code, 0) + 1
         kind.durations.observe(seconds)
         kind.sizes.observe(size)
 
     def watch_started(self, labels: Labels) -> None:
-        self._watches.setdefault(_without_dry_run(labels), Level()).value += 1
+        self._watches.setdefault(_long_running_labels(labels), Level()).value += 1
 
     def watch_finished(self, labels: Labels, *, code: int, size: int) -> None:
-        self._watches[_without_dry_run(labels)].value -= 1
+        self._watches[_long_running_labels(labels)].value -= 1
         kind = self._kinds.get(labels) or self._add(labels)
         kind.codes[code] = kind.codes.get(code, 0) + 1
         place = (labels.group, labels.version, labels.resource)
         self._watch_bytes[place] = self._watch_bytes.get(place, 0) + size
 
-    def families(self) -> tuple[core.Metric, ...]:
-        """Return all metrics as they are now. What they count changes on the event loop, so this is called there."""
-        return tuple(self.registry.collect())
+    def read(self) -> "Reading":
+        """Return all values as they are now. They change on the event loop, so this is called there."""
+        return Reading(
+            requests=[(labels, dict(kind.codes), kind.durations.copy()) for labels, kind in self._kinds.items()],
+            sizes=[(labels, histogram.copy()) for labels, histogram in self._sizes.items()],
+            in_flight=(self._reading.value, self._mutating.value),
+            watches={labels: level.value for labels, level in self._watches.items()},
+            watch_bytes=dict(self._watch_bytes),
+            others=tuple(self.registry.collect()),
+        )
 
-    def collect(self) -> Iterator[core.Metric]:
-        """What the registry asks for: everything counted here, in its form."""
+    def _add(self, labels: Labels) -> _Kind:
+        sizes = self._sizes.setdefault(_long_running_labels(labels), Histogram(_SIZES))
+        kind = self._kinds[labels] = _Kind(sizes)
+        return kind
+
+
+class Reading(NamedTuple):
+    """Values of all metrics at one moment.
+
+    Servers with custom resources have thousands of labels, and forming their samples takes up to a second. A reading
+    is taken on the event loop in a few milliseconds, and written in a thread.
+    """
+
+    requests: Sequence[tuple[Labels, Mapping[int, int], Histogram]]
+    sizes: Sequence[tuple[tuple[str, ...], Histogram]]
+    in_flight: tuple[int, int]
+    watches: Mapping[tuple[str, ...], int]
+    watch_bytes: Mapping[tuple[str, ...], int]
+    others: tuple[core.Metric, ...]
+    """Metrics of components in the server's process, and of parts of the server."""
+
+    def write(self) -> bytes:
+        """Return the metrics in Prometheus' text format."""
+        registry = prometheus_client.CollectorRegistry(auto_describe=False)
+        registry.register(_Families((*self._families(), *self.others)))
+        return exposition.generate_latest(registry)
+
+    def _families(self) -> Iterator[core.Metric]:
         requests = core.CounterMetricFamily(
             "apiserver_request_total",
             "Requests by verb, dry run, group, version, resource, scope, component and response code.",
@@ -139,11 +171,11 @@ class Metrics(collecting.Collector):
             "Response latency by verb, dry run, group, version, resource, subresource, scope and component.",
             labels=(*Labels._fields, "component"),
         )
-        for labels, kind in self._kinds.items():
-            for code, count in kind.codes.items():
+        for labels, codes, histogram in self.requests:
+            for code, count in codes.items():
                 requests.add_metric((*labels, COMPONENT, str(code)), count)
             if labels.verb != _WATCH:
-                durations.add_metric((*labels, COMPONENT), kind.durations.buckets(), kind.durations.sum)
+                durations.add_metric((*labels, COMPONENT), histogram.buckets(), histogram.sum)
         yield requests
         yield durations
         sizes = core.HistogramMetricFamily(
@@ -151,33 +183,28 @@ class Metrics(collecting.Collector):
             "Response size in bytes by group, version, verb, resource, subresource, scope and component.",
             labels=_WITHOUT_DRY_RUN,
         )
-        for part, histogram in self._sizes.items():
+        for part, histogram in self.sizes:
             if part[0] != _WATCH:
                 sizes.add_metric(part, histogram.buckets(), histogram.sum)
         yield sizes
         in_flight = core.GaugeMetricFamily(
             "apiserver_current_inflight_requests", "Requests being served, by kind.", labels=("request_kind",)
         )
-        in_flight.add_metric(("readOnly",), self._reading.value)
-        in_flight.add_metric(("mutating",), self._mutating.value)
+        for kind, count in zip(("readOnly", "mutating"), self.in_flight, strict=True):
+            in_flight.add_metric((kind,), count)
         yield in_flight
         long_running = core.GaugeMetricFamily(
             "apiserver_longrunning_requests", "Open watches.", labels=_WITHOUT_DRY_RUN
         )
-        for part, level in self._watches.items():
-            long_running.add_metric(part, level.value)
+        for part, count in self.watches.items():
+            long_running.add_metric(part, count)
         yield long_running
         watch_bytes = core.CounterMetricFamily(
             "apiserver_watch_bytes", "Bytes sent to watches.", labels=("group", "version", "resource")
         )
-        for part, total in self._watch_bytes.items():
+        for part, total in self.watch_bytes.items():
             watch_bytes.add_metric(part, total)
         yield watch_bytes
-
-    def _add(self, labels: Labels) -> _Kind:
-        sizes = self._sizes.setdefault(_without_dry_run(labels), Histogram(_SIZES))
-        made = self._kinds[labels] = _Kind(sizes)
-        return made
 
 
 class _Families(collecting.Collector):
@@ -190,16 +217,9 @@ class _Families(collecting.Collector):
         return self._families
 
 
-def write(families: Sequence[core.Metric]) -> bytes:
-    """Return metrics in Prometheus' text format. With thousands of labels that takes a second: call it in a thread."""
-    registry = prometheus_client.CollectorRegistry(auto_describe=False)
-    registry.register(_Families(families))
-    return exposition.generate_latest(registry)
-
-
 _WITHOUT_DRY_RUN: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 
 
-def _without_dry_run(labels: Labels) -> tuple[str, ...]:
-    rest = (labels.resource, labels.subresource, labels.scope, COMPONENT)
-    return (labels.verb, labels.group, labels.version, *rest)
+def _long_running_labels(labels: Labels) -> tuple[str, ...]:
+    trailing = (labels.resource, labels.subresource, labels.scope, COMPONENT)
+    return (labels.verb, labels.group, labels.version, *trailing)

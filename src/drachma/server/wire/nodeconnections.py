@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from drachma.server import status
-from drachma.server.pipeline.answer import Elsewhere
+from drachma.server.pipeline.answer import NodeEndpoint
 from drachma.server.wire import nodetls
 
 _SECONDS: Final = 30.0
@@ -81,7 +81,7 @@ class Dialer:
         self._own_port = own_port
         self._allows_loopback = allows_loopback
 
-    async def dial(self, where: Elsewhere) -> _Streams:
+    async def dial(self, where: NodeEndpoint) -> _Streams:
         """Connect to a node.
 
         Raises:
@@ -106,7 +106,7 @@ class Dialer:
                 f"error dialing backend: dial tcp {where.host}:{where.port}: {_problem(error)}"
             ) from error
 
-    async def _resolve(self, where: Elsewhere) -> Sequence[_Peer]:
+    async def _resolve(self, where: NodeEndpoint) -> Sequence[_Peer]:
         """Return the addresses of a host; all of them are allowed."""
         if not _is_address(where.host) and not _HOST.fullmatch(where.host):
             raise _not_allowed(f"node {where.node}: {where.host[:300]!r} is neither an IP address nor a host name")
@@ -121,7 +121,7 @@ class Dialer:
                 raise _not_allowed(f"node {where.node}: {peer.address} is {problem}")
         return peers
 
-    def _problem(self, where: Elsewhere, address: _Address) -> str:
+    def _problem(self, where: NodeEndpoint, address: _Address) -> str:
         """Return why an address is not allowed, or nothing if it is."""
         if self._local.context(where.node, address, where.port) is not None:
             return ""
@@ -135,7 +135,7 @@ class Dialer:
             return "no address of one machine"
         return ""
 
-    async def _connect(self, where: Elsewhere, peers: Sequence[_Peer]) -> tuple[socket.socket, _Address]:
+    async def _connect(self, where: NodeEndpoint, peers: Sequence[_Peer]) -> tuple[socket.socket, _Address]:
         """Return a socket that is connected to the first address that answers, and that address."""
         problem: OSError = OSError("no such host")
         for peer in peers:
@@ -156,14 +156,14 @@ class Dialer:
                 raise
         raise problem
 
-    def _is_own_machine(self, where: Elsewhere, address: _Address, opened: socket.socket) -> bool:
+    def _is_own_machine(self, where: NodeEndpoint, address: _Address, opened: socket.socket) -> bool:
         """Return True if a connection stays on this machine and this process serves no node there."""
         if self._local.context(where.node, address, where.port) is not None:
             return False
         # The system connects to an address of its own machine from that same address.
         return address.is_loopback or opened.getsockname()[0] == opened.getpeername()[0]
 
-    def _context(self, where: Elsewhere, address: _Address) -> ssl.SSLContext | None:
+    def _context(self, where: NodeEndpoint, address: _Address) -> ssl.SSLContext | None:
         if not where.is_secure:
             return None
         if where.is_foreign:

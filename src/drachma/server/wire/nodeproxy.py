@@ -1,11 +1,10 @@
-"""Requests that nodes answer, passed on: to the agent of the node, as it comes, and its answer back.
+"""Proxy to nodes: requests are passed on to the node's agent, and its answers back.
 
-A request that asks for another protocol, as ``kubectl exec`` does, becomes a tunnel: what is said in it is between the
-client and the node, and this server neither understands nor changes it. So whatever both of them speak works, WebSocket
-as well as SPDY.
+A request that asks for another protocol, as ``kubectl exec`` does, becomes a tunnel. This server neither reads nor
+changes the bytes in it, so both WebSocket and SPDY work.
 
-Nothing of a request reaches the node's wire unencoded: paths are percent-encoded, queries are encoded by the pipeline,
-and headers that could end a line are refused.
+Nothing of a request reaches the node unencoded: paths are percent-encoded, the pipeline encodes queries, and headers
+with line ends are refused.
 """
 
 import asyncio
@@ -19,7 +18,7 @@ import httptools
 import msgspec
 
 from drachma.server import status
-from drachma.server.pipeline.answer import Elsewhere
+from drachma.server.pipeline.answer import NodeEndpoint
 from drachma.server.wire import nodeconnections, tunnel
 from drachma.server.wire.requests import Request, Send
 from drachma.values import weborigin
@@ -27,12 +26,12 @@ from drachma.values import weborigin
 _TUNNEL_SECONDS: Final = 60.0
 _CHUNK: Final = 64 * 1024
 _REFUSAL_BYTES: Final = 50_000
-"""How much of what a node says about a refusal is passed on, as upstream."""
+"""Bytes of a node's refusal that are passed on, as in upstream."""
 
 _ASKED_TOGETHER: Final = 32
 _ANSWER_SECONDS: Final = 5.0
 _DOCUMENT_BYTES: Final = 32 * 1024 * 1024
-"""How many nodes are asked at once for documents, how long each has, and how much it may say."""
+"""Limits of document requests: concurrent nodes, time for each, and bytes of each."""
 
 _BROKEN: Final = (
     OSError, EOFError, asyncio.LimitOverrunError, ValueError, IndexError, httptools.HttpParserError
@@ -62,22 +61,22 @@ _LINE_ENDS: Final = frozenset(b"\r\n\0")
 
 
 class NodeProxy:
-    """Goes to nodes with the credentials of this server."""
+    """Connects to nodes with the credentials of this server."""
 
     def __init__(self, dialer: nodeconnections.Dialer) -> None:
         self._dialer = dialer
         self._tunnels: set[tunnel.Tunnel] = set()
 
     def close(self) -> None:
-        """Ends tunnels, for which nobody need wait."""
+        """End all tunnels."""
         for each in list(self._tunnels):
             each.close()
 
-    async def pass_on(self, where: Elsewhere, request: Request, send: Send, *, is_log: bool) -> int:
-        """Answers a request with what a node says; its code.
+    async def pass_on(self, where: NodeEndpoint, request: Request, send: Send, *, is_log: bool) -> int:
+        """Answer a request with the response of a node; return its status code.
 
         Raises:
-            status.StatusError: the node cannot be reached, refuses a log, the request is not one for a tunnel, or a
+            status.StatusError: the node cannot be reached or refuses a log, the request is not one for a tunnel, or a
                 page of another server opens one.
         """
         client: tunnel.Tunnel | None = (
@@ -87,12 +86,15 @@ class NodeProxy:
             raise status.bad_request("Upgrade request required")
         if client is not None:
             _require_same_origin(request)
-        told = await _head(where, request, is_upgrade=client is not None)
-        async with self._connected(where) as (reader, writer), _gives_up(request, writer, is_tunnel=client is not None):
-            writer.write(told)
+        request_head = await _head(where, request, is_upgrade=client is not None)
+        async with (
+            self._connect(where) as (reader, writer),
+            _close_with_client(request, writer, is_tunnel=client is not None),
+        ):
+            writer.write(request_head)
             await writer.drain()
             try:
-                # A client that waits for an answer and goes is noticed; one that waits for a tunnel is not.
+                # The disconnect of a client is noticed while it waits for an answer, not while it waits for a tunnel.
                 async with asyncio.timeout(None if client is None else _TUNNEL_SECONDS):
                     head = await reader.readuntil(b"\r\n\r\n")
                 code = int(head.split(b" ", 2)[1])
@@ -104,7 +106,7 @@ class NodeProxy:
                     f"error reading the answer of {where.host}:{where.port}: {problem}"
                 ) from error
             if answer is None:
-                assert client is not None, "only clients that ask for it are switched"
+                assert client is not None, "the client asked for an upgrade"
                 await self._join(client, head, reader, writer)
                 return code
             if is_log and not 200 <= code <= 206:
@@ -112,19 +114,19 @@ class NodeProxy:
             await _send(code, answer, reader, send)
             return code
 
-    async def ask(self, places: Mapping[str, Elsewhere]) -> Mapping[str, Mapping[str, Any]]:
-        """The documents at some places, each under the name of its place; those that cannot be had are missing."""
+    async def ask(self, places: Mapping[str, NodeEndpoint]) -> Mapping[str, Mapping[str, Any]]:
+        """Return the documents at some places by name; those that cannot be fetched are missing."""
         together = asyncio.Semaphore(_ASKED_TOGETHER)
 
-        async def ask_one(where: Elsewhere) -> Any:
+        async def ask_one(where: NodeEndpoint) -> Any:
             async with together, asyncio.timeout(_ANSWER_SECONDS):
                 return msgspec.json.decode(await self._fetch(where))
 
         answers = await asyncio.gather(*map(ask_one, places.values()), return_exceptions=True)
         return {name: answer for name, answer in zip(places, answers, strict=True) if isinstance(answer, dict)}
 
-    async def _fetch(self, where: Elsewhere) -> bytes:
-        async with self._connected(where) as (reader, writer):
+    async def _fetch(self, where: NodeEndpoint) -> bytes:
+        async with self._connect(where) as (reader, writer):
             writer.write(_encode_head("GET", where, [(b"connection", b"close")]))
             await writer.drain()
             head = await reader.readuntil(b"\r\n\r\n")
@@ -136,7 +138,7 @@ class NodeProxy:
             return bytes(data)
 
     @contextlib.asynccontextmanager
-    async def _connected(self, where: Elsewhere) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    async def _connect(self, where: NodeEndpoint) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         reader, writer = await self._dialer.dial(where)
         try:
             yield reader, writer
@@ -157,10 +159,10 @@ class NodeProxy:
 
 
 class _Answer:
-    """An answer as it is parsed; what has come of its body is in ``body``."""
+    """An answer while it is parsed; ``body`` has the body so far."""
 
     def __init__(self, head: bytes, code: int) -> None:
-        """Raises ValueError for a code that answers nothing, and httptools.HttpParserError for what is no HTTP."""
+        """Raise ValueError for an informational code, and httptools.HttpParserError for bytes that are not HTTP."""
         if not 200 <= code <= 599:
             raise ValueError(f"status code {code}")
         self.headers: list[tuple[bytes, bytes]] = []
@@ -183,7 +185,7 @@ class _Answer:
         self.is_complete = True
 
     async def chunks(self, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-        """The body as it comes; it ends early where the node does."""
+        """Yield the body as it arrives; it ends early if the node closes the connection."""
         while True:
             if self.body:
                 yield bytes(self.body)
@@ -206,8 +208,8 @@ def _require_same_origin(request: Request) -> None:
         raise status.failure(403, "Forbidden", f"origin {origin!r} may not open streams of this server")
 
 
-async def _head(where: Elsewhere, request: Request, *, is_upgrade: bool) -> bytes:
-    """The request as it is passed on, with its body."""
+async def _head(where: NodeEndpoint, request: Request, *, is_upgrade: bool) -> bytes:
+    """Return the request to the node, with its body."""
     headers: list[tuple[bytes, bytes]] = [
         (name, value)
         for name, value in request.scope["headers"]
@@ -224,7 +226,7 @@ async def _head(where: Elsewhere, request: Request, *, is_upgrade: bool) -> byte
     return _encode_head(request.method, where, headers) + body
 
 
-def _encode_head(method: str, where: Elsewhere, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+def _encode_head(method: str, where: NodeEndpoint, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     """Return the head of a request to a node.
 
     Raises:
@@ -233,7 +235,7 @@ def _encode_head(method: str, where: Elsewhere, headers: Sequence[tuple[bytes, b
     host = f"[{where.host}]" if ":" in where.host else where.host
     path = urllib.parse.quote(where.path, safe=_PATH_CHARACTERS, errors="replace")
     target = f"{path}?{where.query}" if where.query else path
-    # A host that is not ASCII is no host name, and refused when it is dialled.
+    # A host that is not ASCII is no host name, and dialling refuses it.
     lines = [f"{method} {target} HTTP/1.1".encode("ascii"), f"host: {host}:{where.port}".encode("ascii", "replace")]
     for name, value in headers:
         if not _LINE_ENDS.isdisjoint(name + value):
@@ -251,7 +253,7 @@ async def _send(code: int, answer: _Answer, reader: asyncio.StreamReader, send: 
 
 
 async def _refusal(code: int, answer: _Answer, reader: asyncio.StreamReader) -> status.StatusError:
-    """What a node says about a log that it does not give, in upstream's words."""
+    """Return the refusal of a log by a node, in upstream's words."""
     data = bytearray()
     async for chunk in answer.chunks(reader):
         data += chunk
@@ -271,8 +273,8 @@ async def _refusal(code: int, answer: _Answer, reader: asyncio.StreamReader) -> 
 
 
 @contextlib.asynccontextmanager
-async def _gives_up(request: Request, writer: asyncio.StreamWriter, *, is_tunnel: bool) -> AsyncIterator[None]:
-    """Lets go of the node when the client has gone, which a tunnel notices by itself."""
+async def _close_with_client(request: Request, writer: asyncio.StreamWriter, *, is_tunnel: bool) -> AsyncIterator[None]:
+    """Close the connection to the node when the client disconnects; a tunnel notices that itself."""
 
     async def watch() -> None:
         await request.disconnected()

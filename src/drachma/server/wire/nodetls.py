@@ -9,9 +9,8 @@ from drachma import errors
 class NodeTls:
     """TLS settings for connections to nodes.
 
-    The certificates of nodes are verified where there is something to verify them with: an authority that the operator
-    names, or the certificate itself for endpoints of this process. Otherwise any certificate is accepted, as upstream
-    does by default.
+    The certificates of nodes are verified by an authority that the operator names, and those of endpoints of this
+    process by the certificate itself. Otherwise any certificate is accepted, as upstream does by default.
     """
 
     def __init__(
@@ -26,9 +25,9 @@ class NodeTls:
             errors.RefusedFileError: the authority cannot be read.
         """
         self._files = files
-        self.anonymous = _unverified()
+        self.anonymous = _make_unverified_context()
         """For programs on a node's machine that are not its agent: they are not shown a certificate."""
-        self.node = _unverified() if authority is None else _verified(authority)
+        self.node = _make_unverified_context() if authority is None else _make_verified_context(authority)
         if files is not None:
             self.node.load_cert_chain(*files)
 
@@ -43,14 +42,14 @@ class NodeTls:
         return context
 
 
-def _unverified() -> ssl.SSLContext:
+def _make_unverified_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context
 
 
-def _verified(authority: pathlib.Path) -> ssl.SSLContext:
+def _make_verified_context(authority: pathlib.Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         context.load_verify_locations(authority)

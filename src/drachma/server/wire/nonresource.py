@@ -1,4 +1,4 @@
-"""What the server answers beside the API's resources: discovery, OpenAPI, version, health, metrics."""
+"""Responses for non-resource paths: discovery, OpenAPI, version, health, metrics."""
 
 import platform
 from typing import Any, Final
@@ -12,12 +12,12 @@ from drachma.server.wire import health, responses
 from drachma.server.wire.requests import Request
 
 KUBERNETES_VERSION: Final = ("1", str(resources.MINOR_VERSION))
-"""The Kubernetes whose API this is."""
+"""Version of the Kubernetes API that this server implements."""
 
 _AGGREGATED: Final = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 _SWAGGER_PROTOBUF: Final = tuple(f"com.github.proto-openapi.spec.v2{mark}v1.0+protobuf" for mark in ".@")
-"""What clients call OpenAPI v2 in protobuf; the second is an older name, and no media type."""
+"""Media types of OpenAPI v2 in protobuf; the second is an older name, and no valid media type."""
 
 _PATHS: Final = (
     openid.CONFIGURATION_PATH,
@@ -36,19 +36,19 @@ _PATHS: Final = (
 
 
 class NonResource:
-    """Everything that is only read and is not a resource."""
+    """Serves all readable paths that are not resources."""
 
     def __init__(self, checks: health.Health, tokens: accounttokens.AccountTokens | None = None) -> None:
-        """``tokens`` are those that the server issues, where it issues any."""
+        """``tokens`` issues the server's own tokens, if it issues any."""
         self._health = checks
         self._tokens = tokens
 
     def serve(self, request: Request, surface: apisurface.ApiSurface) -> responses.Response:
-        """The answer, to whatever method; only versions and what is in them say that they can just be read.
+        """Return the response, for any method; only group versions refuse methods other than GET.
 
         Raises:
-            routes.NotServedError: there is nothing under this path.
-            status.StatusError: the same below a group that is served, or a method is refused.
+            routes.NotServedError: the path is not served.
+            status.StatusError: the path is below a served group, or the method is refused.
         """
         path = request.path.rstrip("/") or "/"
         if path.startswith("//"):
@@ -62,7 +62,7 @@ class NonResource:
         if path.startswith("/openapi/"):
             return _openapi(path, request, surface)
         if path in ("/api", "/apis") and _wants_aggregated(request):
-            return _aggregated(path, surface)
+            return _serve_aggregated(path, surface)
         content = _content(path, request, surface)
         if content is None:
             if _is_below_group(path, surface):
@@ -77,7 +77,7 @@ class NonResource:
 
 
 def _openid(path: str, request: Request, tokens: accounttokens.AccountTokens) -> responses.Response:
-    """OpenID discovery, which relying parties may keep for an hour."""
+    """Return an OpenID discovery document, which relying parties may cache for an hour."""
     if path == openid.KEYS_PATH:
         content, kind = openid.keys(tokens), b"application/jwk-set+json"
     else:
@@ -112,12 +112,12 @@ def _is_below_group(path: str, surface: apisurface.ApiSurface) -> bool:
         case ["api", _]:
             return True
         case ["apis", group, _]:
-            known = surface.group(group)
-            return known is not None and not known.is_custom
+            group_info = surface.group(group)
+            return group_info is not None and not group_info.is_custom
     return False
 
 
-def _aggregated(path: str, surface: apisurface.ApiSurface) -> responses.Response:
+def _serve_aggregated(path: str, surface: apisurface.ApiSurface) -> responses.Response:
     make = discovery.aggregated_core if path == "/api" else discovery.aggregated
     content = make(surface)
     answer = responses.document(200, content)
@@ -125,29 +125,29 @@ def _aggregated(path: str, surface: apisurface.ApiSurface) -> responses.Response
 
 
 def _openapi(path: str, request: Request, surface: apisurface.ApiSurface) -> responses.Response:
-    """OpenAPI documents. Their addresses carry a hash, so clients may keep them as long as they like."""
+    """Return an OpenAPI document. Its address has a hash, so clients may cache it."""
     if path == "/openapi/v3":
         return responses.plain(200, surface.openapi_index())
     media_type = mediatypes.JSON
-    found: openapi.Served | None
+    document: openapi.Served | None
     if path == "/openapi/v2":
         media_type = _swagger_type(request)
-        found = surface.swagger() if media_type == mediatypes.JSON else surface.swagger_protobuf()
+        document = surface.swagger() if media_type == mediatypes.JSON else surface.swagger_protobuf()
     else:
-        found = surface.openapi_document(path.removeprefix("/openapi/v3/"))
-    if found is None:
+        document = surface.openapi_document(path.removeprefix("/openapi/v3/"))
+    if document is None:
         raise routes.NotServedError(path)
-    tag = f'"{found.hash}"'.encode()
+    tag = f'"{document.hash}"'.encode()
     headers = [(b"content-type", media_type.encode()), (b"etag", tag), (b"vary", b"Accept")]
     if request.headers.get(b"if-none-match") == tag:
         return responses.Response(304, b"", headers)
-    if request.query.get("hash", ("",))[0] == found.hash:
+    if request.query.get("hash", ("",))[0] == document.hash:
         headers.append((b"cache-control", b"public, immutable"))
-    return responses.Response(200, found.data, headers)
+    return responses.Response(200, document.data, headers)
 
 
 def _is_routed(path: str) -> bool:
-    """Whether upstream routes a path by method and media types: ``/api``, and the resources of a group version."""
+    """Return True if upstream routes a path by method and media types: ``/api``, and group versions."""
     return path.startswith("/api/") or path == "/api" or path.count("/") == 3
 
 
@@ -161,7 +161,7 @@ def _admit(request: Request, media_types: tuple[str, ...]) -> None:
 
 
 def _swagger_type(request: Request) -> str:
-    """The form in which a client wants OpenAPI v2; a 406 for one that there is not."""
+    """Return the requested form of OpenAPI v2; a 406 for one that is not served."""
     accept = request.header(b"accept")
     for clause in negotiation.accepts(accept):
         if clause.subtype in ("json", "*"):
@@ -174,11 +174,11 @@ def _swagger_type(request: Request) -> str:
 
 
 def _wants_aggregated(request: Request) -> bool:
-    """Whether a client prefers discovery of everything at once, in the form that is served here."""
+    """Return True if a client prefers aggregated discovery in the served form."""
     for clause in negotiation.accepts(request.header(b"accept")):
-        wanted = clause.parameters
-        if wanted.get("as") == "APIGroupDiscoveryList" and wanted.get("g") == "apidiscovery.k8s.io":
-            if wanted.get("v") == "v2":
+        parameters = clause.parameters
+        if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("g") == "apidiscovery.k8s.io":
+            if parameters.get("v") == "v2":
                 return True
         elif clause.subtype in ("json", "*", "yaml"):
             return False
@@ -186,13 +186,13 @@ def _wants_aggregated(request: Request) -> bool:
 
 
 def _address(request: Request) -> str:
-    """Where the client has reached the server."""
+    """Return the address at which the client has reached the server."""
     host, port = request.scope.get("server") or ("127.0.0.1", 0)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def version_info() -> dict[str, str]:
-    """``/version``: which Kubernetes clients may take this for, and what it really is."""
+    """Return the content of ``/version``: the Kubernetes version of the API, and drachma's own."""
     major, minor = KUBERNETES_VERSION
     return {
         "major": major,

@@ -1,4 +1,4 @@
-"""Open watches by user: how many there may be of one user and in all."""
+"""Limits on open watches, per user and in all."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ _RETRY_SECONDS: Final = 5
 
 
 class OpenWatches:
-    """Counts watches over connections; watches of components in the server's process are not among them."""
+    """Counts watches over connections; watches of components in the server's process do not count."""
 
     def __init__(self, *, limit: int, user_limit: int) -> None:
         self._limit: Final = limit
@@ -35,7 +35,7 @@ class OpenWatches:
         self.total += 1
 
     def close(self, user: str) -> None:
-        """Count a watch no longer."""
+        """Stop counting a watch."""
         self.total -= 1
         count = self._by_user[user] - 1
         if count:

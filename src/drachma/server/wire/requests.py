@@ -1,4 +1,4 @@
-"""HTTP requests: parsed once from what ASGI hands over, bodies read within limits, and the form of their answers."""
+"""HTTP requests: parsed once from the ASGI scope, with limited bodies and negotiated answers."""
 
 import functools
 import urllib.parse
@@ -17,22 +17,22 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Meter: TypeAlias = Callable[[int], None]
-"""Takes note of bytes that have come in; raises a Status for too many or too few."""
+"""Receives the number of bytes that arrived; raises a Status for too many or too few."""
 
 QUERY_LIMIT: Final = 1000
 """Parameters of a query; upstream has no limit."""
 
 _FOR_PEOPLE: Final = (b"curl", b"Wget", b"Mozilla")
-"""How user agents begin that show answers to people as they are."""
+"""Prefixes of user agents that show answers to people."""
 
-_NOBODY: Final = User(name="")
-"""Who makes a request until that is known."""
+_UNAUTHENTICATED: Final = User(name="")
+"""User of a request before it is authenticated."""
 
 _FORWARDS: Final = 16
-"""Addresses that a request may name as those that it came through."""
+"""Forwarding addresses of a request that are read."""
 
 _IDENTIFIER: Final = 64
-"""Characters of what a client may call a request in audit logs."""
+"""Characters of the audit id that a client may set."""
 
 _AGENT_START: Final = 16
 _LONGEST_ACCEPT: Final = 4096
@@ -40,25 +40,25 @@ _LONGEST_ACCEPT: Final = 4096
 
 _NO_QUERY: Final[options.Query] = {}
 _COMMON_QUERY: Final = 256
-"""Bytes of a query that is likely to come again; longer ones have tokens and selectors in them."""
+"""Bytes of a query that is cached; longer ones contain tokens and selectors."""
 
 
 def _count_nothing(_size: int) -> None:
-    """Take note of nothing, where another limit holds."""
+    """Accept any number of bytes, because another limit applies."""
 
 
 class Connection(Protocol):
-    """The connection of a request, as far as an application may touch it."""
+    """The connection of a request, as far as an application may control it."""
 
     def give_up(self) -> None:
-        """End it at once."""
+        """Close the connection at once."""
 
     def allow_pauses(self) -> None:
         """Let the client leave a stream unread for longer than an answer."""
 
 
 class _NoConnection:
-    """The connection of a request that did not come over one."""
+    """Connection of a request that did not come over one."""
 
     def give_up(self) -> None:
         """Do nothing."""
@@ -68,14 +68,14 @@ class _NoConnection:
 
 
 CONNECTION: Final = "connection"
-"""Where the listener puts the connection, in the state of the ASGI scope."""
+"""Key under which the listener puts the connection, in the state of the ASGI scope."""
 _NO_CONNECTION: Final = _NoConnection()
 
 
 class Request:
     """One request. ``warnings`` become Warning headers of the answer.
 
-    ``asker`` is who makes it, and ``acts_as`` somebody else as whom, as soon as that is known. ``flow`` is its class.
+    ``asker`` is the authenticated user, and ``acts_as`` the impersonated one. ``flow`` is the flow control class.
     """
 
     __slots__ = ("_query", "_receive", "acts_as", "asker", "flow", "headers", "method", "path", "scope", "warnings")
@@ -86,7 +86,7 @@ class Request:
         self.path: Final[str] = scope["path"]
         self.headers: Final[dict[bytes, bytes]] = dict(scope["headers"])
         self.warnings: Final[list[str]] = []
-        self.asker = _NOBODY
+        self.asker = _UNAUTHENTICATED
         self.acts_as: impersonation.Impersonated | None = None
         self.flow: control.Flow | None = None
         self._receive = receive
@@ -94,7 +94,7 @@ class Request:
 
     @property
     def query(self) -> options.Query:
-        """The query parameters."""
+        """Query parameters."""
         if self._query is None:
             raw = self.scope["query_string"]
             if not raw:
@@ -105,7 +105,7 @@ class Request:
 
     @property
     def credentials(self) -> authentication.Credentials:
-        """What the client shows to identify itself.
+        """Credentials of the client.
 
         Raises:
             status.StatusError: there are several Authorization headers, which proxies and servers may read differently
@@ -115,18 +115,18 @@ class Request:
             names = [name for name, _ in self.scope["headers"]]
             if names.count(b"authorization") > 1:
                 raise status.bad_request("a request must not have more than one Authorization header")
-        shown = (self.scope.get("extensions") or {}).get(authentication.EXTENSION)
-        certificate = shown[authentication.CERTIFICATE] if shown else None
+        extension = (self.scope.get("extensions") or {}).get(authentication.EXTENSION)
+        certificate = extension[authentication.CERTIFICATE] if extension else None
         return authentication.Credentials(self.headers.get(b"authorization"), certificate)
 
     @property
     def user(self) -> User:
-        """As whom it is made."""
+        """Effective user of the request."""
         return self.asker if self.acts_as is None else self.acts_as.user
 
     @property
     def origin(self) -> Origin:
-        """What audit logs say of it."""
+        """Details of the request for audit logs."""
         passed_on = [part.strip() for part in self.header(b"x-forwarded-for").split(",")[:_FORWARDS]]
         client = self.scope.get("client")
         query = self.scope["query_string"].decode("latin-1")
@@ -142,57 +142,57 @@ class Request:
 
     @property
     def connection(self) -> Connection:
-        """The connection that it came over."""
+        """Connection of the request."""
         connection: Connection = (self.scope.get("state") or {}).get(CONNECTION, _NO_CONNECTION)
         return connection
 
     @property
     def has_impersonation(self) -> bool:
-        """Whether the client may want to act as somebody else."""
-        # Joined, because hardly any request has such a header, and every request is asked.
+        """True if the request may have impersonation headers."""
+        # Join the names, because hardly any request has such a header, and every request is checked.
         return impersonation.PREFIX in b"\n".join(self.headers)
 
     @property
     def output(self) -> negotiation.Output:
-        """The form of the answer that the client asks for; a 406 for one that there is not."""
-        accept, agent, pretty = self._wishes()
+        """Negotiated form of the answer; a 406 for a form that is not served."""
+        accept, agent, pretty = self._preferences()
         if not accept and not agent and not pretty:
             return negotiation.PLAIN
         return negotiation.output(accept, agent, pretty=pretty)
 
     @property
     def refusal_output(self) -> negotiation.Output:
-        """The form of a Status that refuses the request."""
+        """Form of a Status that refuses the request."""
         try:
-            accept, agent, pretty = self._wishes()
+            accept, agent, pretty = self._preferences()
         except status.StatusError:
             # The query or the Accept header itself is refused.
             return negotiation.PLAIN
         return negotiation.refusal_output(accept, agent, pretty=pretty)
 
-    def _wishes(self) -> tuple[str, str, str]:
+    def _preferences(self) -> tuple[str, str, str]:
         query = self.query
         agent = self.headers.get(b"user-agent", b"")
         pretty = query["pretty"][0][:_LONGEST_ACCEPT] if "pretty" in query else ""
         # The cache of negotiated forms must not grow with every client's version string.
-        shown = agent[:_AGENT_START].decode("latin-1") if agent.startswith(_FOR_PEOPLE) else ""
-        return self.accept, shown, pretty
+        agent_name = agent[:_AGENT_START].decode("latin-1") if agent.startswith(_FOR_PEOPLE) else ""
+        return self.accept, agent_name, pretty
 
     @property
     def accept(self) -> str:
-        """The Accept header; a 406 for one that is far longer than any client's, because forms are remembered by it."""
+        """The Accept header; a 406 for one that is far longer than any client's, because forms are cached by it."""
         value: bytes = self.headers.get(b"accept", b"")
         if len(value) > _LONGEST_ACCEPT:
             raise status.not_acceptable(mediatypes.BODY_TYPES)
         return value.decode("latin-1")
 
     def header(self, name: bytes) -> str:
-        """A header's value, or the empty text."""
+        """Return the value of a header, or an empty string."""
         value = self.headers.get(name)
         return value.decode("latin-1") if value else ""
 
     async def body(self, meter: Meter = _count_nothing) -> bytes:
-        """The whole body; a 413 if it is too large. ``meter`` is told of every part, and may refuse it."""
+        """Return the whole body; a 413 if it is too large. ``meter`` sees every part, and may refuse it."""
         declared = self.headers.get(b"content-length")
         if declared is not None and declared.isdigit() and int(declared[:20]) > BODY_LIMIT:
             raise status.too_large(f"limit is {BODY_LIMIT}")
@@ -212,7 +212,7 @@ class Request:
                 return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def disconnected(self) -> None:
-        """Returns once the client has gone."""
+        """Return once the client has disconnected."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
@@ -228,4 +228,4 @@ _remembered = functools.lru_cache(maxsize=1024)(_parse)
 
 
 class DisconnectedError(Exception):
-    """The client went away before its request was complete; there is nobody to answer."""
+    """The client disconnected before its request was complete."""

@@ -1,4 +1,4 @@
-"""Answers: how they are written, in the form that was negotiated, and sent."""
+"""Responses: how they are encoded in the negotiated form, and sent."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _WARNING_LIMIT: Final = 4096
 """Characters of all warnings together; more would break clients with small header buffers."""
 
 _SHORT_WARNING: Final = 256
-"""Characters of each warning where all of them are longer than that."""
+"""Characters of each warning if all of them together are too long."""
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -32,7 +32,10 @@ _decode = msgspec.json.Decoder().decode
 
 
 class _Name(bytes):
-    """A header name that keeps its case. Uvicorn writes all names small, and some clients look for Go's spelling."""
+    """A header name that keeps its case.
+
+    Uvicorn writes names in lower case, and some clients look for Go's spelling.
+    """
 
     def lower(self) -> "_Name":
         return self
@@ -42,11 +45,11 @@ _WARNING: Final = _Name(b"Warning")
 
 
 class StoredParts(Protocol):
-    """A body made of stored objects, which is not put together before it is sent."""
+    """A body made of stored objects, which is sent without being assembled first."""
 
     @property
     def size(self) -> int:
-        """About its size in bytes."""
+        """Approximate size in bytes."""
 
     def parts(self) -> Iterator[bytes]:
         """Yield its bytes."""
@@ -56,7 +59,7 @@ Body: TypeAlias = bytes | StoredParts
 
 
 class Response(NamedTuple):
-    """A whole answer."""
+    """A complete response."""
 
     code: int
     body: Body
@@ -64,38 +67,38 @@ class Response(NamedTuple):
 
 
 def plain(code: int, body: bytes) -> Response:
-    """An answer whose JSON is there already."""
+    """Return a response with JSON that is encoded already."""
     return Response(code, body + b"\n")
 
 
 def document(code: int, content: Any, output: negotiation.Output = negotiation.PLAIN) -> Response:
-    """A document in the form that was asked for."""
+    """Return a document in the negotiated form."""
     if output.media_type == mediatypes.YAML:
-        written = manifest.write_yaml([_decode(_encode(content))], width=_YAML_WIDTH)
-        return Response(code, written.encode(), _YAML_HEADERS)
+        yaml_text = manifest.write_yaml([_decode(_encode(content))], width=_YAML_WIDTH)
+        return Response(code, yaml_text.encode(), _YAML_HEADERS)
     if output.is_pretty:
         return Response(code, json.dumps(content, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n")
     return Response(code, _encode(content) + b"\n")
 
 
 def text(code: int, content: str) -> Response:
-    """An answer for people."""
+    """Return a plain text response."""
     return Response(code, content.encode(), _TEXT_HEADERS)
 
 
 def not_served() -> Response:
-    """The answer to a path that is not part of the API."""
+    """Return the response for a path that is not part of the API."""
     return text(404, "404 page not found\n")
 
 
 def too_many_requests() -> Response:
-    """The answer to a request that flow control refuses, in upstream's words."""
+    """Return the response to a request that flow control refuses, in upstream's words."""
     answer = text(429, "Too many requests, please try again later.\n")
     return Response(answer.code, answer.body, (*answer.headers, (b"retry-after", b"1")))
 
 
 def refusal(error: status.StatusError, output: negotiation.Output = negotiation.PLAIN) -> Response:
-    """The Status that refuses a request, with the header that says when to try again."""
+    """Return the response for a Status that refuses a request, with its Retry-After header."""
     answer = document(error.code, error.document, output)
     details: Mapping[str, Any] = error.document.get("details") or {}
     seconds = details.get("retryAfterSeconds")
@@ -133,7 +136,7 @@ def _warning_value(text: str) -> bytes:
 async def begin(
     answer: Response, send: Send, *, warnings: Iterable[str] = (), closes: bool = False, more: Headers = ()
 ) -> None:
-    """Writes the head of an answer, with more headers than its own."""
+    """Send the head of a response, with additional headers."""
     headers = [*answer.headers, *more]
     if isinstance(answer.body, bytes):
         headers.append((b"content-length", str(len(answer.body)).encode()))
@@ -145,7 +148,7 @@ async def begin(
 
 
 async def begin_stream(send: Send, *, warnings: Iterable[str] = (), more: Headers = ()) -> None:
-    """Begins an answer that goes on; its headers reach the client before its first part, however long that takes."""
+    """Start a stream; the client gets the headers before the first part, however long that takes."""
     headers = [*_JSON_HEADERS, *more, *warning_headers(warnings)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"", "more_body": True})

@@ -1,4 +1,4 @@
-"""Sending: answers and parts of streams in pieces that clients have to take in time."""
+"""Sending responses and streams in pieces that clients have to read in time."""
 
 import asyncio
 import itertools
@@ -15,21 +15,21 @@ PIECE: Final = 64 * 1024
 
 _LEAST_SECONDS: Final = 60.0
 _BYTES_PER_SECOND: Final = 64 * 1024
-"""Time for a whole answer, and the rate at which a client has to read a larger one."""
+"""Rate at which a client has to read a large answer."""
 
 _PIECES_AT_ONCE: Final = 8
-"""Pieces after which other requests get their turn, also if the client reads as fast as it can."""
+"""Pieces after which other requests get their turn, even if the client reads as fast as possible."""
 
 
 class UnreadError(Exception):
-    """The client has not read what was sent; its connection is ended."""
+    """The client does not read; its connection is closed."""
 
 
 class Sending:
-    """Sends answers. ``outgoing`` counts those on their way."""
+    """Sends answers. ``outgoing`` counts the bytes that are not sent yet."""
 
     def __init__(self, unread_seconds: float) -> None:
-        """``unread_seconds`` is the time for a client to take one piece."""
+        """``unread_seconds`` is the time for a client to read one piece."""
         self.outgoing: Final = outgoing.Outgoing(clock=time.monotonic)
         self._deadlines: Final = deadlines.Deadlines(unread_seconds)
 
@@ -50,12 +50,14 @@ class Sending:
             raise UnreadError from None
 
     async def body(self, request: Request, send: Send, body: responses.Body) -> int:
-        """Send the body of an answer whose head is sent, and return its size; the connection of a client that does not
-        read ends."""
+        """Send the body of a response after its head, and return its size.
+
+        The connection of a client that does not read is closed.
+        """
         if isinstance(body, bytes):
             size, pieces = len(body), _cut(body)
         else:
-            # Its parts are stored objects, which no copy is made of: a piece at a time is all that it takes.
+            # Its parts are stored objects, which are not copied: it takes one piece at a time.
             size, pieces = body.size, _cut_all(body.parts())
         try:
             async with asyncio.timeout(_LEAST_SECONDS + size / _BYTES_PER_SECOND):

@@ -1,4 +1,4 @@
-"""The server on a socket: uvicorn with TLS, the client's certificate, and a shutdown that finishes accepted writes."""
+"""The server on a socket: uvicorn with TLS, client certificates, and a shutdown that finishes accepted writes."""
 
 import asyncio
 import contextlib
@@ -8,12 +8,11 @@ import signal
 import socket
 import ssl
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import uvicorn
 from uvicorn.protocols.http import httptools_impl
 
-from drachma import errors
 from drachma.listening import budget as budgets
 from drachma.listening import guard
 from drachma.listening import limits as limiting
@@ -23,72 +22,19 @@ from drachma.server.wire import app, tunnel
 from drachma.server.wire.requests import CONNECTION
 
 GRACE_SECONDS: Final = 30
-"""How long a server that stops waits for requests under way."""
+"""Time that a stopping server waits for requests in progress."""
 
 GOODBYE_SECONDS: Final = 1.0
-"""How long a server that stops waits for the other end of a connection that it has closed."""
+"""Time that a stopping server waits for clients to close their ends of connections."""
 
-_ALL_ADDRESSES: Final = ("0.0.0.0", "::")
 _METHODS: Final = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE", b"CONNECT"})
 _USUAL_STARTS: Final = (b"GET ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ")
 _UNKNOWN_METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) \S+ HTTP/1\.[01]\r\n")
 _UNSERVED_METHOD: Final = b"OPTIONS"
 
 
-class Address(NamedTuple):
-    """Where a server listens."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> "Address":
-        """``host:port``, ``[v6]:port`` or ``:port``; InvalidValueError for anything else."""
-        host, separator, port = text.rpartition(":")
-        if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
-            raise errors.InvalidValueError(f"address {text!r}: expected host:port with a port up to 65535")
-        return cls(host.strip("[]") or "0.0.0.0", int(port))
-
-    @property
-    def url(self) -> str:
-        """How clients on this machine reach it."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
-
-    @property
-    def remote_url(self) -> str:
-        """How clients elsewhere may reach it, where it listens on all addresses; else empty."""
-        return f"https://{socket.gethostname()}:{self.port}" if self.host in _ALL_ADDRESSES else ""
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The names and addresses that the server's certificate must have."""
-        own = () if self.host in _ALL_ADDRESSES else (self.host,)
-        return (*own, "127.0.0.1", "::1", "localhost", socket.gethostname(), "kubernetes", "kubernetes.default.svc")
-
-
-def bind(address: Address) -> tuple[socket.socket, Address]:
-    """An open socket, and the address with the port that it got.
-
-    Raises:
-        errors.InvalidValueError: nothing can listen there.
-    """
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        opened.bind((address.host, address.port))
-    except OSError as error:
-        opened.close()
-        raise errors.InvalidValueError(
-            f"address {address.host}:{address.port}: cannot listen: {error.strerror}"
-        ) from error
-    opened.set_inheritable(True)
-    return opened, Address(address.host, opened.getsockname()[1])
-
-
 class _Config(uvicorn.Config):
-    """Uvicorn's, with more than one authority for certificates of clients."""
+    """Uvicorn's configuration with more than one authority for client certificates."""
 
     def __init__(self, application: app.Application, client_authority: pathlib.Path | None, **options: Any) -> None:
         super().__init__(application, **options)
@@ -97,12 +43,12 @@ class _Config(uvicorn.Config):
     def load(self) -> None:
         super().load()
         if self._client_authority is not None:
-            assert self.ssl is not None, "served with TLS only"
+            assert self.ssl is not None, "the server always uses TLS"
             self.ssl.load_verify_locations(self._client_authority)
 
 
 class Server(uvicorn.Server):
-    """Serves an application; watches end first when it stops, so that nothing keeps it waiting."""
+    """Serves an application. When it stops, watches end first, so that they do not delay it."""
 
     def __init__(
         self,
@@ -112,7 +58,7 @@ class Server(uvicorn.Server):
         client_authority: pathlib.Path | None = None,
         budget: budgets.Budget = budgets.PROCESS,
     ) -> None:
-        """``client_authority`` has authorities that clients' certificates may be of, beside the server's own."""
+        """``client_authority`` has authorities of client certificates, in addition to the server's own."""
         self._application = application
         self._budget = budget
         super().__init__(
@@ -137,7 +83,7 @@ class Server(uvicorn.Server):
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listens on sockets, within limits that uvicorn does not have."""
+        """Listen on sockets, within limits that uvicorn does not have."""
         self.servers = []
         for opened in sockets or ():
             listener = Listener(
@@ -160,7 +106,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Lets SIGINT and SIGTERM end the serving and nothing else: whoever serves has files to close afterwards."""
+        """Let SIGINT and SIGTERM end only the serving, because the caller has files to close afterwards."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.handle_exit, number, None)
@@ -180,7 +126,7 @@ class Server(uvicorn.Server):
             await self._application.close()
 
     async def _reap(self) -> None:
-        """Cuts connections whose other end does not answer a polite goodbye, for which TLS waits half a minute."""
+        """Abort connections whose other end does not close, for which TLS would wait half a minute."""
         closing: dict[object, float] = {}
         loop = asyncio.get_running_loop()
         while True:
@@ -194,9 +140,7 @@ class Server(uvicorn.Server):
 
 
 class _Protocol(httptools_impl.HttpToolsProtocol):
-    """HTTP with what uvicorn lacks: it tells the application about the client's certificate, lets it refuse methods
-    that the parser does not know, and gives up clients that do not finish what they begin.
-    """
+    """HTTP with additions to uvicorn: client certificates, refusal of unknown methods, and limits for slow clients."""
 
     def __init__(self, *, slot: budgets.Slot, limits: limiting.Limits, **of_uvicorn: Any) -> None:
         super().__init__(app_state={}, **of_uvicorn)
@@ -229,9 +173,12 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         if self._tunnel is not None:
             self._tunnel.end()
         super().connection_lost(exc)
+        # The parser refers to the protocol. Without this cycle a connection's buffers are freed with it, and not only
+        # by the next run of the garbage collector.
+        self.parser = None  # type: ignore[assignment]
 
     def _disconnect(self) -> None:
-        """Tell the application that the answer under way reaches nobody, before uvicorn misses its end."""
+        """Tell the application that its client has disconnected, before uvicorn notices."""
         cycle: httptools_impl.RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
@@ -252,7 +199,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         if not self._is_receiving and not data.startswith(_USUAL_STARTS):
             method = _UNKNOWN_METHOD.match(data)
             if method is not None and method[1] not in _METHODS:
-                # The parser takes such a request for broken. Methods that are not served are all answered alike.
+                # The parser reports such a request as malformed. All methods that are not served get the same answer.
                 data = _UNSERVED_METHOD + data[method.end(1) :]
         super().data_received(data)
         if self._is_in_head:
@@ -273,18 +220,18 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         self._head_bytes = 0
         self._guard.work()
         if self.parser.should_upgrade():
-            self._tunnel = tunnel.Tunnel(self.transport, self.flow, self._taken_over)
-            shown = self.scope.get("extensions") or {}
-            self.scope["extensions"] = {**shown, tunnel.EXTENSION: {tunnel.TUNNEL: self._tunnel}}
+            self._tunnel = tunnel.Tunnel(self.transport, self.flow, self._hand_over)
+            extensions = self.scope.get("extensions") or {}
+            self.scope["extensions"] = {**extensions, tunnel.EXTENSION: {tunnel.TUNNEL: self._tunnel}}
         super().on_headers_complete()
 
-    def _taken_over(self) -> None:
-        """What is sent from now on is no answer that uvicorn could know of."""
+    def _hand_over(self) -> None:
+        """Mark the connection as one that uvicorn no longer controls."""
         self._guard.allow_pauses()
         self.cycle.disconnected = True
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Says nothing: which streams are served is for the application to answer."""
+        """Log nothing, because the application decides about upgrades."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -301,24 +248,24 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         if self.scope["method"] == "HEAD":
-            # Nothing comes after the head.
+            # A response without a body ends with its head.
             self.transport.write(b"")
         self._answering -= 1
         if self._tunnel is not None:
-            # Nothing was made of the other protocol, and what the client sends may be it already.
+            # The upgrade was not accepted, and the client may be sending the other protocol already.
             self.transport.close()
         if not self._answering:
             self._guard.wait()
             if self._is_receiving:
-                # The answer did not wait for the rest of the request, which may still come, but not for ever.
+                # The response did not wait for the rest of the request, which may still arrive within a limit.
                 self._guard.await_head()
         super().on_response_complete()
 
 
 class _Corked:
-    """A transport that sends the head of an answer together with what comes next.
+    """A transport that sends the head of a response together with the next bytes.
 
-    Uvicorn writes head and body one after the other, and each write is a system call and a TLS record.
+    Uvicorn writes head and body separately, and each write is a system call and a TLS record.
     """
 
     def __init__(self, transport: Any) -> None:

@@ -1,7 +1,7 @@
-"""Watches over a connection: events in the form that was negotiated, bookmarks, and an end.
+"""Watches over a connection: framed events, bookmarks, and the end of the stream.
 
-Events of the stored version are the stored bytes in a small frame, made once for all watches that are sent the same.
-What goes wrong once a stream has begun is its last event.
+Events of the stored version are the stored bytes in a small frame, which is shared by all watches. An error after the
+start of a stream is its last event.
 """
 
 import asyncio
@@ -11,7 +11,8 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from drachma.server import schema, status
+from drachma.api.types import model
+from drachma.server import status
 from drachma.server.calls import options
 from drachma.server.presentation import encoding
 from drachma.server.reads import listing, watching
@@ -20,13 +21,16 @@ from drachma.server.wire.frames import Frames
 from drachma.store import record
 
 BOOKMARK_SECONDS: Final = 60.0
-"""How often a watch that asked for bookmarks is told how far it has seen."""
+"""Interval of bookmarks for watches that ask for them."""
 
 LAST_BOOKMARK_SECONDS: Final = 2.0
-"""How long before its end a watch gets a last bookmark, to resume from."""
+"""Time before its end at which a watch gets a last bookmark to resume from."""
 
 SHORTEST_SECONDS: Final = 1800.0
-"""A watch without a timeout of its own ends after once to twice this time, so that clients spread over servers."""
+"""Shortest lifetime of a watch without a timeout.
+
+It lasts up to twice this time, so that clients spread over servers.
+"""
 
 SPACING_SECONDS: Final = 0.001
 LONGEST_SPACING_SECONDS: Final = 0.1
@@ -35,13 +39,13 @@ each watch that sends, the second at most. Sending costs as much as dozens of ev
 together take from the one thread that also writes to about a tenth. What comes after a quiet time is sent at once."""
 
 _CHUNK_BYTES: Final = 256 * 1024
-"""Size of the stored objects that a watch begins with and that are written at once."""
+"""Bytes of initial objects that are written at once."""
 
 _END_OF_INITIAL_EVENTS: Final = {"k8s.io/initial-events-end": "true"}
 
 
 class Framer(Protocol):
-    """The form in which events are sent."""
+    """Form in which events are sent."""
 
     def event(self, kind: str, stored: record.Record) -> bytes: ...
 
@@ -51,28 +55,28 @@ class Framer(Protocol):
 
 
 class PlainFramer:
-    """Whole objects as JSON: what all informers ask for."""
+    """Whole objects as JSON, as informers ask for them."""
 
     def __init__(self, encoder: encoding.Encoder, version: str, *, frames: Frames) -> None:
         self._encoder = encoder
         self._version = version
         self._frames = frames
 
-    def event(self, kind: str, stored: record.Record) -> bytes:
-        return b'{"type":"%b","object":%b}\n' % (kind.encode(), self._encoder.object(stored, self._version))
+    def event(self, kind: str, event_object: record.Record) -> bytes:
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), self._encoder.object(event_object, self._version))
 
     def batch(self, events: Sequence[record.Event]) -> bytes:
-        """Many events; made once for all watches that are sent the same ones.
+        """Return many events; the bytes are shared by all watches with the same events.
 
-        Which ones they are is told by the first, the last and their number: a watch of one namespace sees some of
-        the events of a watch of all, and the same if it sees as many.
+        The first event, the last event and their number identify a batch: a watch of one namespace sees some of the
+        events of a watch of all namespaces, and all of them if it sees as many.
         """
         key = (self._encoder, self._version, events[0].record.revision, events[-1].record.revision, len(events))
-        made = self._frames.get(key)
-        if made is None:
-            made = b"".join([self.event(event.change.value, event.record) for event in events])
-            self._frames.put(key, made)
-        return made
+        data = self._frames.get(key)
+        if data is None:
+            data = b"".join([self.event(event.change.value, event.record) for event in events])
+            self._frames.put(key, data)
+        return data
 
     def bookmark(self, document: Mapping[str, Any]) -> bytes:
         return frame("BOOKMARK", document)
@@ -81,7 +85,7 @@ class PlainFramer:
 class DocumentFramer:
     """Objects in any other form, such as rows of a table.
 
-    ``form`` names the form where it is the same for all watches, which then share the frames of events.
+    ``form`` names a form that is the same for all watches, which then share the frames of events.
     """
 
     def __init__(
@@ -99,18 +103,18 @@ class DocumentFramer:
         self._frames = frames
         self._form = form
 
-    def event(self, kind: str, stored: record.Record) -> bytes:
+    def event(self, kind: str, event_object: record.Record) -> bytes:
         if self._form is None:
-            return self._frame(kind, stored)
-        key = (self._encoder, self._version, self._form, kind, stored.revision)
-        made = self._frames.get(key)
-        if made is None:
-            made = self._frame(kind, stored)
-            self._frames.put(key, made)
-        return made
+            return self._frame(kind, event_object)
+        key = (self._encoder, self._version, self._form, kind, event_object.revision)
+        data = self._frames.get(key)
+        if data is None:
+            data = self._frame(kind, event_object)
+            self._frames.put(key, data)
+        return data
 
-    def _frame(self, kind: str, stored: record.Record) -> bytes:
-        return frame(kind, self._convert(self._encoder.document(stored, self._version)))
+    def _frame(self, kind: str, event_object: record.Record) -> bytes:
+        return frame(kind, self._convert(self._encoder.document(event_object, self._version)))
 
     def batch(self, events: Sequence[record.Event]) -> bytes:
         return b"".join([self.event(event.change.value, event.record) for event in events])
@@ -120,38 +124,38 @@ class DocumentFramer:
 
 
 def frame(kind: str, document: Any) -> bytes:
-    """One event of a stream."""
+    """Return one event of a stream."""
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), encoding.encode(document))
 
 
 def _cut(records: Sequence[record.Record]) -> Iterator[Sequence[record.Record]]:
     """Yield records in parts of about the size that is written at once, at least one record each."""
     begin = size = 0
-    for end, stored in enumerate(records):
-        size += len(stored.data)
+    for end, item in enumerate(records):
+        size += len(item.data)
         if size > _CHUNK_BYTES and end > begin:
             yield records[begin:end]
-            begin, size = end, len(stored.data)
+            begin, size = end, len(item.data)
     if begin < len(records):
         yield records[begin:]
 
 
-def lifetime(wanted: options.ListOptions, chance: random.Random) -> float:
-    """How many seconds a watch lasts."""
-    if wanted.timeout_seconds:
-        return float(max(wanted.timeout_seconds, 0))
-    return SHORTEST_SECONDS * (1.0 + chance.random())
+def lifetime(list_options: options.ListOptions, rng: random.Random) -> float:
+    """Return the seconds that a watch lasts."""
+    if list_options.timeout_seconds:
+        return float(max(list_options.timeout_seconds, 0))
+    return SHORTEST_SECONDS * (1.0 + rng.random())
 
 
 class Pace:
-    """How often streams send."""
+    """Rate at which streams send."""
 
     def __init__(self) -> None:
         self._senders = 0
 
     @contextlib.contextmanager
     def sender(self) -> Iterator[None]:
-        """A stream that sends, as long as the block lasts."""
+        """Count a sending stream for the duration of the block."""
         self._senders += 1
         try:
             yield
@@ -160,15 +164,15 @@ class Pace:
 
     @property
     def spacing(self) -> float:
-        """How many seconds a stream leaves between two times that it sends."""
+        """Return the seconds that a stream leaves between two sends."""
         return min(SPACING_SECONDS * self._senders, LONGEST_SPACING_SECONDS)
 
 
 class Stream:
-    """One watch as bytes. ``close`` ends it early, when its client has gone.
+    """One watch as bytes. ``close`` ends it early, when its client has disconnected.
 
-    ``consult`` has questions answered that come up where events are shown in another version. ``begun`` is called once
-    the first events are written, or if there are none to begin with.
+    ``consult`` answers the questions of conversions to another version. ``started`` is called after the first events
+    are written, or at once if there are none.
     """
 
     def __init__(
@@ -180,7 +184,7 @@ class Stream:
         pace: Pace,
         seconds: float,
         consult: Callable[[PendingError], Awaitable[None]],
-        begun: Callable[[], None],
+        started: Callable[[], None],
     ) -> None:
         self._watch = watch
         self._version = version
@@ -188,7 +192,7 @@ class Stream:
         self._pace = pace
         self._seconds = seconds
         self._consult = consult
-        self._begun = begun
+        self._started = started
         self._is_closed = False
 
     def close(self) -> None:
@@ -196,7 +200,7 @@ class Stream:
         self._watch.close()
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The bytes of the stream, several events at once where several are ready."""
+        """Yield the bytes of the stream, several events at once if several are ready."""
         try:
             existing = await self._watch.open()
         except status.StatusError as error:
@@ -206,9 +210,9 @@ class Stream:
             try:
                 if existing is not None:
                     async for chunk in self._initial(existing):
-                        self._begun()
+                        self._started()
                         yield chunk
-                self._begun()
+                self._started()
                 if self._is_closed:
                     return
                 async for chunk in self._follow():
@@ -218,7 +222,7 @@ class Stream:
 
     async def _initial(self, page: listing.Listed) -> AsyncIterator[bytes]:
         for part in _cut(page.records):
-            yield await self._framed(functools.partial(self._added, part))
+            yield await self._frame_with_answers(functools.partial(self._frame_added, part))
         if self._watch.options.allows_bookmarks:
             yield self._framer.bookmark(self._bookmark(page.revision, annotations=_END_OF_INITIAL_EVENTS))
 
@@ -247,33 +251,35 @@ class Stream:
             try:
                 chunk = self._frames(events)
             except PendingError:
-                chunk = await self._framed(functools.partial(self._frames, events))
+                chunk = await self._frame_with_answers(functools.partial(self._frames, events))
             if chunk:
                 yield chunk
                 await asyncio.sleep(self._pace.spacing)
 
-    async def _framed(self, make: Callable[[], bytes]) -> bytes:
-        """Bytes for which others may have to be asked."""
+    async def _frame_with_answers(self, make: Callable[[], bytes]) -> bytes:
+        """Return bytes that may depend on answers from outside."""
         while True:
             try:
                 return make()
             except PendingError as pending:
                 await self._consult(pending)
 
-    def _added(self, records: Sequence[record.Record]) -> bytes:
-        return b"".join([self._framer.event("ADDED", stored) for stored in records])
+    def _frame_added(self, records: Sequence[record.Record]) -> bytes:
+        return b"".join([self._framer.event("ADDED", item) for item in records])
 
     def _frames(self, events: Sequence[record.Event]) -> bytes:
         if not self._watch.is_selective:
             return self._framer.batch(events)
-        return b"".join([self._framer.event(change.value, stored) for change, stored in self._watch.changes(events)])
+        return b"".join(
+            [self._framer.event(change.value, event_object) for change, event_object in self._watch.changes(events)]
+        )
 
     def _bookmark(self, revision: int, *, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """An empty object of the kind whose only news is its resourceVersion."""
+        """Return an empty object of the kind with only a resourceVersion."""
         resource = self._watch.scope.resource
         api_version = resource.api_version(self._version)
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = dict(annotations)
-        empty = schema.empty(resource.schema(self._version))
+        empty = model.empty(resource.schema(self._version))
         return {"kind": resource.kind, "apiVersion": api_version, **empty, "metadata": metadata}

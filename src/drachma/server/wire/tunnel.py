@@ -1,7 +1,7 @@
-"""A connection of the server that is no longer HTTP: bytes in both directions, for as long as both ends like.
+"""Tunnels: connections that are no longer HTTP and carry bytes in both directions.
 
-The listener makes one for every request that asks for another protocol, and puts it into the ASGI scope; who answers
-such a request with a tunnel takes the connection over by :meth:`Tunnel.open`.
+The listener makes one for every request that asks for another protocol, and puts it into the ASGI scope. The
+application takes the connection over by :meth:`Tunnel.open`.
 """
 
 import asyncio
@@ -10,20 +10,20 @@ from typing import Any, Final, Protocol
 
 EXTENSION: Final = "drachma.tunnel"
 TUNNEL: Final = "tunnel"
-"""Where the listener puts it."""
+"""Key of the tunnel in the ASGI extension."""
 
 _MOST_UNREAD: Final = 256 * 1024
 
 
 class Flow(Protocol):
-    """How a transport is told to wait."""
+    """Flow control of a transport."""
 
     def pause_reading(self) -> None: ...
 
     def resume_reading(self) -> None: ...
 
     async def drain(self) -> None:
-        """Returns when there is room for more to be written."""
+        """Return when there is room for more bytes."""
 
 
 class Tunnel:
@@ -39,14 +39,14 @@ class Tunnel:
         self._more = asyncio.Event()
 
     def open(self, head: bytes) -> None:
-        """Takes the connection over; ``head`` is what answers the request."""
+        """Take the connection over; ``head`` is the response to the request."""
         self._take()
         self._transport.write(head)
-        # The head is held back until something follows.
+        # The transport holds the head back until more bytes follow.
         self._transport.write(b"")
 
     async def read(self) -> bytes:
-        """What the client sends, or nothing when it has gone."""
+        """Return bytes from the client; empty when it has disconnected."""
         while not self._unread and not self._has_ended:
             self._more.clear()
             await self._more.wait()
@@ -56,7 +56,7 @@ class Tunnel:
         return data
 
     async def write(self, data: bytes) -> None:
-        """Sends something to the client, when it takes it."""
+        """Send bytes to the client, and wait until there is room for more."""
         self._transport.write(data)
         await self._flow.drain()
 
@@ -67,20 +67,20 @@ class Tunnel:
     # For the listener
 
     def feed(self, data: bytes) -> None:
-        """The client sent something."""
+        """Pass in bytes from the client."""
         self._unread += data
         if len(self._unread) > _MOST_UNREAD:
             self._flow.pause_reading()
         self._more.set()
 
     def end(self) -> None:
-        """The client has gone."""
+        """Record that the client has disconnected."""
         self._has_ended = True
         self._more.set()
 
 
 async def join(client: Tunnel, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Carries bytes between a client and whoever is behind the streams, until one of them ends."""
+    """Carry bytes between a client and a pair of streams until one of them ends."""
 
     async def upstream() -> None:
         while data := await client.read():

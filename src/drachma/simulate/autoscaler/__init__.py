@@ -1,4 +1,4 @@
-"""The autoscaler: plans, carried out again and again on a live cluster by whoever provides nodes."""
+"""The autoscaler: carries plans out on a live cluster, round by round, through a provider of nodes."""
 
 from drachma.simulate.autoscaler.component import Autoscaler, Settings
 from drachma.simulate.autoscaler.provider import Provider, ProviderError

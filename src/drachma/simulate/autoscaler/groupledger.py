@@ -1,7 +1,7 @@
-"""What an autoscaler knows about its groups: nodes that are on their way, and groups that are better left alone.
+"""Ledger of an autoscaler: requested nodes, and paused groups.
 
-A node that does not come in time counts as a failure of its group, as a provider's error does. After a failure a group
-is left alone, longer each time; a node that comes ends that.
+A node that does not arrive in time counts as a failure of its group, like an error of the provider. After a failure a
+group is paused, longer each time. A node that arrives ends that.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import msgspec
 
 
 class Pauses(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait, in seconds."""
+    """Time limits and pauses, in seconds."""
 
     arrival: float = 900.0
-    """For a node to come."""
+    """Time limit for a node to arrive."""
     first: float = 300.0
-    """With a group after a failure; twice as long after the next."""
+    """Pause of a group after a failure; doubled after each further one."""
     longest: float = 1800.0
 
 
 class Upcoming(NamedTuple):
-    """A node that was asked for."""
+    """Requested node."""
 
     name: str
     group: str
@@ -30,7 +30,7 @@ class Upcoming(NamedTuple):
 
 
 class GroupLedger:
-    """Nodes on their way, and failures, by group."""
+    """Requested nodes and failures, by group."""
 
     def __init__(self, pauses: Pauses) -> None:
         self._pauses: Final = pauses
@@ -40,22 +40,22 @@ class GroupLedger:
 
     @property
     def upcoming(self) -> list[Upcoming]:
-        """All nodes that were asked for and are not there."""
+        """All requested nodes that have not arrived."""
         return list(self._upcoming.values())
 
     def ask(self, name: str, *, group: str, now: float) -> None:
-        """Note that a node was asked for."""
+        """Note that a node was requested."""
         self._upcoming[name] = Upcoming(name, group, now + self._pauses.arrival)
 
     def arrive(self, name: str) -> None:
-        """Note that a node has come."""
+        """Note that a node has arrived."""
         came = self._upcoming.pop(name, None)
         if came is not None:
             self._failures.pop(came.group, None)
             self._until.pop(came.group, None)
 
     def expire(self, now: float) -> list[Upcoming]:
-        """The nodes that should have come by now: they are not expected any more, and their groups are left alone."""
+        """Return the nodes that are overdue. They are not expected any more, and their groups are paused."""
         late = [each for each in self._upcoming.values() if each.deadline <= now]
         for each in late:
             del self._upcoming[each.name]
@@ -64,7 +64,7 @@ class GroupLedger:
         return late
 
     def fail(self, group: str, *, now: float) -> float:
-        """Note a failure; for how many seconds the group is left alone now."""
+        """Note a failure, and return the pause of the group in seconds."""
         count = self._failures.get(group, 0)
         self._failures[group] = count + 1
         seconds = float(min(self._pauses.first * 2 ** min(count, 64), self._pauses.longest))
@@ -72,5 +72,5 @@ class GroupLedger:
         return seconds
 
     def is_left_alone(self, group: str, *, now: float) -> bool:
-        """Whether a group is not to be asked for nodes at the moment."""
+        """Return True if a group is paused."""
         return self._until.get(group, 0.0) > now

@@ -1,1 +1,1 @@
-"""Reports: what of a cluster is in use, and what of the rest could be had in one piece; as data and as pictures."""
+"""Reports on usage and fragmentation of a cluster, as data and as pictures."""

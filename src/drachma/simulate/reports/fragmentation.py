@@ -1,9 +1,9 @@
-"""Fragmentation: how much of what is free could be had by somebody who wants much of it at once.
+"""Fragmentation: free devices that cannot be used together because they are on different nodes.
 
-By driver, for claims of one, two, four and more devices of one node: how many such claims would fit now, and how many
-would if all free devices were on as few nodes as possible. For devices that are partitions the same by size: how many
-partitions of a size can be had at once, and how many if what is free of counters were in as few counter sets as
-possible. What is lost between the two is fragmentation.
+For each driver, and for claims of one, two, four and more devices of one node, the report has the number of claims that
+fit now, and the number that would fit if all free devices were on as few nodes as possible. For partitions it has the
+same by size: how many partitions of a size fit now, and how many if the free counters were in as few counter sets as
+possible. The difference is fragmentation.
 """
 
 from __future__ import annotations
@@ -17,43 +17,43 @@ from drachma.allocator import view as views
 from drachma.scheduler.snapshot import Snapshot
 
 _PLAIN: Final = 64
-"""Fractions with larger denominators are not for people."""
+"""Largest denominator of fractions that are shown."""
 
 
 class Fit(NamedTuple):
-    """How many of something fit."""
+    """Number of claims or partitions that fit."""
 
     what: str
     fits: int
     ideal: int
-    """How many would, were all that is free in one piece."""
+    """Number that would fit without fragmentation."""
 
     @property
     def lost(self) -> float:
-        """The share that is lost, between 0 and 1."""
+        """Lost share, between 0 and 1."""
         return 1 - self.fits / self.ideal if self.ideal else 0.0
 
 
 class DriverFragmentation(NamedTuple):
-    """What is left of the devices of one driver."""
+    """Free devices of one driver."""
 
     driver: str
     fits: tuple[Fit, ...]
 
 
 class _Left(NamedTuple):
-    """What one node has left of a driver's devices; nodes that share devices do not come in here."""
+    """Free devices of a driver on one node. Devices that nodes share are not included."""
 
     blocks: tuple[tuple[pool.Block, int], ...]
-    """Blocks, each with the set of its free devices that are the node's own."""
+    """Blocks, each with the set of its free local devices."""
 
     def whole(self) -> int:
-        """Free devices that are no partitions."""
+        """Return the number of free devices that are no partitions."""
         return sum((free & ~block.consuming).bit_count() for block, free in self.blocks)
 
 
 def measure(snapshot: Snapshot) -> tuple[DriverFragmentation, ...]:
-    """What is fragmented, by driver. Devices that several nodes can use are not counted: nothing splits them."""
+    """Return the fragmentation by driver, without devices that several nodes can use, since nothing splits them."""
     by_driver: dict[str, list[_Left]] = {}
     for info in sorted(snapshot.nodes, key=lambda info: info.name):
         own: dict[str, list[tuple[pool.Block, int]]] = {}
@@ -71,7 +71,7 @@ def measure(snapshot: Snapshot) -> tuple[DriverFragmentation, ...]:
 
 
 def _devices(nodes: list[_Left]) -> Iterator[Fit]:
-    """Claims of more and more devices of one node, as far as any node has so many, in use or not."""
+    """Yield the fit of claims of more and more devices of one node, up to the largest node."""
     largest = max(sum((block.everything & ~block.consuming).bit_count() for block, _ in node.blocks) for node in nodes)
     free = [node.whole() for node in nodes]
     count = 1
@@ -84,38 +84,38 @@ def _devices(nodes: list[_Left]) -> Iterator[Fit]:
 def _partitions(nodes: list[_Left], snapshot: Snapshot) -> Iterator[Fit]:
     blocks = [block for node in nodes for block, _ in node.blocks if block.consuming]
     sizes = {partitions.sizes(block)[place] for block in blocks for place in views.positions(block.consuming)}
-    left = sum((_left(block, snapshot) for block in blocks), Fraction(0))
+    free_fraction = sum((_left(block, snapshot) for block in blocks), Fraction(0))
     for size in sorted(sizes):
         fits = sum(_most(block, free, size, snapshot) for node in nodes for block, free in node.blocks)
-        yield Fit(_title(size), fits, max(int(left / size), fits) if size else fits)
+        yield Fit(_title(size), fits, max(int(free_fraction / size), fits) if size else fits)
 
 
 def _left(block: pool.Block, snapshot: Snapshot) -> Fraction:
-    """What is left of the counter sets of a block, each of which is a whole."""
+    """Return the fraction left of the counter sets of a block."""
     table = block.counters
     assert table is not None, "partitions draw from counters"
     shares: dict[str, list[Fraction]] = {}
-    for (name, _), limit, rest in zip(
+    for (name, _), limit, amount in zip(
         table.names, table.limits, snapshot.devices.state.counters_left(block), strict=True
     ):
         if limit:
-            shares.setdefault(name, []).append(Fraction(max(rest, 0), limit))
+            shares.setdefault(name, []).append(Fraction(max(amount, 0), limit))
     return sum((sum(each, Fraction(0)) / len(each) for each in shares.values()), Fraction(0))
 
 
 def _most(block: pool.Block, free: int, size: Fraction, snapshot: Snapshot) -> int:
-    """How many partitions of a size can be had at once, taking one after the other."""
+    """Return the number of partitions of a size that fit at once, taking one after the other."""
     table, sizes = block.counters, partitions.sizes(block)
     if table is None:
         return 0
-    left = list(snapshot.devices.state.counters_left(block))
+    counters_left = list(snapshot.devices.state.counters_left(block))
     number = 0
     for place in views.positions(free & block.consuming):
         draws = table.draws[place]
-        if sizes[place] == size and all(left[entry] >= amount for entry, amount in draws):
+        if sizes[place] == size and all(counters_left[entry] >= amount for entry, amount in draws):
             number += 1
             for entry, amount in draws:
-                left[entry] -= amount
+                counters_left[entry] -= amount
     return number
 
 
@@ -125,11 +125,11 @@ def _title(size: Fraction) -> str:
     return f"a partition of {size}" if size.denominator <= _PLAIN else f"a partition of {float(size):.0%}"
 
 
-# As a document, as lines
+# Documents and lines
 
 
-def to_document(measured: Iterable[DriverFragmentation]) -> dict[str, Any]:
-    """For programs."""
+def to_document(fragmentation: Iterable[DriverFragmentation]) -> dict[str, Any]:
+    """Return the fragmentation as a document."""
     return {
         "drivers": [
             {
@@ -139,14 +139,14 @@ def to_document(measured: Iterable[DriverFragmentation]) -> dict[str, Any]:
                     for fit in each.fits
                 ],
             }
-            for each in measured
+            for each in fragmentation
         ]
     }
 
 
-def rows(measured: Iterable[DriverFragmentation]) -> Iterator[tuple[str, ...]]:
-    """A table, its heading first."""
+def rows(fragmentation: Iterable[DriverFragmentation]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a table, its heading first."""
     yield "DRIVER", "CLAIMS FOR", "FIT", "IDEAL", "LOST"
-    for each in measured:
+    for each in fragmentation:
         for fit in each.fits:
             yield each.driver, fit.what, str(fit.fits), str(fit.ideal), f"{fit.lost:.0%}"

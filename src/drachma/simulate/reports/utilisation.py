@@ -1,8 +1,8 @@
-"""Utilisation: how much of a cluster's devices, counters, capacities and nodes is in use, and by whom.
+"""Utilisation: the used share of a cluster's devices, counters, capacities and nodes, and the users.
 
 Devices are those that some node can use, each once, under the node that has it alone or under none. A device is *used*
-when a claim holds it whole, *shared* when claims hold parts of it, *blocked* when others have drawn what it would need
-of counters, and else *free*.
+when a claim has it whole, *shared* when claims have parts of it, *blocked* when other devices have drawn counters that
+it needs, and *free* otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from drachma.simulate import nodeusage
 
 
 class Condition(enum.StrEnum):
-    """What has become of a device."""
+    """State of a device."""
 
     FREE = "free"
     USED = "used"
@@ -30,18 +30,18 @@ class Condition(enum.StrEnum):
 
 
 class DeviceUse(NamedTuple):
-    """One device."""
+    """Usage of one device."""
 
     name: str
     condition: Condition
     share: float
-    """How much of it is in use: all, nothing, or the largest share of a capacity."""
+    """Used share: all, nothing, or the largest share of a capacity."""
     claims: tuple[str, ...] = ()
-    """Who holds it, as ``namespace/name``."""
+    """Claims that hold it, as ``namespace/name``."""
 
 
 class CounterUse(NamedTuple):
-    """One counter that devices of a pool draw from."""
+    """Usage of a counter of a pool."""
 
     counter_set: str
     counter: str
@@ -49,46 +49,46 @@ class CounterUse(NamedTuple):
 
 
 class PoolUse(NamedTuple):
-    """The devices of a pool that are on one node, or on none."""
+    """Devices of a pool on one node, or on none."""
 
     pool_id: identity.PoolID
     node: str
-    """Empty for devices that several nodes can use."""
+    """Name of the node; empty for devices that several nodes can use."""
     devices: tuple[DeviceUse, ...]
     counters: tuple[CounterUse, ...] = ()
 
     def count(self, condition: Condition) -> int:
-        """How many devices are in a condition."""
+        """Return the number of devices in a condition."""
         return sum(each.condition is condition for each in self.devices)
 
 
 class Utilisation(NamedTuple):
-    """All of a cluster: nodes by name, and their pools by driver and name."""
+    """Utilisation of a cluster: nodes by name, and their pools by driver and name."""
 
     nodes: tuple[nodeusage.NodeUsage, ...]
     by_node: Mapping[str, tuple[PoolUse, ...]]
 
     def on(self, node: str) -> tuple[PoolUse, ...]:
-        """The pools of a node; without a name, those of several nodes."""
+        """Return the pools of a node; without a name, those of several nodes."""
         return self.by_node.get(node, ())
 
     @property
     def pools(self) -> Iterator[PoolUse]:
-        """All of them, those of several nodes first."""
+        """All pools, those of several nodes first."""
         return itertools.chain.from_iterable(self.by_node.values())
 
     def count(self, condition: Condition) -> int:
-        """How many devices are in a condition."""
+        """Return the number of devices in a condition."""
         return sum(each.count(condition) for each in self.pools)
 
     @property
     def devices(self) -> int:
-        """How many there are."""
+        """Number of devices."""
         return sum(len(each.devices) for each in self.pools)
 
 
 def measure(snapshot: Snapshot) -> Utilisation:
-    """What is in use in a cluster; AllocationError for a slice whose node selector does not compile."""
+    """Return the utilisation of a cluster. Raises AllocationError for a slice whose node selector does not compile."""
     infos = sorted(snapshot.nodes, key=lambda info: info.name)
     nodes = tuple(nodeusage.of(snapshot, info) for info in infos)
     pools: dict[tuple[str, identity.PoolID], PoolUse] = {}
@@ -96,11 +96,11 @@ def measure(snapshot: Snapshot) -> Utilisation:
         for block in snapshot.devices.view(info).blocks:
             for use in _pools(block, snapshot, info.name):
                 key = use.node, use.pool_id
-                known = pools.get(key)
-                # Of a pool that several nodes see in part, each brings what the others do not see.
-                names = set() if known is None else {each.name for each in known.devices}
+                earlier = pools.get(key)
+                # Of a pool that several nodes see in part, each node adds the devices that the others do not see.
+                names = set() if earlier is None else {each.name for each in earlier.devices}
                 more = tuple(each for each in use.devices if each.name not in names)
-                pools[key] = use if known is None else known._replace(devices=(*known.devices, *more))
+                pools[key] = use if earlier is None else earlier._replace(devices=(*earlier.devices, *more))
     by_node: dict[str, tuple[PoolUse, ...]] = {}
     for node, pool_id in sorted(pools):
         by_node[node] = (*by_node.get(node, ()), pools[node, pool_id])
@@ -108,7 +108,7 @@ def measure(snapshot: Snapshot) -> Utilisation:
 
 
 def _pools(block: pool.Block, snapshot: Snapshot, node: str) -> Iterator[PoolUse]:
-    """The devices of a block: those of the node alone, and those of several nodes."""
+    """Yield the devices of a block: those of the node alone, and those of several nodes."""
     own = sum(1 << place for place, owner in enumerate(block.owners) if owner.node_name == node)
     for nodes, mask in ((node, own), ("", block.everything & ~own)):
         if mask:
@@ -118,11 +118,11 @@ def _pools(block: pool.Block, snapshot: Snapshot, node: str) -> Iterator[PoolUse
 
 def _devices(block: pool.Block, snapshot: Snapshot, mask: int) -> Iterator[DeviceUse]:
     state = snapshot.devices.state
-    taken, in_part, free = state.taken(block), state.in_part(block), partitions.free(block, state)
+    fully_used, in_part, free = state.taken(block), state.partly_used(block), partitions.free(block, state)
     for place in views.positions(mask):
         bit, name = 1 << place, block.devices[place].name
         claims = tuple(dict.fromkeys(state.holders(block, place)))
-        if taken & bit:
+        if fully_used & bit:
             yield DeviceUse(name, Condition.USED, 1.0, claims)
         elif in_part & bit:
             yield DeviceUse(name, Condition.SHARED, _consumed(block, place, snapshot), claims)
@@ -140,28 +140,30 @@ def _consumed(block: pool.Block, place: int, snapshot: Snapshot) -> float:
 def _counters(block: pool.Block, snapshot: Snapshot) -> Iterator[CounterUse]:
     if block.counters is None:
         return
-    left = snapshot.devices.state.counters_left(block)
-    for (counter_set, name), limit, rest in zip(block.counters.names, block.counters.limits, left, strict=True):
+    counters_left = snapshot.devices.state.counters_left(block)
+    for (counter_set, name), limit, amount in zip(
+        block.counters.names, block.counters.limits, counters_left, strict=True
+    ):
         if limit:
-            yield CounterUse(counter_set, name, float(1 - Fraction(rest, limit)))
+            yield CounterUse(counter_set, name, float(1 - Fraction(amount, limit)))
 
 
-# As a document, as lines
+# Documents and lines
 
 
-def to_document(measured: Utilisation) -> dict[str, Any]:
-    """For programs: shares are between 0 and 1."""
+def to_document(utilisation: Utilisation) -> dict[str, Any]:
+    """Return the utilisation as a document. Shares are between 0 and 1."""
     return {
-        "devices": {"all": measured.devices, **{each.value: measured.count(each) for each in Condition}},
+        "devices": {"all": utilisation.devices, **{each.value: utilisation.count(each) for each in Condition}},
         "nodes": [
             {
                 "name": each.node,
                 "resources": {name: round(share, 4) for name, share in each.resources.items()},
                 "devices": {"all": each.devices, "used": each.used_devices},
             }
-            for each in measured.nodes
+            for each in utilisation.nodes
         ],
-        "pools": [_pool_document(each) for each in measured.pools],
+        "pools": [_pool_document(each) for each in utilisation.pools],
     }
 
 
@@ -186,12 +188,12 @@ def _pool_document(use: PoolUse) -> dict[str, Any]:
     return document
 
 
-def rows(measured: Utilisation) -> Iterator[tuple[str, ...]]:
-    """A table, its heading first: a row a pool, with what its node uses of itself."""
-    nodes = {each.node: each for each in measured.nodes}
+def rows(utilisation: Utilisation) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a table, its heading first: a row for each pool, with the usage of its node."""
+    nodes = {each.node: each for each in utilisation.nodes}
     yield "NODE", "CPU", "MEMORY", "DRIVER", "POOL", "DEVICES", "USED", "SHARED", "BLOCKED", "FREE", "COUNTERS"
     for name in [*nodes, ""]:
-        pools = measured.on(name)
+        pools = utilisation.on(name)
         own: tuple[str, ...] = ("<several>", "", "")
         if name:
             own = (name, *(_percent(nodes[name].resources.get(each)) for each in ("cpu", "memory")))
@@ -203,11 +205,12 @@ def rows(measured: Utilisation) -> Iterator[tuple[str, ...]]:
             yield (*own, use.pool_id.driver, use.pool_id.pool, str(len(use.devices)), *map(str, counts), drawn)
 
 
-def summary(measured: Utilisation) -> str:
-    """One line for all."""
-    taken = measured.count(Condition.USED) + measured.count(Condition.SHARED)
-    blocked = measured.count(Condition.BLOCKED)
-    return f"{taken} of {measured.devices} devices in use, {blocked} blocked by others, on {len(measured.nodes)} nodes"
+def summary(utilisation: Utilisation) -> str:
+    """Return a summary of one line."""
+    used_count = utilisation.count(Condition.USED) + utilisation.count(Condition.SHARED)
+    blocked = utilisation.count(Condition.BLOCKED)
+    nodes = len(utilisation.nodes)
+    return f"{used_count} of {utilisation.devices} devices in use, {blocked} blocked by others, on {nodes} nodes"
 
 
 def _percent(share: float | None) -> str:

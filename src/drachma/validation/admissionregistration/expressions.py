@@ -16,40 +16,42 @@ from drachma.validation.path import Path
 from drachma.values import names
 
 CONDITIONS: Final = 64
-"""How many match conditions there may be."""
+"""Limit of the number of match conditions."""
 
 
 def check_conditions(
-    conditions: Sequence[Mapping[str, Any]], at: Path, *, has_params: bool, stored: Collection[str] = ()
+    conditions: Sequence[Mapping[str, Any]], at: Path, *, has_params: bool, stored_expressions: Collection[str] = ()
 ) -> Errors:
-    """Match conditions; ``stored`` are those that the stored object has."""
+    """Yield the errors of match conditions; ``stored`` has the expressions of the stored object."""
     compiler = admission.Compiler(has_params=has_params, composes=False)
     if len(conditions) > CONDITIONS:
         yield fielderror.too_many(at, len(conditions), CONDITIONS)
-    seen: set[str] = set()
+    previous: set[str] = set()
     for position, condition in enumerate(conditions):
         where = at.item(position)
         text, name = condition.get("expression", "").strip(), condition.get("name", "")
         if not text:
             yield fielderror.required(where.child("expression"))
         else:
-            yield from check(text, where.child("expression"), compiler, types.BOOL, stored=stored)
+            yield from check(
+                text, where.child("expression"), compiler, types.BOOL, stored_expressions=stored_expressions
+            )
         if not name:
             yield fielderror.required(where.child("name"))
         else:
             yield from fielderror.problems(where.child("name"), name, names.qualified_name(name))
-            if name in seen:
+            if name in previous:
                 yield fielderror.duplicate(where.child("name"), name)
-        seen.add(name)
+        previous.add(name)
 
 
 def expressions_of(items: Sequence[Mapping[str, Any]] | None, field: str = "expression") -> frozenset[str]:
-    """The texts of expressions in a list."""
+    """Return the texts of the expressions in a list."""
     return frozenset(each[field] for each in items or () if each.get(field))
 
 
 def check_variables(variables: Sequence[Mapping[str, Any]], at: Path, compiler: admission.Compiler) -> Errors:
-    """Variables, each of which the compiler knows afterwards."""
+    """Yield the errors of variables, and declare each to the compiler."""
     for position, variable in enumerate(variables):
         where = at.item(position)
         name, text = variable.get("name", ""), variable.get("expression", "")
@@ -70,21 +72,21 @@ def check(
     at: Path,
     compiler: admission.Compiler,
     *results: types.Type,
-    stored: Collection[str] = (),
-    shown: str | None = None,
+    stored_expressions: Collection[str] = (),
+    quoted: str | None = None,
     authorizer: bool = True,
 ) -> Errors:
-    """An expression that gives one of these types; ``shown`` is what messages quote where that is something else."""
-    expressions = Expressions.STORED if text in stored else Expressions.NEW
+    """Yield the errors of an expression with one of these result types; messages quote ``shown``, or the text."""
+    expressions = Expressions.STORED if text in stored_expressions else Expressions.NEW
     yield from attempt(
         lambda: compiler.compile(text, *results, authorizer=authorizer, expressions=expressions),
         at,
-        text if shown is None else shown,
+        text if quoted is None else quoted,
     )
 
 
 def attempt(compile_: Callable[[], program.Program], at: Path, text: str) -> Errors:
-    """What is wrong with an expression, by compiling it."""
+    """Yield the error of an expression that does not compile."""
     try:
         compile_()
     except cel.CompilationError as error:

@@ -1,53 +1,86 @@
-"""Rules for what policies and bindings match, and which parameters they are given."""
+"""Rules for match resources, resource rules and parameters of policies, bindings and webhooks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering
-from drachma.validation.admissionregistration import resourcerules
-from drachma.validation.fielderror import Errors
+from drachma.validation import constraints, fielderror, rendering, selectors, typerules
+from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
-from drachma.validation.podspec import selectors
 from drachma.values import names
 
-POLICIES: Final = ("Equivalent", "Exact")
-_NOT_FOUND_ACTIONS: Final = ("Deny", "Allow")
+Document = Mapping[str, Any]
+
+ANY: Final = "*"
+_is_operation: Final = constraints.one_of(ANY, "CONNECT", "CREATE", "DELETE", "UPDATE")
 
 
-def check_resources(resources: Mapping[str, Any], at: Path) -> Errors:
-    """Match constraints of a policy, or match resources of a binding."""
-    yield from enumerated(resources.get("matchPolicy"), at.child("matchPolicy"), POLICIES)
-    for field in ("namespaceSelector", "objectSelector"):
-        selector = resources.get(field)
-        if selector is None:
-            yield fielderror.required(at.child(field))
-        else:
-            yield from selectors.check(selector, at.child(field))
-    for field in ("resourceRules", "excludeResourceRules"):
-        for position, rule in enumerate(resources.get(field) or ()):
-            yield from resourcerules.check_named(rule, at.child(field).item(position))
+# Resource rules
 
 
-def enumerated(value: str | None, at: Path, allowed: tuple[str, ...]) -> Errors:
-    """A value that must be there and be one of these."""
-    if not value:
-        yield fielderror.required(at)
-    elif value not in allowed:
-        yield fielderror.not_supported(at, rendering.named(value), allowed)
+def _resource_names(resource_names: Sequence[str], at: Path) -> Errors:
+    for position, name in enumerate(resource_names):
+        yield from constraints.path_segment(name, at.item(position))
+        if name in resource_names[:position]:
+            yield fielderror.duplicate(at.item(position), name)
 
 
-def check_param_kind(kind: Mapping[str, Any], at: Path) -> Errors:
-    """The kind of the parameters of a policy."""
-    api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
-    if not api_version:
-        yield fielderror.required(at.child("apiVersion"))
-    else:
-        yield from _api_version(api_version, at.child("apiVersion"))
-    if not name:
-        yield fielderror.required(at.child("kind"))
-    elif problems := names.dns1035_label(name.lower()):
-        detail = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-        yield fielderror.invalid(at.child("kind"), name, detail)
+def _check_rule(rule: Document, at: Path) -> list[FieldError]:
+    return TYPES["RuleWithOperations"](rule, at)
+
+
+def _operations(operations: Sequence[str], at: Path) -> Errors:
+    yield from _check_alone(operations, at, "operations")
+    for position, operation in enumerate(operations):
+        yield from _is_operation(operation, at.item(position))
+
+
+def _api_groups(groups: Sequence[str], at: Path) -> Errors:
+    yield from _check_alone(groups, at, "API groups")
+
+
+def _api_versions(versions: Sequence[str], at: Path) -> Errors:
+    yield from _check_alone(versions, at, "API versions")
+    for position, version in enumerate(versions):
+        if not version:
+            yield fielderror.required(at.item(position))
+
+
+def _check_alone(items: Sequence[str], at: Path, title: str) -> Errors:
+    if len(items) > 1 and ANY in items:
+        yield fielderror.invalid(at, rendering.wire(list(items)), f"if '*' is present, must not specify other {title}")
+
+
+def _resources(resources: Sequence[str], at: Path) -> Errors:
+    all_below: set[str] = set()
+    below_all: set[str] = set()
+    names_one = False
+    for position, each in enumerate(resources):
+        where = at.item(position)
+        if not each:
+            yield fielderror.required(where)
+            continue
+        resource, slash, subresource = each.partition("/")
+        if not slash:
+            # Upstream looks at the last of these only.
+            names_one = each != ANY
+            continue
+        if resource in all_below:
+            yield fielderror.invalid(where, each, f"if '{resource}/*' is present, must not specify {each}")
+        if subresource in below_all:
+            yield fielderror.invalid(where, each, f"if '*/{subresource}' is present, must not specify {each}")
+        if subresource == ANY:
+            all_below.add(resource)
+        if resource == ANY:
+            below_all.add(subresource)
+    display = rendering.wire(list(resources))
+    if len(resources) > 1 and "*/*" in resources:
+        yield fielderror.invalid(at, display, "if '*/*' is present, must not specify other resources")
+    if ANY in resources and names_one:
+        detail = "if '*' is present, must not specify other resources without subresources"
+        yield fielderror.invalid(at, display, detail)
+
+
+# Parameters
 
 
 def _api_version(text: str, at: Path) -> Errors:
@@ -63,12 +96,17 @@ def _api_version(text: str, at: Path) -> Errors:
         yield fielderror.invalid(at, version, ",".join(problems))
 
 
-def check_param_ref(ref: Mapping[str, Any], at: Path) -> Errors:
-    """Which parameters a binding gives to its policy."""
+def _kind_name(name: str, at: Path) -> Errors:
+    if problems := names.dns1035_label(name.lower()):
+        detail = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+        yield fielderror.invalid(at, name, detail)
+
+
+def _check_parameters(ref: Document, at: Path) -> Errors:
     name, selector = ref.get("name", ""), ref.get("selector")
     exclusive = "name and selector are mutually exclusive"
     if name:
-        yield from fielderror.problems(at.child("name"), name, names.path_segment_name(name))
+        yield from constraints.path_segment(name, at.child("name"))
         if selector is not None:
             yield fielderror.forbidden(at.child("name"), exclusive)
     if selector is not None:
@@ -77,4 +115,6 @@ def check_param_ref(ref: Mapping[str, Any], at: Path) -> Errors:
             yield fielderror.forbidden(at.child("selector"), exclusive)
     if not name and selector is None:
         yield fielderror.required(at, "one of name or selector must be specified")
-    yield from enumerated(ref.get("parameterNotFoundAction"), at.child("parameterNotFoundAction"), _NOT_FOUND_ACTIONS)
+
+
+TYPES: Final = typerules.load("admissionregistration/matching", globals())

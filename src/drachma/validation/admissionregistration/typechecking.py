@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 from drachma import cel
 from drachma.cel import admission, types
 from drachma.validation.path import SPEC
-from drachma.validation.structural import celnames
+from drachma.validation.structural import declaredtypes
 
 MOST: Final = 10
-"""How many kinds a policy is checked against."""
+"""Limit of the number of kinds that a policy is checked against."""
 
 _PREFIX: Final = "compilation failed: "
 _FORMATS: Final = {
@@ -49,9 +49,9 @@ class CheckedType(NamedTuple):
 def declared(document: Document, name: KindName) -> CheckedType | None:
     """The type that an OpenAPI document has for a kind; None where it has none."""
     schemas: Mapping[str, Document] = (document.get("components") or {}).get("schemas") or {}
-    wanted = {"group": name.group, "version": name.version, "kind": name.kind}
+    kind_name = {"group": name.group, "version": name.version, "kind": name.kind}
     for title, schema in schemas.items():
-        if wanted in (schema.get("x-kubernetes-group-version-kind") or ()):
+        if kind_name in (schema.get("x-kubernetes-group-version-kind") or ()):
             reader = _Reader(schemas)
             return CheckedType(reader.referred(title), reader.objects)
     return None
@@ -104,7 +104,7 @@ class _Reader:
         fields: dict[str, types.Type] = {}
         self.objects[title] = fields
         for name, part in properties.items():
-            escaped = celnames.escape(name)
+            escaped = declaredtypes.escape_name(name)
             if escaped is not None:
                 fields[escaped] = self._read(part, f"{title}.{name}")
         return types.object_type(title)
@@ -126,17 +126,17 @@ def resources(spec: Document) -> list[tuple[str, str, str]]:
 def warnings(
     spec: Document, checked: Sequence[tuple[KindName, CheckedType]], params: CheckedType | None
 ) -> list[dict[str, str]]:
-    """What is wrong with which expression, for each of the kinds; in the form of a status."""
-    found = []
+    """Return the type errors of expressions for each of the kinds, in the form of a status."""
+    errors = []
     for position, validation in enumerate(spec.get("validations") or ()):
         for field in ("expression", "messageExpression"):
             text = validation.get(field)
             problems = [_problem(spec, text, name, type_, params) for name, type_ in checked] if text else []
-            shown = "\n".join(problem for problem in problems if problem)
-            if shown:
+            display = "\n".join(problem for problem in problems if problem)
+            if display:
                 at = SPEC.child("validations").item(position).child(field)
-                found.append({"fieldRef": str(at), "warning": shown})
-    return found
+                errors.append({"fieldRef": str(at), "warning": display})
+    return errors
 
 
 def _problem(spec: Document, text: str, name: KindName, type_: CheckedType, params: CheckedType | None) -> str:

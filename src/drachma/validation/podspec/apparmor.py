@@ -85,15 +85,15 @@ def copy_annotations(annotations: Mapping[str, str], spec: dict[str, Any]) -> tu
         containers = []
         for container in spec.get(field) or ():
             key = f"{PREFIX}{container.get('name', '')}"
-            made = container
+            result = container
             if key in annotations and _profile(container) is None:
                 profile = read_annotation(annotations[key])
                 if profile is None or profile != of_pod:
                     warned.append(key)
                 if profile is not None and profile != of_pod:
                     security = {**(container.get("securityContext") or {}), _FIELD: profile}
-                    made = {**container, "securityContext": security}
-            containers.append(made)
+                    result = {**container, "securityContext": security}
+            containers.append(result)
         if containers:
             changed[field] = containers
     return changed, warned

@@ -1,4 +1,4 @@
-"""Rules for what may change in the spec of a pod that exists.
+"""Rules for updates of the spec of a pod.
 
 Upstream also prints what differs, in a notation of its own; we do not (see docs/differences.md).
 """
@@ -23,7 +23,7 @@ _CHANGEABLE: Final = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
 
 
 def check(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
-    """What is wrong with a change of a pod's spec; both are in normal form."""
+    """Yield the errors of a changed pod spec; both specs are in normal form."""
     for field in ("containers", "initContainers"):
         new, before = spec.get(field) or (), old.get(field) or ()
         if len(new) != len(before):
@@ -36,15 +36,15 @@ def check(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
         yield deadline
         if spec.get("activeDeadlineSeconds") is not None:
             return
-    at, given = SPEC.child("tolerations"), spec.get("tolerations") or ()
-    yield from tolerations.check_only_added(given, old.get("tolerations") or (), at=at)
+    at, new_tolerations = SPEC.child("tolerations"), spec.get("tolerations") or ()
+    yield from tolerations.check_only_added(new_tolerations, old.get("tolerations") or (), at=at)
     yield from _gates(spec.get("schedulingGates") or (), old.get("schedulingGates") or ())
     if spec == old:
         return
-    expected = dict(spec)
+    restored = dict(spec)
     if old.get("schedulingGates"):
-        yield from _steering(expected, old)
-    if _fixed(expected, old) != _fixed(old, old):
+        yield from _steering(restored, old)
+    if _fixed(restored, old) != _fixed(old, old):
         yield fielderror.forbidden(SPEC, UPDATABLE)
 
 
@@ -68,50 +68,50 @@ def _deadline(new: int | None, old: int | None) -> fielderror.FieldError | None:
 
 
 def _gates(gates: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]]) -> Errors:
-    """Gates can be taken away one by one."""
-    known = {gate.get("name", "") for gate in old}
+    """Check that scheduling gates are only removed."""
+    old_names = {gate.get("name", "") for gate in old}
     for position, gate in enumerate(gates):
         name = gate.get("name", "")
-        if name not in known:
+        if name not in old_names:
             at = SPEC.child("schedulingGates").item(position).child("name")
             yield fielderror.forbidden(at, f"only deletion is allowed, but found new scheduling gate '{name}'")
 
 
 def _steering(spec: dict[str, Any], old: Mapping[str, Any]) -> Errors:
-    """While there are gates, a pod can be steered to fewer nodes. Takes what is decided here out of the spec."""
-    chosen, before = spec.get("nodeSelector") or {}, old.get("nodeSelector") or {}
-    if any(chosen.get(key) != value for key, value in before.items()):
+    """Check changes of node selector and affinity of a gated pod, and restore both in the spec."""
+    selector, before = spec.get("nodeSelector") or {}, old.get("nodeSelector") or {}
+    if any(selector.get(key) != value for key, value in before.items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        yield fielderror.invalid(SPEC.child("nodeSelector"), rendering.wire(chosen or None), detail)
+        yield fielderror.invalid(SPEC.child("nodeSelector"), rendering.wire(selector or None), detail)
     spec.pop("nodeSelector", None)
     if before:
         spec["nodeSelector"] = before
-    whole, whole_before = spec.get("affinity"), old.get("affinity")
-    nodes, nodes_before = (whole or {}).get("nodeAffinity"), (whole_before or {}).get("nodeAffinity")
+    affinity_document, old_affinity = spec.get("affinity"), old.get("affinity")
+    nodes, nodes_before = (affinity_document or {}).get("nodeAffinity"), (old_affinity or {}).get("nodeAffinity")
     if nodes == nodes_before:
         return
     yield from _node_affinity(nodes or {}, nodes_before or {})
-    others = {field: value for field, value in (whole or {}).items() if field != "nodeAffinity"}
+    other_affinity = {field: value for field, value in (affinity_document or {}).items() if field != "nodeAffinity"}
     if nodes_before is not None:
-        spec["affinity"] = {**others, "nodeAffinity": nodes_before}
-    elif whole_before is None and not others:
+        spec["affinity"] = {**other_affinity, "nodeAffinity": nodes_before}
+    elif old_affinity is None and not other_affinity:
         spec.pop("affinity", None)
     else:
-        spec["affinity"] = others
+        spec["affinity"] = other_affinity
 
 
 def _node_affinity(new: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
     terms = (old.get(affinity.REQUIRED) or {}).get("nodeSelectorTerms") or []
-    given = (new.get(affinity.REQUIRED) or {}).get("nodeSelectorTerms") or []
+    new_terms = (new.get(affinity.REQUIRED) or {}).get("nodeSelectorTerms") or []
     at = SPEC.child("affinity", "nodeAffinity", affinity.REQUIRED, "nodeSelectorTerms")
-    if terms and len(terms) != len(given):
+    if terms and len(terms) != len(new_terms):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        yield fielderror.invalid(at, rendering.wire([_term(each) for each in given] or None), detail)
+        yield fielderror.invalid(at, rendering.wire([_term(each) for each in new_terms] or None), detail)
         return
     for position, term in enumerate(terms):
-        if not _only_adds(given[position], term):
+        if not _only_adds(new_terms[position], term):
             detail = "only additions are allowed (no mutations or deletions)"
-            yield fielderror.invalid(at.item(position), rendering.wire(_term(given[position])), detail)
+            yield fielderror.invalid(at.item(position), rendering.wire(_term(new_terms[position])), detail)
 
 
 def _only_adds(term: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
@@ -122,7 +122,7 @@ def _only_adds(term: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
 
 
 def _term(term: Mapping[str, Any]) -> dict[str, Any]:
-    """A term as upstream's internal types print it."""
+    """Return a term in the form of upstream's internal types."""
     names = (("MatchExpressions", "matchExpressions"), ("MatchFields", "matchFields"))
     return {go: [_requirement(each) for each in term[wire]] if term.get(wire) else None for go, wire in names}
 
@@ -133,7 +133,7 @@ def _requirement(requirement: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """A spec without what updates may change."""
+    """Return a spec without the fields that updates may change."""
     fixed = {field: value for field, value in spec.items() if field not in _CHANGEABLE}
     for field in ("containers", "initContainers"):
         if fixed.get(field):
@@ -147,15 +147,15 @@ def _fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
 def check_ephemeral_containers(
     spec: Mapping[str, Any], old: Mapping[str, Any], annotations: Mapping[str, str]
 ) -> Errors:
-    """Containers for debugging can be added; what is there stays as it is."""
+    """Yield the errors of an update of ephemeral containers, which can only be added."""
     if pod.MIRROR_ANNOTATION in annotations:
         yield fielderror.forbidden(Path(""), "static pods do not support ephemeral containers")
         return
     at = SPEC.child("ephemeralContainers")
     current = {each.get("name"): each for each in spec.get("ephemeralContainers") or ()}
     for before in old.get("ephemeralContainers") or ():
-        named = f"existing ephemeral containers {quotation.quote(before.get('name', ''))} may not be"
+        prefix = f"existing ephemeral containers {quotation.quote(before.get('name', ''))} may not be"
         if before.get("name") not in current:
-            yield fielderror.forbidden(at, f"{named} removed\n")
+            yield fielderror.forbidden(at, f"{prefix} removed\n")
         elif current[before.get("name")] != before:
-            yield fielderror.forbidden(at, f"{named} changed\n")
+            yield fielderror.forbidden(at, f"{prefix} changed\n")

@@ -1,31 +1,47 @@
-"""Rules for the containers of a pod: those that run, those that run before, and those added for debugging."""
+"""Rules for the containers of a pod: containers, init containers and ephemeral containers, with their handlers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from drachma.validation import fielderror, rendering
-from drachma.validation.fielderror import Errors
+from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
-from drachma.validation.podspec import choices, environment, handlers, mounts, resources, security
+from drachma.validation.podspec import mounts, resources
 
-_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
-_RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
-_RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
-_EXIT_OPERATORS: Final = ("In", "NotIn")
-_RESIZED: Final = ("cpu", "memory")
-_RESIZE_POLICIES: Final = ("NotRequired", "RestartContainer")
-_MOST_RULES: Final = 20
-_MOST_EXIT_CODES: Final = 255
-_DEBUGGED: Final = ("lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe")
-"""What containers for debugging cannot have, besides resources."""
+Document = Mapping[str, Any]
+
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_CHECKS: Final = {
+    "exec": "ExecAction",
+    "httpGet": "HTTPGetAction",
+    "tcpSocket": "TCPSocketAction",
+    "grpc": "GRPCAction",
+}
+_HOOKS: Final = {
+    "exec": "ExecAction",
+    "httpGet": "HTTPGetAction",
+    "tcpSocket": "TCPSocketAction",
+    "sleep": "SleepAction",
+}
+"""Types of the handlers of probes and of the lifecycle, by field."""
+
+_NOT_EPHEMERAL: Final = ("lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe")
+"""Fields that ephemeral containers cannot have, in addition to resources."""
+
+_is_resizable: Final = constraints.one_of("cpu", "memory")
+_is_resize_policy: Final = constraints.one_of("NotRequired", "RestartContainer")
+_HEADER: Final = re.compile(r"[-A-Za-z0-9]+")
+_HEADER_RULE: Final = (
+    "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for "
+    "validation is '[-A-Za-z0-9]+')"
+)
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rules for a container need to know of its pod."""
+class Pod(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about a pod that the rules for its containers need."""
 
     volumes: mounts.Volumes
     claims: Sequence[str]
@@ -34,172 +50,186 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     uses_host_users: bool
 
 
-def check(containers: Sequence[Mapping[str, Any]], at: Path, *, pod: Surroundings) -> Errors:
-    """The containers that the pod is for; there must be one."""
+def check(containers: Sequence[Document], at: Path, *, pod: Pod) -> Errors:
+    """Yield the errors of the containers of a pod; there must be one."""
     if not containers:
         yield fielderror.required(at)
         return
-    seen: set[str] = set()
+    previous: set[str] = set()
     for position, container in enumerate(containers):
-        path, name = at.item(position), container.get("name", "")
-        yield from _common(container, path, pod=pod)
-        if name in seen:
-            yield fielderror.duplicate(path.child("name"), name)
-        seen.add(name)
-        yield from handlers.check(container, path, grace=pod.grace)
-        yield from _restart(container, path)
-    yield from _host_ports(enumerate(containers), at)
+        place, name = at.item(position), container.get("name", "")
+        yield from _TYPES["Container"](container, place, pod)
+        if name in previous:
+            yield fielderror.duplicate(place.child("name"), name)
+        previous.add(name)
+        yield from _TYPES["ProbedContainer"](container, place, pod)
+        yield from _TYPES["RestartedContainer"](container, place)
+    yield from _check_host_ports(enumerate(containers), at)
 
 
-def check_initial(
-    containers: Sequence[Mapping[str, Any]], at: Path, *, others: Sequence[Mapping[str, Any]], pod: Surroundings
-) -> Errors:
-    """The containers that run first; those that always restart go on beside the others."""
-    seen = {container.get("name", "") for container in others}
+def check_init(containers: Sequence[Document], at: Path, *, siblings: Sequence[Document], pod: Pod) -> Errors:
+    """Yield the errors of init containers; those that always restart are sidecars."""
+    previous = {container.get("name", "") for container in siblings}
     for position, container in enumerate(containers):
-        path, name = at.item(position), container.get("name", "")
-        yield from _common(container, path, pod=pod)
-        yield from _restart(container, path)
-        if name in seen:
-            yield fielderror.duplicate(path.child("name"), name)
+        place, name = at.item(position), container.get("name", "")
+        yield from _TYPES["Container"](container, place, pod)
+        yield from _TYPES["RestartedContainer"](container, place)
+        if name in previous:
+            yield fielderror.duplicate(place.child("name"), name)
         elif name:
-            seen.add(name)
-        # Upstream looks at one container at a time here, and counts from zero for each.
-        yield from _host_ports([(0, container)], at)
+            previous.add(name)
+        # Upstream checks one container at a time here, and counts from zero for each.
+        yield from _check_host_ports([(0, container)], at)
         if container.get("restartPolicy") == "Always":
-            yield from handlers.check(container, path, grace=pod.grace)
-            continue
-        yield from handlers.check_absent(container, path)
-        for index, policy in enumerate(container.get("resizePolicy") or ()):
-            if policy.get("restartPolicy") == "RestartContainer":
-                detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-                where = path.child("resizePolicy").item(index).child("restartPolicy")
-                yield fielderror.invalid(where, rendering.named("RestartContainer"), detail)
+            yield from _TYPES["ProbedContainer"](container, place, pod)
+        else:
+            yield from _check_ends(container, place)
 
 
-def check_debugging(
-    containers: Sequence[Mapping[str, Any]], at: Path, *, others: Sequence[Mapping[str, Any]], pod: Surroundings
-) -> Errors:
-    """Ephemeral containers, which take a look at the others."""
-    targets = {container.get("name", "") for container in others}
-    seen = set(targets)
+def _check_ends(container: Document, at: Path) -> Errors:
+    """Check that an init container that ends before the pod runs is neither probed nor restarted for a resize."""
+    for field in ("lifecycle", *_PROBES):
+        if container.get(field) is not None:
+            detail = "may not be set for init containers without restartPolicy=Always"
+            yield fielderror.forbidden(at.child(field), detail)
+    for index, policy in enumerate(container.get("resizePolicy") or ()):
+        if policy.get("restartPolicy") == "RestartContainer":
+            detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+            place = at.child("resizePolicy").item(index).child("restartPolicy")
+            yield fielderror.invalid(place, rendering.named("RestartContainer"), detail)
+
+
+def check_ephemeral(containers: Sequence[Document], at: Path, *, siblings: Sequence[Document], pod: Pod) -> Errors:
+    """Yield the errors of ephemeral containers."""
+    targets = {container.get("name", "") for container in siblings}
+    previous = set(targets)
     for position, container in enumerate(containers):
-        path, name = at.item(position), container.get("name", "")
-        yield from _common(container, path, pod=pod)
-        yield from check_image(container, path)
-        if name in seen:
-            yield fielderror.duplicate(path.child("name"), name)
-        seen.add(name)
+        place, name = at.item(position), container.get("name", "")
+        yield from _TYPES["Container"](container, place, pod)
+        yield from check_image(container, place)
+        if name in previous:
+            yield fielderror.duplicate(place.child("name"), name)
+        previous.add(name)
         target = container.get("targetContainerName", "")
         if target and target not in targets:
-            yield fielderror.not_found(path.child("targetContainerName"), target)
-        is_greedy = any((container.get("resources") or {}).values())
-        for field in sorted([*_DEBUGGED, *(["resources"] if is_greedy else [])]):
+            yield fielderror.not_found(place.child("targetContainerName"), target)
+        has_resources = any((container.get("resources") or {}).values())
+        for field in sorted([*_NOT_EPHEMERAL, *(["resources"] if has_resources else [])]):
             if container.get(field):
-                yield fielderror.forbidden(path.child(field), "cannot be set for an Ephemeral Container")
+                yield fielderror.forbidden(place.child(field), "cannot be set for an Ephemeral Container")
 
 
-def check_image(container: Mapping[str, Any], at: Path) -> Errors:
-    """The name of an image in a pod; templates are not so strict."""
+def check_image(container: Document, at: Path) -> Errors:
+    """Yield an error if the image of a container of a pod has spaces around it; templates may have them."""
     image = container.get("image", "")
     if image.strip() != image:
         yield fielderror.invalid(at.child("image"), image, "must not have leading or trailing whitespace")
 
 
-def _common(container: Mapping[str, Any], at: Path, *, pod: Surroundings) -> Errors:
-    yield from choices.label(container.get("name", ""), at.child("name"))
-    if not container.get("image"):
-        yield fielderror.required(at.child("image"))
-    policy = container.get("terminationMessagePolicy", "")
-    if policy != "File":
-        yield from choices.one_of(policy, at.child("terminationMessagePolicy"), _MESSAGE_POLICIES)
-    if container.get("ports"):
-        yield from _ports(container["ports"], at.child("ports"))
-    if container.get("env"):
-        yield from environment.check(container["env"], at.child("env"))
-    if container.get("envFrom"):
-        yield from environment.check_all_of(container["envFrom"], at.child("envFrom"))
-    if container.get("volumeMounts") or container.get("volumeDevices"):
-        yield from mounts.check(container, at, volumes=pod.volumes)
-    yield from choices.one_of(container.get("imagePullPolicy", ""), at.child("imagePullPolicy"), _PULL_POLICIES)
-    if container.get("resources"):
-        yield from resources.check_container(container["resources"], at.child("resources"), known=pod.claims)
-    if container.get("resizePolicy"):
-        yield from _resizing(container["resizePolicy"], at.child("resizePolicy"), restart_policy=pod.restart_policy)
-    if container.get("securityContext"):
-        path = at.child("securityContext")
-        yield from security.check_container(container["securityContext"], path, uses_host_users=pod.uses_host_users)
+# Fields of containers
 
 
-def _ports(ports: Sequence[Mapping[str, Any]], at: Path) -> Errors:
-    seen = set()
+def _ports(ports: Sequence[Document], at: Path) -> Errors:
+    previous = set()
     for position, port in enumerate(ports):
-        path, name = at.item(position), port.get("name", "")
+        place, name = at.item(position), port.get("name", "")
         if name:
-            problems = choices.port_name_problems(name)
-            yield from fielderror.problems(path.child("name"), name, problems)
-            if not problems and name in seen:
-                yield fielderror.duplicate(path.child("name"), name)
-            seen.add(name)
-        if not port.get("containerPort"):
-            yield fielderror.required(path.child("containerPort"))
-        else:
-            yield from choices.port(port["containerPort"], path.child("containerPort"))
-        if port.get("hostPort"):
-            yield from choices.port(port["hostPort"], path.child("hostPort"))
-        yield from choices.one_of(port.get("protocol", ""), path.child("protocol"), _PROTOCOLS)
+            problems = constraints.port_name_problems(name)
+            yield from fielderror.problems(place.child("name"), name, problems)
+            if not problems and name in previous:
+                yield fielderror.duplicate(place.child("name"), name)
+            previous.add(name)
+        yield from _TYPES["ContainerPort"](port, place)
 
 
-def _host_ports(
-    containers: Iterator[tuple[int, Mapping[str, Any]]] | list[tuple[int, Mapping[str, Any]]], at: Path
-) -> Errors:
-    seen = set()
+def _check_host_ports(containers: Iterable[tuple[int, Document]], at: Path) -> Errors:
+    previous = set()
     for position, container in containers:
         for index, port in enumerate(container.get("ports") or ()):
             if not port.get("hostPort"):
                 continue
-            shown = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
-            if shown in seen:
-                yield fielderror.duplicate(at.item(position).child("ports").item(index).child("hostPort"), shown)
-            seen.add(shown)
+            display = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
+            if display in previous:
+                yield fielderror.duplicate(at.item(position).child("ports").item(index).child("hostPort"), display)
+            previous.add(display)
 
 
-def _restart(container: Mapping[str, Any], at: Path) -> Errors:
-    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or ()
-    if policy is None and not rules:
-        return
-    if policy is None:
-        detail = "must specify restartPolicy when restart rules are used"
-        yield fielderror.required(at.child("restartPolicy"), detail)
-    elif policy not in _RESTART_POLICIES:
-        yield fielderror.not_supported(at.child("restartPolicy"), rendering.named(policy), _RESTART_POLICIES)
-    if len(rules) > _MOST_RULES:
-        yield fielderror.too_many(at.child("restartPolicyRules"), len(rules), _MOST_RULES)
-    for position, rule in enumerate(rules):
-        path, codes = at.child("restartPolicyRules").item(position), rule.get("exitCodes")
-        if rule.get("action", "") not in _RESTART_ACTIONS:
-            shown = rendering.named(rule.get("action", ""))
-            yield fielderror.not_supported(path.child("action"), shown, _RESTART_ACTIONS)
-        if codes is None:
-            yield fielderror.required(path.child("exitCodes"), "must be specified")
-            continue
-        if codes.get("operator", "") not in _EXIT_OPERATORS:
-            shown = rendering.named(codes.get("operator", ""))
-            yield fielderror.not_supported(path.child("exitCodes", "operator"), shown, _EXIT_OPERATORS)
-        if len(codes.get("values") or ()) > _MOST_EXIT_CODES:
-            where = path.child("exitCodes", "values")
-            yield fielderror.too_many(where, len(codes["values"]), _MOST_EXIT_CODES)
+def _check_mounts(container: Document, at: Path, pod: Pod) -> Iterable[FieldError]:
+    if container.get("volumeMounts") or container.get("volumeDevices"):
+        return mounts.check(container, at, volumes=pod.volumes)
+    return ()
 
 
-def _resizing(policies: Sequence[Mapping[str, Any]], at: Path, *, restart_policy: str) -> Errors:
-    seen = set()
+def _container_resources(requirements: Document, at: Path, pod: Pod) -> Errors:
+    return resources.check_container(requirements, at, claims=pod.claims)
+
+
+def _resize_policies(policies: Sequence[Document], at: Path, pod: Pod) -> Errors:
+    previous = set()
     for position, policy in enumerate(policies):
         name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
-        if name in seen:
+        if name in previous:
             yield fielderror.duplicate(at.item(position), rendering.named(name))
-        seen.add(name)
-        yield from choices.one_of(name, at, _RESIZED)
-        yield from choices.one_of(restart, at, _RESIZE_POLICIES)
-        if restart_policy == "Never" and restart != "NotRequired":
+        previous.add(name)
+        yield from _is_resizable(name, at) if name else [fielderror.required(at)]
+        yield from _is_resize_policy(restart, at) if restart else [fielderror.required(at)]
+        if pod.restart_policy == "Never" and restart != "NotRequired":
             detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             yield fielderror.invalid(at, rendering.named(restart), detail)
+
+
+def _check_has_restart_policy(container: Document, at: Path) -> Errors:
+    if container.get("restartPolicyRules") and container.get("restartPolicy") is None:
+        detail = "must specify restartPolicy when restart rules are used"
+        yield fielderror.required(at.child("restartPolicy"), detail)
+
+
+# Probes and hooks
+
+
+def _check_probe(probe: Document, at: Path, pod: Pod) -> list[FieldError]:
+    return _handler(probe, at, pod, _CHECKS)
+
+
+def _hook(hook: Document, at: Path, pod: Pod) -> list[FieldError]:
+    return _handler(hook, at, pod, _HOOKS)
+
+
+def _handler(handler: Document, at: Path, pod: Pod, types: Mapping[str, str]) -> list[FieldError]:
+    fields = [field for field in types if handler.get(field) is not None]
+    if not fields:
+        return [fielderror.required(at, "must specify a handler type")]
+    first, *more = fields
+    errors = _TYPES[types[first]](handler[first], at.child(first), pod)
+    detail = "may not specify more than 1 handler type"
+    return [*errors, *(fielderror.forbidden(at.child(field), detail) for field in more)]
+
+
+def _one_success(probe: Document, at: Path) -> Errors:
+    threshold = probe.get("successThreshold", 0)
+    if threshold != 1:
+        yield fielderror.invalid(at.child("successThreshold"), threshold, "must be 1")
+
+
+def _no_grace_period(probe: Document, at: Path) -> Errors:
+    grace = probe.get("terminationGracePeriodSeconds")
+    if grace is not None:
+        detail = "must not be set for readinessProbes"
+        yield fielderror.invalid(at.child("terminationGracePeriodSeconds"), grace, detail)
+
+
+def _headers(headers: Sequence[Document], at: Path) -> Errors:
+    for header in headers:
+        name = header.get("name", "")
+        if not _HEADER.fullmatch(name):
+            yield fielderror.invalid(at, name, _HEADER_RULE)
+
+
+def _check_sleep(action: Document, at: Path, pod: Pod) -> Errors:
+    seconds = action.get("seconds", 0)
+    if pod.grace is not None and not 0 <= seconds <= pod.grace:
+        detail = f"must be non-negative and less than terminationGracePeriodSeconds ({pod.grace})"
+        yield fielderror.invalid(at, seconds, detail)
+
+
+_TYPES: Final = typerules.load("podspec/containers", globals())

@@ -1,40 +1,41 @@
-"""Rules for where a container sees the volumes of its pod."""
+"""Rules for the volumes that a container mounts, and for its raw block devices."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering
+from drachma.validation import constraints, fielderror
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
-from drachma.validation.podspec import choices
 
-_PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
-_RECURSIVE: Final = ("Disabled", "Enabled", "IfPossible")
+Document = Mapping[str, Any]
+Volumes = Mapping[str, Document]
+"""The valid volumes of a pod by name."""
+
+_BLOCK_SOURCES: Final = ("persistentVolumeClaim", "ephemeral")
 _OPTIONS: Final = ("nodev", "noexec", "nosuid")
-_BLOCK: Final = ("persistentVolumeClaim", "ephemeral")
-
-Volumes = Mapping[str, Mapping[str, Any]]
-"""The good volumes of a pod by name."""
+_is_propagation: Final = constraints.one_of("Bidirectional", "HostToContainer", "None")
+_is_recursive: Final = constraints.one_of("Disabled", "Enabled", "IfPossible")
 
 
-def check(container: Mapping[str, Any], at: Path, *, volumes: Volumes) -> Errors:
-    """The mounts and the raw devices of a container."""
+def check(container: Document, at: Path, *, volumes: Volumes) -> Errors:
+    """Yield the errors of the mounts and devices of a container."""
     mounts, devices = container.get("volumeMounts") or (), container.get("volumeDevices") or ()
-    if mounts:
-        taken = {device.get("name", ""): device.get("devicePath", "") for device in devices}
-        is_privileged = bool((container.get("securityContext") or {}).get("privileged"))
-        seen: set[str] = set()
-        for position, mount in enumerate(mounts):
-            path = mount.get("mountPath", "")
-            yield from _place(mount, at.child("volumeMounts").item(position), volumes=volumes, seen=seen, taken=taken)
-            yield from _manner(mount, at.child("volumeMounts"), position=position, is_privileged=is_privileged)
-            seen.add(path)
+    paths = {device.get("name", ""): device.get("devicePath", "") for device in devices} if devices else {}
+    is_privileged = bool((container.get("securityContext") or {}).get("privileged"))
+    previous: set[str] = set()
+    for position, mount in enumerate(mounts):
+        place = at.child("volumeMounts").item(position)
+        yield from _check_place(mount, place, volumes=volumes, earlier_paths=previous, devices=paths)
+        yield from _check_manner(mount, at.child("volumeMounts"), position=position, is_privileged=is_privileged)
+        previous.add(mount.get("mountPath", ""))
     if devices:
-        taken = {mount.get("name", ""): mount.get("mountPath", "") for mount in mounts}
-        yield from _devices(devices, at.child("volumeDevices"), volumes=volumes, taken=taken)
+        paths = {mount.get("name", ""): mount.get("mountPath", "") for mount in mounts}
+        yield from _check_devices(devices, at.child("volumeDevices"), volumes=volumes, mounts=paths)
 
 
-def _place(mount: Mapping[str, Any], at: Path, *, volumes: Volumes, seen: set[str], taken: Mapping[str, str]) -> Errors:
+def _check_place(
+    mount: Document, at: Path, *, volumes: Volumes, earlier_paths: set[str], devices: Mapping[str, str]
+) -> Errors:
     name, path = mount.get("name", ""), mount.get("mountPath", "")
     if not name:
         yield fielderror.required(at.child("name"))
@@ -42,55 +43,53 @@ def _place(mount: Mapping[str, Any], at: Path, *, volumes: Volumes, seen: set[st
         yield fielderror.not_found(at.child("name"), name)
     if not path:
         yield fielderror.required(at.child("mountPath"))
-    if path in seen:
+    if path in earlier_paths:
         yield fielderror.invalid(at.child("mountPath"), path, "must be unique")
-    if name in taken:
+    if name in devices:
         yield fielderror.invalid(at.child("name"), name, "must not already exist in volumeDevices")
-    if path in taken.values():
+    if path in devices.values():
         yield fielderror.invalid(at.child("mountPath"), path, "must not already exist as a path in volumeDevices")
 
 
-def _manner(mount: Mapping[str, Any], at: Path, *, position: int, is_privileged: bool) -> Errors:
-    """How a volume is mounted; upstream reports most of this at the list of mounts."""
+def _check_manner(mount: Document, at: Path, *, position: int, is_privileged: bool) -> Errors:
+    """Check how a volume is mounted; upstream reports most of this at the list of mounts."""
     own = at.item(position)
-    part, expression = mount.get("subPath", ""), mount.get("subPathExpr", "")
-    if part:
-        yield from choices.descending(part, at.child("subPath"))
+    path, expression = mount.get("subPath", ""), mount.get("subPathExpr", "")
+    if path:
+        yield from constraints.relative_path(path, at.child("subPath"))
     if expression:
-        if part:
-            yield fielderror.invalid(
-                own.child("subPathExpr"), expression, "subPathExpr and subPath are mutually exclusive"
-            )
-        yield from choices.descending(expression, at.child("subPathExpr"))
+        if path:
+            detail = "subPathExpr and subPath are mutually exclusive"
+            yield fielderror.invalid(own.child("subPathExpr"), expression, detail)
+        yield from constraints.relative_path(expression, at.child("subPathExpr"))
     propagation = mount.get("mountPropagation")
     if propagation is not None:
-        path = at.child("mountPropagation")
-        if propagation not in _PROPAGATIONS:
-            yield fielderror.not_supported(path, rendering.named(propagation), _PROPAGATIONS)
+        yield from _is_propagation(propagation, at.child("mountPropagation"))
         if propagation == "Bidirectional" and not is_privileged:
             detail = "Bidirectional mount propagation is available only to privileged containers"
-            yield fielderror.forbidden(path, detail)
-    recursive = mount.get("recursiveReadOnly")
-    if recursive is not None and recursive != "Disabled":
-        path = at.child("recursiveReadOnly")
-        if recursive not in _RECURSIVE:
-            yield fielderror.not_supported(path, rendering.named(recursive), _RECURSIVE)
-        else:
-            if not mount.get("readOnly"):
-                yield fielderror.forbidden(path, "may only be specified when readOnly is true")
-            if propagation not in (None, "None"):
-                detail = "may only be specified when mountPropagation is None or not specified"
-                yield fielderror.forbidden(path, detail)
-    seen = set()
-    for index, option in enumerate(mount.get("bindMountOptions") or ()):
+            yield fielderror.forbidden(at.child("mountPropagation"), detail)
+    yield from _check_recursive(mount, at.child("recursiveReadOnly"))
+    options, place = mount.get("bindMountOptions") or (), own.child("bindMountOptions")
+    for index, option in enumerate(options):
         if option not in _OPTIONS:
-            yield fielderror.not_supported(own.child("bindMountOptions").item(index), option, _OPTIONS)
-        if option in seen:
-            yield fielderror.duplicate(own.child("bindMountOptions").item(index), option)
-        seen.add(option)
+            yield fielderror.not_supported(place.item(index), option, _OPTIONS)
+        if option in options[:index]:
+            yield fielderror.duplicate(place.item(index), option)
 
 
-def _devices(devices: Any, at: Path, *, volumes: Volumes, taken: Mapping[str, str]) -> Errors:
+def _check_recursive(mount: Document, at: Path) -> Errors:
+    recursive = mount.get("recursiveReadOnly")
+    if recursive is None or recursive == "Disabled":
+        return
+    unknown = _is_recursive(recursive, at)
+    yield from unknown
+    if not unknown and not mount.get("readOnly"):
+        yield fielderror.forbidden(at, "may only be specified when readOnly is true")
+    if not unknown and mount.get("mountPropagation") not in (None, "None"):
+        yield fielderror.forbidden(at, "may only be specified when mountPropagation is None or not specified")
+
+
+def _check_devices(devices: Sequence[Document], at: Path, *, volumes: Volumes, mounts: Mapping[str, str]) -> Errors:
     names: set[str] = set()
     paths: set[str] = set()
     for position, device in enumerate(devices):
@@ -102,20 +101,20 @@ def _devices(devices: Any, at: Path, *, volumes: Volumes, taken: Mapping[str, st
             yield fielderror.invalid(own.child("name"), name, "must be unique")
         if volume is None:
             yield fielderror.not_found(own.child("name"), name)
-        elif not any(volume.get(field) is not None for field in _BLOCK):
+        elif not any(volume.get(field) is not None for field in _BLOCK_SOURCES):
             detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
             yield fielderror.invalid(own.child("name"), name, detail)
         if not path:
             yield fielderror.required(own.child("devicePath"))
         if path in paths:
             yield fielderror.invalid(own.child("devicePath"), path, "must be unique")
-        if path and choices.without_steps_back(path, at):
+        if path and constraints.no_backsteps(path, at):
             yield fielderror.invalid(own.child("devicePath"), path, "can not contain backsteps ('..')")
         else:
             paths.add(path)
-        if name in taken:
+        if name in mounts:
             yield fielderror.invalid(own.child("name"), name, "must not already exist in volumeMounts")
-        if path in taken.values():
+        if path in mounts.values():
             yield fielderror.invalid(own.child("devicePath"), path, "must not already exist as a path in volumeMounts")
         if name:
             names.add(name)

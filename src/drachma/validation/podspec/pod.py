@@ -1,16 +1,16 @@
-"""Rules for pods that need more than their spec: annotations, what only templates may say, what only new pods may.
+"""Rules for pods that do not hold for templates: annotations, and fields that only existing pods can have.
 
-The server calls these beside those of :mod:`.spec`.
+The server applies them in addition to those of :mod:`.spec`.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror
+from drachma.validation import constraints, fielderror
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import METADATA, SPEC
-from drachma.validation.podspec import apparmor, choices, containers
+from drachma.validation.podspec import apparmor, containers
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -20,7 +20,7 @@ _ANNOTATIONS: Final = METADATA.child("annotations")
 
 
 def check_annotations(annotations: Mapping[str, str], spec: Mapping[str, Any]) -> Errors:
-    """Annotations that mean something to Kubernetes."""
+    """Yield the errors of annotations that mean something to Kubernetes."""
     if not annotations:
         return
     if MIRROR_ANNOTATION in annotations and not spec.get("nodeName"):
@@ -33,7 +33,7 @@ def check_annotations(annotations: Mapping[str, str], spec: Mapping[str, Any]) -
 
 
 def check_changed_annotations(annotations: Mapping[str, str], old: Mapping[str, str]) -> Errors:
-    """Annotations that are decided when a pod is created."""
+    """Yield the errors of changes to annotations that are fixed when a pod is created."""
     for key in sorted({*annotations, *old}):
         if annotations.get(key) == old.get(key):
             continue
@@ -45,7 +45,7 @@ def check_changed_annotations(annotations: Mapping[str, str], old: Mapping[str, 
 
 
 def check(spec: Mapping[str, Any]) -> Errors:
-    """What pods must be and templates need not."""
+    """Yield the errors of rules for pods that templates need not keep."""
     if not spec.get("serviceAccountName"):
         for position, volume in enumerate(spec.get("volumes") or ()):
             for index, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
@@ -55,14 +55,14 @@ def check(spec: Mapping[str, Any]) -> Errors:
                     yield fielderror.forbidden(at.child("serviceAccountToken"), detail)
     grace = spec.get("terminationGracePeriodSeconds")
     if grace is not None:
-        yield from choices.not_negative(grace, SPEC.child("terminationGracePeriodSeconds"))
+        yield from constraints.not_negative(grace, SPEC.child("terminationGracePeriodSeconds"))
     for field in ("containers", "initContainers"):
         for position, container in enumerate(spec.get(field) or ()):
             yield from containers.check_image(container, SPEC.child(field).item(position))
 
 
 def check_new(spec: Mapping[str, Any]) -> Errors:
-    """What a pod cannot have from the beginning."""
+    """Yield the errors of fields that a new pod cannot have."""
     if spec.get("ephemeralContainers"):
         yield fielderror.forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create")
     if spec.get("nodeName") and spec.get("schedulingGates"):

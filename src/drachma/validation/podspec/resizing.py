@@ -1,4 +1,4 @@
-"""Rules for resizing a pod in place: its containers may be given other amounts of cpu and memory, and nothing else."""
+"""Rules for resizing a pod in place: only cpu and memory of its containers may change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -15,9 +15,9 @@ Document = Mapping[str, Any]
 
 
 def prepared(spec: Document, old: Document) -> dict[str, Any]:
-    """The spec that a resize comes to: the stored one, with the resources and resize policies that the client sent.
+    """Return the stored spec with the resources and resize policies that the client sent.
 
-    Where containers came, went, or have other names, it is what the client sent, for the rules to refuse.
+    If containers are added, removed or renamed, the client's spec is returned for the rules to refuse.
     """
     if any(_names(spec, field) != _names(old, field) for field in _LISTS):
         return dict(spec)
@@ -39,7 +39,7 @@ def _resized(new: Document, before: Document) -> dict[str, Any]:
 
 
 def check_pod(metadata: Document, old: Document) -> Errors:
-    """Pods that cannot be resized at all. ``old`` is the pod as it is stored."""
+    """Yield an error for pods that cannot be resized; ``old`` is the stored pod."""
     if "kubernetes.io/config.mirror" in (metadata.get("annotations") or ()):
         yield fielderror.forbidden(ROOT, "static pods cannot be resized")
     elif ((old["spec"].get("os") or {}).get("name")) == "windows":
@@ -51,7 +51,7 @@ def check_pod(metadata: Document, old: Document) -> Errors:
 
 
 def check(spec: Document, old: Document, *, qos_class: str, old_class: str) -> Errors:
-    """What is wrong with a change of the stored pod ``old``."""
+    """Yield the errors of a resize of the stored pod ``old``."""
     before: Document = old["spec"]
     if qos_class != old_class:
         detail = "Pod QOS Class may not change as a result of resizing"
@@ -84,7 +84,7 @@ def _order(spec: Document, old: Document) -> Errors:
 
 
 def _others(spec: Document, old: Document) -> Errors:
-    """Resources other than cpu and memory stay what they are."""
+    """Check that resources other than cpu and memory do not change."""
     for new, container in _pairs(spec, old, "containers"):
         if _fixed(new) != _fixed(container):
             yield fielderror.forbidden(SPEC, _ONLY)
@@ -120,7 +120,7 @@ def _pairs(spec: Document, old: Document, field: str) -> Iterator[tuple[Document
 
 
 def _is_supported(status: Document) -> bool:
-    """Whether the node of a running pod says what it gives to containers; others may learn it."""
+    """Return True unless the node of a running pod does not report the resources of containers."""
     for each in status.get("containerStatuses") or ():
         if (each.get("state") or {}).get("running") is not None:
             return each.get("resources") is not None

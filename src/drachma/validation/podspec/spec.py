@@ -1,176 +1,222 @@
-"""Rules for a pod spec as a whole, in upstream's order, for pods and for the templates of workloads.
+"""Rules for pod specs, in pods and in the templates of workloads.
 
 Specs are documents with defaults and in normal form: no nulls but those that the server writes, quantities canonical.
-A spec is decided by itself; what depends on the metadata of a pod is in :mod:`.pod`.
+Rules that need the metadata of a pod are in :mod:`.pod`.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, metadata, rendering
+import msgspec
+
+from drachma.validation import constraints, fielderror, formats, rendering, typerules
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
-from drachma.validation.podspec import (
-    affinity,
-    choices,
-    claims,
-    containers,
-    naming,
-    resources,
-    security,
-    tolerations,
-    volumes,
-)
+from drachma.validation.podspec import containers, resources, volumes
+from drachma.values import names, quotation
 
-_RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
-_DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
-_SYSTEMS: Final = ("linux", "windows")
-_LONGEST_DEADLINE: Final = 2**31 - 1
+Document = Mapping[str, Any]
 
+_UNNAMED: Final = Path("[]")
+"""Path without a name, as upstream prints it."""
 
-def check(spec: Mapping[str, Any], at: Path, *, is_pod: bool, is_mirror: bool = False) -> list[FieldError]:
-    """All that is wrong with a pod spec.
-
-    ``is_pod`` tells a pod from a template; ``is_mirror`` tells a pod that stands for one that kubelet runs by itself.
-    """
-    found = [
-        *_contents(spec, at, is_mirror=is_mirror),
-        *_host_network(spec, at, is_pod=is_pod),
-        *choices.one_of(spec.get("restartPolicy", ""), at.child("restartPolicy"), _RESTART_POLICIES),
-        *choices.one_of(spec.get("dnsPolicy", ""), at.child("dnsPolicy"), _DNS_POLICIES),
-        *_placement(spec, at),
-        *naming.check(spec, at),
-    ]
-    if spec.get("nodeName"):
-        found += formats.node_name(spec["nodeName"], at.child("nodeName"))
-    deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None:
-        found += choices.in_range(deadline, at.child("activeDeadlineSeconds"), least=1, most=_LONGEST_DEADLINE)
-    found += naming.check_host(spec, at)
-    if spec.get("tolerations"):
-        found += tolerations.check(spec["tolerations"], at.child("tolerations"))
-    found += _rest(spec, at)
-    return found
+_CONTAINER_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
+_MOST_NAMESERVERS: Final = 3
+_MOST_SEARCHES: Final = 32
+_LONGEST_SEARCHES: Final = 2048
+_LONGEST_HOSTNAME: Final = 64
+_SEARCH_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SEARCH: Final = rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*"
+_is_search: Final = re.compile(_SEARCH).fullmatch
+_is_preemption_policy: Final = constraints.one_of("PreemptLowerPriority", "Never")
+_is_system: Final = constraints.one_of("linux", "windows")
 
 
-def _contents(spec: Mapping[str, Any], at: Path, *, is_mirror: bool) -> Errors:
-    """Volumes, claims and containers."""
-    pod_claims = spec.get("resourceClaims") or ()
-    own, first = spec.get("containers") or (), spec.get("initContainers") or ()
-    known_volumes = {}
+class Sort(msgspec.Struct, frozen=True, kw_only=True):
+    """Sort of a pod spec: of a pod or a template, and of a mirror pod, which stands for one that kubelet runs alone."""
+
+    is_pod: bool
+    is_mirror: bool = False
+
+
+def check(spec: Document, at: Path, *, is_pod: bool, is_mirror: bool = False) -> list[FieldError]:
+    """Return the errors of a pod spec."""
+    return _TYPES["PodSpec"](spec, at, Sort(is_pod=is_pod, is_mirror=is_mirror))
+
+
+def _check_contents(spec: Document, at: Path, sort: Sort) -> Errors:
+    """Check volumes, claims and containers."""
+    claims = spec.get("resourceClaims") or ()
+    own, init = spec.get("containers") or (), spec.get("initContainers") or ()
+    mountable = {}
     if spec.get("volumes"):
         yield from volumes.check(spec["volumes"], at.child("volumes"))
-        known_volumes = volumes.good(spec["volumes"], at)
-    if pod_claims and is_mirror:
-        yield fielderror.forbidden(_NOWHERE, "static pods do not support resource claims")
-    elif pod_claims:
-        yield from claims.check(pod_claims, at.child("resourceClaims"))
-    pod = containers.Surroundings(
-        volumes=known_volumes,
-        claims=claims.names_of(pod_claims),
+        mountable = volumes.mountable(spec["volumes"], at)
+    if claims and sort.is_mirror:
+        yield fielderror.forbidden(_UNNAMED, "static pods do not support resource claims")
+    elif claims:
+        yield from resources.check_claims(claims, at.child("resourceClaims"))
+    pod = containers.Pod(
+        volumes=mountable,
+        claims=resources.claim_names(claims),
         grace=spec.get("terminationGracePeriodSeconds"),
         restart_policy=spec.get("restartPolicy", ""),
         uses_host_users=spec.get("hostUsers") is not False,
     )
     yield from containers.check(own, at.child("containers"), pod=pod)
-    if first:
-        yield from containers.check_initial(first, at.child("initContainers"), others=own, pod=pod)
+    if init:
+        yield from containers.check_init(init, at.child("initContainers"), siblings=own, pod=pod)
     if spec.get("ephemeralContainers"):
-        path = at.child("ephemeralContainers")
-        yield from containers.check_debugging(spec["ephemeralContainers"], path, others=[*own, *first], pod=pod)
+        place = at.child("ephemeralContainers")
+        yield from containers.check_ephemeral(spec["ephemeralContainers"], place, siblings=[*own, *init], pod=pod)
     if spec.get("resources") is not None:
-        yield from resources.check_pod(spec, at.child("resources"), known=pod.claims)
+        yield from resources.check_pod(spec, at.child("resources"), claims=pod.claims)
 
 
-_NOWHERE: Final = Path("[]")
-"""How upstream prints a path without a name."""
+# Hosts and nodes
 
 
-def _host_network(spec: Mapping[str, Any], at: Path, *, is_pod: bool) -> Errors:
+def _check_host_network(spec: Document, at: Path, sort: Sort) -> Errors:
     if not spec.get("hostNetwork"):
         return
     for position, container in enumerate(spec.get("containers") or ()):
         for index, port in enumerate(container.get("ports") or ()):
             on_host, inside = port.get("hostPort", 0), port.get("containerPort", 0)
-            if on_host != inside and (is_pod or on_host):
-                path = at.child("containers").item(position).child("ports").item(index).child("hostPort")
-                yield fielderror.invalid(path, on_host, "must match `containerPort` when `hostNetwork` is true")
+            if on_host != inside and (sort.is_pod or on_host):
+                place = at.child("containers").item(position).child("ports").item(index).child("hostPort")
+                yield fielderror.invalid(place, on_host, "must match `containerPort` when `hostNetwork` is true")
 
 
-def _placement(spec: Mapping[str, Any], at: Path) -> Errors:
-    """Where a pod may run, and under which conditions."""
-    if spec.get("nodeSelector"):
-        yield from metadata.labels(spec["nodeSelector"], at.child("nodeSelector"))
-    if spec.get("securityContext"):
-        yield from security.check_pod(spec["securityContext"], at.child("securityContext"))
+def _check_process_namespace(spec: Document, at: Path) -> Errors:
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield fielderror.invalid(at.child("shareProcessNamespace"), value=True, detail=detail)
-    if spec.get("affinity"):
-        yield from affinity.check(spec["affinity"], at.child("affinity"))
-    yield from naming.check_dns(spec, at)
-    for position, gate in enumerate(spec.get("readinessGates") or ()):
-        path = at.child("readinessGates").item(position).child("conditionType")
-        yield from choices.qualified_name(gate.get("conditionType", ""), path)
-    if spec.get("schedulingGates"):
-        yield from _gates(spec["schedulingGates"], at.child("schedulingGates"))
-    if spec.get("topologySpreadConstraints"):
-        path = at.child("topologySpreadConstraints")
-        yield from affinity.check_spread(spec["topologySpreadConstraints"], path)
-    if spec.get("hostUsers") is False:
-        for field, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
-            if spec.get(field):
-                yield fielderror.forbidden(at.child(shown), "when `hostUsers` is false")
 
 
-def _gates(gates: Any, at: Path) -> Errors:
-    seen = set()
+def _scheduling_gates(gates: Sequence[Document], at: Path) -> Errors:
+    previous = set()
     for position, gate in enumerate(gates):
         name = gate.get("name", "")
-        yield from choices.qualified_name(name, at.item(position))
-        if name in seen:
+        yield from constraints.qualified_name(name, at.item(position))
+        if name in previous:
             yield fielderror.duplicate(at.item(position), name)
-        seen.add(name)
+        previous.add(name)
 
 
-def _rest(spec: Mapping[str, Any], at: Path) -> Errors:
-    for position, alias in enumerate(spec.get("hostAliases") or ()):
-        path = at.child("hostAliases").item(position)
-        yield from choices.address(alias.get("ip", ""), path.child("ip"))
-        for index, hostname in enumerate(alias.get("hostnames") or ()):
-            yield from formats.long_name(hostname, path.child("hostnames").item(index))
-    for field in ("priorityClassName", "runtimeClassName"):
-        if spec.get(field):
-            yield from formats.node_name(spec[field], at.child(field))
-    if spec.get("preemptionPolicy") is not None:
-        yield from choices.one_of(spec["preemptionPolicy"], at.child("preemptionPolicy"), _PREEMPTION_POLICIES)
-    if spec.get("overhead"):
-        yield from resources.check_overhead(spec["overhead"], at.child("overhead"))
-    if spec.get("os") is not None:
-        system = spec["os"].get("name", "")
-        if not system:
-            yield fielderror.required(at.child("os", "name"))
-        elif system not in _SYSTEMS:
-            yield fielderror.not_supported(at.child("os"), rendering.named(system), _SYSTEMS)
-    yield from _file_keys(spec, at)
+def _check_host_users(spec: Document, at: Path) -> Errors:
+    if spec.get("hostUsers") is False:
+        for field, display in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+            if spec.get(field):
+                yield fielderror.forbidden(at.child(display), "when `hostUsers` is false")
 
 
-def _file_keys(spec: Mapping[str, Any], at: Path) -> Errors:
-    """Variables that are read from a file, which must be in an empty directory of the pod."""
-    for field in ("initContainers", "containers", "ephemeralContainers"):
+def _preemption_policy(policy: str, at: Path) -> Errors:
+    yield from _is_preemption_policy(policy, at) if policy else [fielderror.required(at)]
+
+
+def _operating_system(system: Document, at: Path) -> Errors:
+    name = system.get("name", "")
+    yield from _is_system(name, at) if name else [fielderror.required(at.child("name"))]
+
+
+# Names
+
+
+def _check_hostname_override(spec: Document, at: Path) -> Errors:
+    override, place = spec.get("hostnameOverride"), at.child("hostnameOverride")
+    if override is None:
+        return
+    if spec.get("setHostnameAsFQDN"):
+        yield fielderror.forbidden(place, "may not be specified when setHostnameAsFQDN is true")
+    if spec.get("hostNetwork"):
+        yield fielderror.forbidden(place, "may not be specified when hostNetwork is true")
+    if names.byte_length(override) > _LONGEST_HOSTNAME:
+        yield fielderror.too_long(place, _LONGEST_HOSTNAME)
+    yield from formats.long_name(override, place)
+
+
+def _check_service_account(spec: Document, at: Path) -> Errors:
+    account, deprecated = spec.get("serviceAccountName", ""), spec.get("serviceAccount", "")
+    if deprecated != account:
+        detail = f"must be the same as serviceAccountName: {quotation.quote(account)}"
+        yield fielderror.invalid(at.child("deprecatedServiceAccount"), deprecated, detail)
+
+
+def _check_dns(spec: Document, at: Path) -> Errors:
+    config, place = spec.get("dnsConfig"), at.child("dnsConfig")
+    needs_config = spec.get("dnsPolicy") == "None"
+    if config is None:
+        if needs_config:
+            yield fielderror.required(place, "must provide `dnsConfig` when `dnsPolicy` is None")
+    elif needs_config and not config.get("nameservers"):
+        detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+        yield fielderror.required(place.child("nameservers"), detail)
+    else:
+        yield from _TYPES["PodDNSConfig"](config, place)
+
+
+def _nameservers(servers: Sequence[str], at: Path) -> Errors:
+    if len(servers) > _MOST_NAMESERVERS:
+        detail = f"must not have more than {_MOST_NAMESERVERS} nameservers"
+        yield fielderror.invalid(at, rendering.wire(servers), detail)
+    for position, server in enumerate(servers):
+        yield from constraints.address(server, at.item(position))
+
+
+def _searches(searches: Sequence[str], at: Path) -> Errors:
+    if len(searches) > _MOST_SEARCHES:
+        detail = f"must not have more than {_MOST_SEARCHES} search paths"
+        yield fielderror.invalid(at, rendering.wire(searches), detail)
+    if names.byte_length(" ".join(searches)) > _LONGEST_SEARCHES:
+        detail = f"must not have more than {_LONGEST_SEARCHES} characters (including spaces) in the search list"
+        yield fielderror.invalid(at, rendering.wire(searches), detail)
+    for position, search in enumerate(searches):
+        if search != ".":
+            domain = search.removesuffix(".")
+            yield from fielderror.problems(at.item(position), domain, _search_problems(domain))
+
+
+def _search_problems(domain: str) -> list[str]:
+    problems = []
+    if len(domain) > names.SUBDOMAIN_LENGTH:
+        problems.append(f"must be no more than {names.SUBDOMAIN_LENGTH} characters")
+    if not _is_search(domain):
+        problems.append(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
+            f"must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+            f"'{_SEARCH}')"
+        )
+    return problems
+
+
+def _options(options: Sequence[Document], at: Path) -> Errors:
+    for position, option in enumerate(options):
+        if not option.get("name"):
+            yield fielderror.required(at.item(position), "must not be empty")
+
+
+# Variables from files
+
+
+def _check_file_keys(spec: Document, at: Path) -> Errors:
+    """Check variables that are read from a file, which must be in an empty directory of the pod."""
+    for field in _CONTAINER_FIELDS:
         for position, container in enumerate(spec.get(field) or ()):
             for index, variable in enumerate(container.get("env") or ()):
                 reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
-                if reference is None:
-                    continue
-                path = at.child(field).item(position).child("env").item(index).child("valueFrom", "fileKeyRef")
-                yield from _file_key(reference.get("volumeName", ""), path.child("volumeName"), spec=spec)
+                if reference is not None:
+                    place = at.child(field).item(position).child("env").item(index)
+                    name = reference.get("volumeName", "")
+                    yield from _check_directory(name, place.child("valueFrom", "fileKeyRef", "volumeName"), spec=spec)
 
 
-def _file_key(name: str, at: Path, *, spec: Mapping[str, Any]) -> Errors:
-    found = [volume for volume in spec.get("volumes") or () if volume.get("name", "") == name]
-    if not found:
+def _check_directory(name: str, at: Path, *, spec: Document) -> Errors:
+    same_name = [volume for volume in spec.get("volumes") or () if volume.get("name", "") == name]
+    if not same_name:
         yield fielderror.not_found(at, name)
-    elif found[-1].get("emptyDir") is None:
+    elif same_name[-1].get("emptyDir") is None:
         yield fielderror.invalid(at, name, "referenced volume must be of type emptyDir")
+
+
+_TYPES: Final = typerules.load("podspec/spec", globals())

@@ -1,199 +1,113 @@
-"""Rules for the volumes of a pod: one source each, and the sources that need nothing outside Kubernetes in detail.
+"""Rules for the volumes of a pod: each has one source."""
 
-Sources of particular storage systems are only asked for what identifies them.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, rendering
+from drachma.validation import constraints, fielderror, formats, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
-from drachma.validation.podspec import choices, environment
-from drachma.values import names
+from drachma.validation.podspec import environment
 
-_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
-_HOST_PATH_TYPES: Final = (
-    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
-)  # fmt: skip
-_EMPTY_DIR_MODE: Final = 0o1777
-_DRIVER_LENGTH: Final = 63
+Document = Mapping[str, Any]
+
+_SOURCES: Final = {
+    "emptyDir": "EmptyDirVolumeSource",
+    "hostPath": "HostPathVolumeSource",
+    "gitRepo": "GitRepoVolumeSource",
+    "gcePersistentDisk": "GCEPersistentDiskVolumeSource",
+    "awsElasticBlockStore": "AWSElasticBlockStoreVolumeSource",
+    "secret": "SecretVolumeSource",
+    "nfs": "NFSVolumeSource",
+    "iscsi": "ISCSIVolumeSource",
+    "glusterfs": "GlusterfsVolumeSource",
+    "flocker": "FlockerVolumeSource",
+    "persistentVolumeClaim": "PersistentVolumeClaimVolumeSource",
+    "rbd": "RBDVolumeSource",
+    "cinder": "CinderVolumeSource",
+    "cephfs": "CephFSVolumeSource",
+    "quobyte": "QuobyteVolumeSource",
+    "downwardAPI": "DownwardAPIVolumeSource",
+    "fc": "FCVolumeSource",
+    "flexVolume": "FlexVolumeSource",
+    "configMap": "ConfigMapVolumeSource",
+    "azureFile": "AzureFileVolumeSource",
+    "vsphereVolume": "VsphereVirtualDiskVolumeSource",
+    "photonPersistentDisk": "PhotonPersistentDiskVolumeSource",
+    "portworxVolume": "PortworxVolumeSource",
+    "azureDisk": "AzureDiskVolumeSource",
+    "storageos": "StorageOSVolumeSource",
+    "projected": "ProjectedVolumeSource",
+    "scaleIO": "ScaleIOVolumeSource",
+    "csi": "CSIVolumeSource",
+    "ephemeral": "EphemeralVolumeSource",
+    "image": "ImageVolumeSource",
+}
+"""Fields of a volume of which it has one, in the order in which upstream looks for it, and their types."""
+
+_ORDER: Final = tuple(_SOURCES)
 _SHORTEST_TOKEN: Final = 600
 _LONGEST_TOKEN: Final = 2**32
+_is_host_path_type: Final = constraints.one_of(
+    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"
+)
 
 
-def check(volumes: Sequence[Mapping[str, Any]], at: Path) -> Errors:
-    """All volumes."""
-    seen: set[str] = set()
+def check(volumes: Sequence[Document], at: Path) -> Errors:
+    """Yield the errors of volumes."""
+    previous: set[str] = set()
     for position, volume in enumerate(volumes):
-        found = list(_volume(volume, at.item(position), seen=seen))
-        if not found:
-            seen.add(volume["name"])
-        yield from found
+        errors = list(_check_volume(volume, at.item(position), earlier_names=previous))
+        if not errors:
+            previous.add(volume["name"])
+        yield from errors
 
 
-def good(volumes: Iterable[Mapping[str, Any]], at: Path) -> dict[str, Mapping[str, Any]]:
-    """The volumes that can be mounted, by name: those that nothing is wrong with."""
-    known: dict[str, Mapping[str, Any]] = {}
+def mountable(volumes: Iterable[Document], at: Path) -> dict[str, Document]:
+    """Return the volumes without errors by name: containers can mount them."""
+    valid: dict[str, Document] = {}
     for volume in volumes:
-        if not any(_volume(volume, at, seen=known)):
-            known[volume["name"]] = volume
-    return known
+        if not any(_check_volume(volume, at, earlier_names=valid)):
+            valid[volume["name"]] = volume
+    return valid
 
 
-def _volume(volume: Mapping[str, Any], at: Path, *, seen: Iterable[str]) -> Errors:
+def _check_volume(volume: Document, at: Path, *, earlier_names: Iterable[str]) -> Errors:
+    sources = [field for field, value in volume.items() if field in _SOURCES and value is not None]
+    if not sources:
+        yield fielderror.required(at, "must specify a volume type")
+    for position, field in enumerate(sorted(sources, key=_ORDER.index) if len(sources) > 1 else sources):
+        if position:
+            # Upstream spells two of the names differently here.
+            display = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}.get(field, field)
+            yield fielderror.forbidden(at.child(display), "may not specify more than 1 volume type")
+        else:
+            display = {"gcePersistentDisk": "persistentDisk"}.get(field, field)
+            yield from _TYPES[_SOURCES[field]](volume[field], at.child(display))
     name = volume.get("name", "")
-    yield from _source(volume, at)
-    yield from choices.label(name, at.child("name"))
-    if name in seen:
+    yield from constraints.label(name, at.child("name"))
+    if name in earlier_names:
         yield fielderror.duplicate(at.child("name"), name)
 
 
-def _source(volume: Mapping[str, Any], at: Path) -> Errors:
-    given = [field for field in _SOURCES if volume.get(field) is not None]
-    for position, field in enumerate(given):
-        if position:
-            # Upstream writes two of the names otherwise here.
-            shown = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}.get(field, field)
-            yield fielderror.forbidden(at.child(shown), "may not specify more than 1 volume type")
-        else:
-            shown = {"gcePersistentDisk": "persistentDisk"}.get(field, field)
-            yield from _SOURCES[field](volume[field], at.child(shown))
-    if not given:
-        yield fielderror.required(at, "must specify a volume type")
+# Sources
 
 
-Rule = Callable[[Mapping[str, Any], Path], Errors]
+def _size_limit(amount: str, at: Path) -> Errors:
+    if str(amount).startswith("-"):
+        yield fielderror.forbidden(at, "SizeLimit field must be a valid resource quantity")
 
 
-def _needs(*fields: str) -> Rule:
-    def check_fields(source: Mapping[str, Any], at: Path) -> Errors:
-        for field in fields:
-            if not source.get(field):
-                yield fielderror.required(at.child(field))
-
-    return check_fields
+def _check_host_path_type(source: Document, at: Path) -> Errors:
+    if source.get("path") and source.get("type") is not None:
+        yield from _is_host_path_type(source["type"], at.child("type"))
 
 
-def _empty_dir(source: Mapping[str, Any], at: Path) -> Errors:
-    if str(source.get("sizeLimit", "")).startswith("-"):
-        yield fielderror.forbidden(at.child("sizeLimit"), "SizeLimit field must be a valid resource quantity")
-    mode = source.get("mode")
-    if mode is not None and not 0 <= mode <= _EMPTY_DIR_MODE:
-        detail = "must be a number between 0 and 01777 (octal), both inclusive"
-        yield fielderror.invalid(at.child("mode"), mode, detail)
+def _absolute_path(path: str, at: Path) -> Errors:
+    if not path.startswith("/"):
+        yield fielderror.invalid(at, path, "must be an absolute path")
 
 
-def _host_path(source: Mapping[str, Any], at: Path) -> Errors:
-    path, kind = source.get("path", ""), source.get("type")
-    if not path:
-        yield fielderror.required(at.child("path"))
-        return
-    yield from choices.without_steps_back(path, at.child("path"))
-    if kind is not None and kind not in _HOST_PATH_TYPES:
-        yield fielderror.not_supported(at.child("type"), rendering.named(kind), _HOST_PATH_TYPES)
-
-
-def _files(name_field: str) -> Rule:
-    def check_files(source: Mapping[str, Any], at: Path) -> Errors:
-        if not source.get(name_field):
-            yield fielderror.required(at.child(name_field))
-        yield from choices.file_mode(source.get("defaultMode"), at.child("defaultMode"))
-        for position, item in enumerate(source.get("items") or ()):
-            yield from _key_to_path(item, at.child("items").item(position))
-
-    return check_files
-
-
-def _key_to_path(item: Mapping[str, Any], at: Path) -> Errors:
-    for field in ("key", "path"):
-        if not item.get(field):
-            yield fielderror.required(at.child(field))
-    yield from choices.not_reserved(item.get("path", ""), at.child("path"))
-    yield from choices.file_mode(item.get("mode"), at.child("mode"))
-
-
-def _downward(source: Mapping[str, Any], at: Path) -> Errors:
-    yield from choices.file_mode(source.get("defaultMode"), at.child("defaultMode"))
-    for item in source.get("items") or ():
-        # Upstream does not say which of the files it is.
-        yield from _downward_file(item, at)
-
-
-def _downward_file(item: Mapping[str, Any], at: Path) -> Errors:
-    if not item.get("path"):
-        yield fielderror.required(at.child("path"))
-    yield from choices.not_reserved(item.get("path", ""), at.child("path"))
-    reference, resource = item.get("fieldRef"), item.get("resourceFieldRef")
-    if reference is not None:
-        yield from environment.check_field(reference, at.child("fieldRef"), supported=environment.VOLUME_FIELDS)
-        if resource is not None:
-            detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            yield fielderror.invalid(at, "resource", detail)
-    elif resource is not None:
-        yield from environment.check_resource(resource, at.child("resourceFieldRef"), in_volume=True)
-    else:
-        yield fielderror.required(at, "one of fieldRef and resourceFieldRef is required")
-    yield from choices.file_mode(item.get("mode"), at.child("mode"))
-
-
-def _projected(source: Mapping[str, Any], at: Path) -> Errors:
-    yield from choices.file_mode(source.get("defaultMode"), at.child("defaultMode"))
-    taken: set[str] = set()
-    for position, part in enumerate(source.get("sources") or ()):
-        yield from _projection(part, at, position=position, taken=taken)
-
-
-def _projection(part: Mapping[str, Any], at: Path, *, position: int, taken: set[str]) -> Errors:
-    own = at.child("sources").item(position)
-    for field in ("secret", "configMap"):
-        given = part.get(field)
-        if given is None:
-            continue
-        if not given.get("name"):
-            yield fielderror.required(own.child(field, "name"))
-        for index, item in enumerate(given.get("items") or ()):
-            yield from _key_to_path(item, own.child(field, "items").item(index))
-            yield from _new_path(item.get("path", ""), at, shown=given.get("name", ""), taken=taken)
-    if part.get("downwardAPI") is not None:
-        for item in part["downwardAPI"].get("items") or ():
-            yield from _downward_file(item, own.child("downwardAPI"))
-            yield from _new_path(item.get("path", ""), at, shown=item.get("path", ""), taken=taken)
-    token = part.get("serviceAccountToken")
-    if token is not None:
-        seconds, path = token.get("expirationSeconds"), own.child("serviceAccountToken", "expirationSeconds")
-        if seconds is None:
-            yield fielderror.required(path)
-        elif seconds < _SHORTEST_TOKEN:
-            yield fielderror.invalid(path, seconds, "may not specify a duration less than 10 minutes")
-        elif seconds > _LONGEST_TOKEN:
-            yield fielderror.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
-        if not token.get("path"):
-            yield fielderror.required(at.child("path"))
-        else:
-            yield from choices.not_reserved(token["path"], own.child("serviceAccountToken", "path"))
-            yield from _new_path(token["path"], at, shown=token["path"], taken=taken)
-    kinds = sum(value is not None for value in part.values())
-    if kinds > 1:
-        yield fielderror.forbidden(own, "may not specify more than 1 volume type per source")
-    elif not kinds:
-        yield fielderror.required(own, "must specify a volume type")
-
-
-def _new_path(path: str, at: Path, *, shown: str, taken: set[str]) -> Errors:
-    if path and path in taken:
-        yield fielderror.invalid(at, shown, "conflicting duplicate paths")
-    taken.add(path)
-
-
-def _csi(source: Mapping[str, Any], at: Path) -> Errors:
-    driver = source.get("driver", "")
-    if not driver:
-        yield fielderror.required(at.child("driver"))
-    else:
-        if len(driver) > _DRIVER_LENGTH:
-            yield fielderror.too_long(at.child("driver"), _DRIVER_LENGTH)
-        yield from fielderror.problems(at.child("driver"), driver, names.dns1123_subdomain(driver.lower()))
+def _check_publish_secret(source: Document, at: Path) -> Errors:
     secret = source.get("nodePublishSecretRef")
     if secret is not None and not secret.get("name"):
         yield fielderror.required(at.child("nodePublishSecretRef", "name"))
@@ -201,53 +115,75 @@ def _csi(source: Mapping[str, Any], at: Path) -> Errors:
         yield from formats.node_name(secret["name"], at.child("name"))
 
 
-def _image(source: Mapping[str, Any], at: Path) -> Errors:
-    yield from choices.one_of(source.get("pullPolicy", ""), at.child("pullPolicy"), _PULL_POLICIES)
+def _check_downward_files(source: Document, at: Path) -> Errors:
+    for item in source.get("items") or ():
+        # Upstream's paths leave out the position of the file.
+        yield from _TYPES["DownwardAPIVolumeFile"](item, at)
 
 
-def _nfs(source: Mapping[str, Any], at: Path) -> Errors:
-    for field in ("server", "path"):
-        if not source.get(field):
-            yield fielderror.required(at.child(field))
-    if source.get("path") and not source["path"].startswith("/"):
-        yield fielderror.invalid(at.child("path"), source["path"], "must be an absolute path")
+def _check_downward_source(item: Document, at: Path) -> Errors:
+    field, resource = item.get("fieldRef"), item.get("resourceFieldRef")
+    if field is not None:
+        yield from environment.check_field(field, at.child("fieldRef"), supported=environment.VOLUME_FIELDS)
+        if resource is not None:
+            detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            yield fielderror.invalid(at, "resource", detail)
+    elif resource is not None:
+        yield from environment.check_resource(resource, at.child("resourceFieldRef"), in_volume=True)
+    else:
+        yield fielderror.required(at, "one of fieldRef and resourceFieldRef is required")
 
 
-def _ephemeral(source: Mapping[str, Any], at: Path) -> Errors:
-    if source.get("volumeClaimTemplate") is None:
-        yield fielderror.required(at.child("volumeClaimTemplate"))
+# Projected volumes
 
 
-_SOURCES: Final[Mapping[str, Rule]] = {
-    "emptyDir": _empty_dir,
-    "hostPath": _host_path,
-    "gitRepo": _needs("repository"),
-    "gcePersistentDisk": _needs("pdName"),
-    "awsElasticBlockStore": _needs("volumeID"),
-    "secret": _files("secretName"),
-    "nfs": _nfs,
-    "iscsi": _needs("targetPortal", "iqn"),
-    "glusterfs": _needs("endpoints", "path"),
-    "flocker": _needs(),
-    "persistentVolumeClaim": _needs("claimName"),
-    "rbd": _needs("monitors", "image"),
-    "cinder": _needs("volumeID"),
-    "cephfs": _needs("monitors"),
-    "quobyte": _needs("registry", "volume"),
-    "downwardAPI": _downward,
-    "fc": _needs(),
-    "flexVolume": _needs("driver"),
-    "configMap": _files("name"),
-    "azureFile": _needs("secretName", "shareName"),
-    "vsphereVolume": _needs("volumePath"),
-    "photonPersistentDisk": _needs("pdID"),
-    "portworxVolume": _needs("volumeID"),
-    "azureDisk": _needs("diskName", "diskURI"),
-    "storageos": _needs(),
-    "projected": _projected,
-    "scaleIO": _needs("gateway", "system", "volumeName"),
-    "csi": _csi,
-    "ephemeral": _ephemeral,
-    "image": _image,
-}
-"""What a volume can be, in the order in which upstream looks for it."""
+def _check_projections(source: Document, at: Path) -> Errors:
+    paths: set[str] = set()
+    for position, projection in enumerate(source.get("sources") or ()):
+        place = at.child("sources").item(position)
+        for field in ("secret", "configMap"):
+            if projection.get(field) is not None:
+                yield from _project_keys(projection[field], place.child(field), at, paths)
+        if projection.get("downwardAPI") is not None:
+            for item in projection["downwardAPI"].get("items") or ():
+                yield from _TYPES["DownwardAPIVolumeFile"](item, place.child("downwardAPI"))
+                yield from _take_path(item.get("path", ""), at, display=item.get("path", ""), paths=paths)
+        if projection.get("serviceAccountToken") is not None:
+            yield from _project_token(projection["serviceAccountToken"], place.child("serviceAccountToken"), at, paths)
+        members = sum(value is not None for value in projection.values())
+        if members > 1:
+            yield fielderror.forbidden(place, "may not specify more than 1 volume type per source")
+        elif not members:
+            yield fielderror.required(place, "must specify a volume type")
+
+
+def _project_keys(source: Document, at: Path, volume: Path, paths: set[str]) -> Errors:
+    if not source.get("name"):
+        yield fielderror.required(at.child("name"))
+    for index, item in enumerate(source.get("items") or ()):
+        yield from _TYPES["KeyToPath"](item, at.child("items").item(index))
+        yield from _take_path(item.get("path", ""), volume, display=source.get("name", ""), paths=paths)
+
+
+def _project_token(token: Document, at: Path, volume: Path, paths: set[str]) -> Errors:
+    seconds, place = token.get("expirationSeconds"), at.child("expirationSeconds")
+    if seconds is None:
+        yield fielderror.required(place)
+    elif seconds < _SHORTEST_TOKEN:
+        yield fielderror.invalid(place, seconds, "may not specify a duration less than 10 minutes")
+    elif seconds > _LONGEST_TOKEN:
+        yield fielderror.invalid(place, seconds, "may not specify a duration larger than 2^32 seconds")
+    if not token.get("path"):
+        yield fielderror.required(volume.child("path"))
+    else:
+        yield from constraints.file_path(token["path"], at.child("path"))
+        yield from _take_path(token["path"], volume, display=token["path"], paths=paths)
+
+
+def _take_path(path: str, at: Path, *, display: str, paths: set[str]) -> Errors:
+    if path and path in paths:
+        yield fielderror.invalid(at, display, "conflicting duplicate paths")
+    paths.add(path)
+
+
+_TYPES: Final = typerules.load("podspec/volumes", globals())

@@ -1,4 +1,4 @@
-"""What is allowed in a pod and most likely a mistake; clients are told of it in warnings when they create one."""
+"""Warnings about new pods that are valid but probably wrong."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -33,7 +33,7 @@ _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 
 
 def find(spec: Mapping[str, Any], at: Path, *, annotations: Mapping[str, str], notes: Path) -> Iterator[str]:
-    """All warnings about a spec at ``at``, and of the annotations at ``notes`` that belong to it."""
+    """Yield the warnings about a spec at ``at``, and about its annotations at ``notes``."""
     for position, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         if constraint.get("labelSelector") is None:
             yield f"{at.child('topologySpreadConstraints').item(position).child('labelSelector')}: {_NO_SELECTOR}"
@@ -43,8 +43,8 @@ def find(spec: Mapping[str, Any], at: Path, *, annotations: Mapping[str, str], n
     for position, volume in enumerate(spec.get("volumes") or ()):
         for field, message in _RETIRED.items():
             if volume.get(field) is not None:
-                shown = "storageOS" if field == "storageos" else field
-                yield f"{at.child('volumes').item(position).child(shown)}: {message}"
+                display = "storageOS" if field == "storageos" else field
+                yield f"{at.child('volumes').item(position).child(display)}: {message}"
     yield from _repeated(spec, at, field="hostAliases", key="ip")
     yield from _repeated(spec, at, field="imagePullSecrets", key="name")
     for position, secret in enumerate(spec.get("imagePullSecrets") or ()):
@@ -92,12 +92,12 @@ def _containers(spec: Mapping[str, Any], at: Path) -> Iterator[tuple[Mapping[str
 
 
 def _repeated(spec: Mapping[str, Any], at: Path, *, field: str, key: str) -> Iterator[str]:
-    seen = set()
+    previous = set()
     for position, item in enumerate(spec.get(field) or ()):
         value = item.get(key, "")
-        if value in seen:
+        if value in previous:
             yield f"{at.child(field).item(position).child(key)}: duplicate {key} {quotation.quote(value)}"
-        seen.add(value)
+        previous.add(value)
 
 
 def _fractions(resources: Mapping[str, Any], at: Path) -> Iterator[str]:
@@ -105,20 +105,20 @@ def _fractions(resources: Mapping[str, Any], at: Path) -> Iterator[str]:
         for field in ("limits", "requests"):
             text = (resources.get(field) or {}).get(name)
             if text is not None and text.endswith("m") and quantity.Quantity.parse(text).milli_value() % 1000:
-                shown = quotation.quote(text)
-                yield f"{at.child(field).key(name)}: fractional byte value {shown} is invalid, must be an integer"
+                display = quotation.quote(text)
+                yield f"{at.child(field).key(name)}: fractional byte value {display} is invalid, must be an integer"
 
 
 def _hidden(variables: Any, at: Path) -> Iterator[str]:
-    seen = set()
+    previous = set()
     for position, variable in enumerate(variables):
         name, value = variable.get("name", ""), variable.get("value", "")
         reference = f"$({name})"
         extends = variable.get("valueFrom") is None and value != reference and reference in value
-        if name in seen and not extends:
-            shown = quotation.quote(name)
-            yield f"{at.item(position)}: hides previous definition of {shown}, which may be dropped when using apply"
-        seen.add(name)
+        if name in previous and not extends:
+            display = quotation.quote(name)
+            yield f"{at.item(position)}: hides previous definition of {display}, which may be dropped when using apply"
+        previous.add(name)
 
 
 def _ports(containers: list[tuple[Mapping[str, Any], Path]]) -> Iterator[str]:
@@ -127,33 +127,33 @@ def _ports(containers: list[tuple[Mapping[str, Any], Path]]) -> Iterator[str]:
         for container, path in containers
         for position, port in enumerate(container.get("ports") or ())
     ]
-    seen: dict[tuple[int, str], list[tuple[Mapping[str, Any], Path]]] = {}
+    previous: dict[tuple[int, str], list[tuple[Mapping[str, Any], Path]]] = {}
     for port, path in every:
         if port.get("hostIP") and not port.get("hostPort"):
-            shown = " ".join(f"{go}:{port.get(wire, empty)}" for go, wire, empty in _PORT)
-            yield f"{path}: hostIP set without hostPort: {{{shown}}}"
-        others = seen.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
-        for other, where in others:
-            relation = _relation(port, other)
+            display = " ".join(f"{go}:{port.get(wire, empty)}" for go, wire, empty in _PORT)
+            yield f"{path}: hostIP set without hostPort: {{{display}}}"
+        same_ports = previous.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
+        for earlier_port, where in same_ports:
+            relation = _relation(port, earlier_port)
             if relation:
                 yield f"{path}: {relation} port definition with {where}"
-        others.append((port, path))
-    named: dict[str, Path] = {}
+        same_ports.append((port, path))
+    first_paths: dict[str, Path] = {}
     for port, path in every:
         name = port.get("name", "")
-        if name in named:
-            first = named[name]
+        if name in first_paths:
+            first = first_paths[name]
             yield (
                 f"{path}: duplicate port name {quotation.quote(name)} with {first}, services and probes that select "
                 f"ports by name will use {first}"
             )
         elif name:
-            named[name] = path
+            first_paths[name] = path
 
 
-def _relation(port: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+def _relation(port: Mapping[str, Any], earlier_port: Mapping[str, Any]) -> str:
     (address, number), (address2, number2) = (
-        (each.get("hostIP", ""), each.get("hostPort", 0)) for each in (port, other)
+        (each.get("hostIP", ""), each.get("hostPort", 0)) for each in (port, earlier_port)
     )
     if (address, number) == (address2, number2):
         return "duplicate"
@@ -162,9 +162,9 @@ def _relation(port: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return "dangerously ambiguous" if number == number2 and bool(address) != bool(address2) else ""
 
 
-def _terms(given: Mapping[str, Any], at: Path) -> Iterator[str]:
+def _terms(constraints: Mapping[str, Any], at: Path) -> Iterator[str]:
     for field in ("podAffinity", "podAntiAffinity"):
-        own = given.get(field) or {}
+        own = constraints.get(field) or {}
         for position, term in enumerate(own.get(affinity.REQUIRED) or ()):
             if term.get("labelSelector") is None:
                 yield f"{at.child(field, affinity.REQUIRED).item(position).child('labelSelector')}: {_NO_SELECTOR}"

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from drachma.cel.runtime import instants, values
-from drachma.validation.structural import celnames, durations, formats, numbers
-from drachma.validation.structural.declaredtypes import with_metadata
+from drachma.validation.structural import declaredtypes, formats, numbers
+from drachma.validation.structural.declaredtypes import add_metadata
 from drachma.validation.structural.schema import Schema
 
 _UNREACHABLE: Final = "\0"
-"""Begins the keys of what no expression can name."""
+"""Prefix of the keys that no expression can name."""
 
 Convert: TypeAlias = Callable[[Any, Schema | None], Any]
 
 
 def convert(value: Any, schema: Schema | None, below: Convert | None = None) -> Any:
-    """The CEL value of a document that fits its schema; ``below`` converts what is in it, if not this does."""
+    """Return the CEL value of a document that fits its schema; ``below`` converts its parts, if given."""
     if value is None or schema is None:
         return value
     kind = value.__class__
@@ -33,32 +33,32 @@ def convert(value: Any, schema: Schema | None, below: Convert | None = None) -> 
     if kind is float and schema.type == "integer":
         return int(value)
     if kind is str and schema.format and schema.type == "string" and not schema.is_int_or_string:
-        read = _READERS.get(formats.normalized(schema.format))
-        if read is not None:
-            return read(value)
+        reader = _READERS.get(formats.normalized(schema.format))
+        if reader is not None:
+            return reader(value)
     return value
 
 
 def convert_resource(value: Any, schema: Schema) -> Any:
-    """The same for a whole object, of which apiVersion, kind and names can always be seen."""
-    return convert(value, schema.derive(with_metadata))
+    """Return the CEL value of a whole object, whose apiVersion, kind and names are always visible."""
+    return convert(value, schema.derive(add_metadata))
 
 
 def _map(value: dict[str, Any], schema: Schema, below: Convert) -> values.NativeMap:
     result = values.NativeMap()
     if schema.is_embedded_resource:
-        schema = schema.derive(with_metadata)
-    others = schema.value
-    if others is not None and not schema.properties:
+        schema = schema.derive(add_metadata)
+    value_schema = schema.value
+    if value_schema is not None and not schema.properties:
         for name, each in value.items():
-            result[name] = below(each, others)
+            result[name] = below(each, value_schema)
         return result
     properties = schema.properties
     for name, each in value.items():
         if each is None:
             continue
         part = properties.get(name)
-        escaped = celnames.escape(name) if part is not None else None
+        escaped = declaredtypes.escape_name(name) if part is not None else None
         result[escaped if escaped is not None else _UNREACHABLE + name] = below(each, part)
     return result
 
@@ -69,7 +69,7 @@ def _list(value: list[Any], schema: Schema, below: Convert) -> list[Any]:
     if schema.list_type == "set":
         return values.SetList(converted)
     if schema.list_type == "map":
-        keys = tuple(celnames.escape(name) or _UNREACHABLE + name for name in schema.list_map_keys)
+        keys = tuple(declaredtypes.escape_name(name) or _UNREACHABLE + name for name in schema.list_map_keys)
         return values.KeyedList(converted, keys)
     return converted
 
@@ -91,7 +91,7 @@ def _date_time(text: str) -> values.Timestamp | str:
 
 
 def _duration(text: str) -> values.Duration | str:
-    duration = durations.parse(text)
+    duration = formats.parse_duration(text)
     return text if duration is None else duration
 
 

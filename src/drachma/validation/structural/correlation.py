@@ -1,4 +1,4 @@
-"""Old values beside new ones: which part of the stored object a part of the new one takes the place of.
+"""Correlation of new values with old ones: the part of the stored object that a part of the new one replaces.
 
 Fields correspond by their names, items of lists by their keys where the list has some (its type is ``map``). Items of
 other lists correspond to nothing. Upstream does not report errors about parts that are what they were, and evaluates
@@ -11,25 +11,25 @@ from typing import Any, Final
 from drachma.validation.structural.schema import Schema
 
 NOTHING: Final = object()
-"""What corresponds to a part that is new, or whose place cannot be told. Null is something."""
+"""Old value of a part that is new, or that cannot be correlated; null is a value."""
 
 
-def same(left: Any, right: Any) -> bool:
-    """Whether two documents are the same, down to the types of numbers."""
-    if left is right:
+def same(one: Any, two: Any) -> bool:
+    """Return True if two documents are equal, down to the types of numbers."""
+    if one is two:
         return True
-    kind = left.__class__
-    if kind is not right.__class__ or left != right:
+    kind = one.__class__
+    if kind is not two.__class__ or one != two:
         return False
     if kind is dict:
-        return all(same(value, right[key]) for key, value in left.items())
+        return all(same(value, two[key]) for key, value in one.items())
     if kind is list:
-        return all(map(same, left, right))
+        return all(map(same, one, two))
     return True
 
 
 def field(old: Any, name: str) -> Any:
-    """What a field was before."""
+    """Return the old value of a field, or NOTHING."""
     return old.get(name, NOTHING) if isinstance(old, Mapping) else NOTHING
 
 
@@ -46,7 +46,7 @@ class Items:
                     self._items.setdefault(identity, item)
 
     def of(self, item: Any) -> Any:
-        """The old item with the keys of a new one; NOTHING where there was none."""
+        """Return the old item with the keys of a new one, or NOTHING."""
         if not self._items:
             return NOTHING
         identity = _identity(item, self._keys)
@@ -54,7 +54,7 @@ class Items:
 
 
 def _identity(item: Any, keys: Sequence[str]) -> Any:
-    """What tells an item from others; None where a key is missing or is no scalar."""
+    """Return the identity of an item by its keys, or None if a key is missing or not a scalar."""
     if not isinstance(item, dict):
         return None
     parts = []

@@ -1,10 +1,10 @@
-"""Objects of a custom resource: made complete, and checked, in the order and with the messages of upstream.
+"""Objects of a custom resource: pruning, defaults and checks, in the order and with the messages of upstream.
 
-There is one :class:`Structure` for each version of a definition. What is stored is read through it as well as what
-clients write: the schema may have got new defaults since, or lost fields.
+There is one :class:`Structure` for each version of a definition. Stored objects are read through it as well as those
+that clients write: the schema may have new defaults since, or fewer fields.
 
-What is read of a field of an object such as its spec, and whether anything is wrong with it, follows from that field
-alone. That is asked apart, by way of :mod:`derivation`; where something is wrong the object is looked at as a whole.
+The result for a field of an object, such as its spec, depends on that field alone. So fields are read and checked one
+by one, through :mod:`derivation`, which may reuse results; an object with an error is checked as a whole.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,38 @@ from typing import Any, Final, NamedTuple
 from drachma.validation import fielderror
 from drachma.validation.fielderror import FieldError, Reason
 from drachma.validation.path import ROOT
-from drachma.validation.structural import correlation, defaults, derivation, embedded, listtypes, pruning, values
+from drachma.validation.structural import correlation, embedded, listtypes, pruning, rules, values
 from drachma.validation.structural.correlation import NOTHING
 from drachma.validation.structural.rules import Rules, Sound
 from drachma.validation.structural.schema import Schema
+
+
+def default(value: Any, schema: Schema | None) -> Any:
+    """A value with the defaults of its schema, at every level that is there once those above are filled in."""
+    if schema is None or not schema.has_defaults:
+        return value
+    kind = value.__class__
+    if kind is dict:
+        result = dict(value)
+        for name, part in schema.properties.items():
+            if part.has_default and (name not in result or (result[name] is None and not part.nullable)):
+                result[name] = part.default
+        for name, each in result.items():
+            if name in schema.properties:
+                result[name] = default(each, schema.properties[name])
+            elif schema.value is not None:
+                result[name] = default(_or_default(each, schema.value), schema.value)
+        return result
+    if kind is list and schema.item is not None:
+        return [default(_or_default(each, schema.item), schema.item) for each in value]
+    return value
+
+
+def _or_default(value: Any, schema: Schema) -> Any:
+    if value is None and not schema.nullable:
+        return schema.default if schema.has_default else None
+    return value
+
 
 _BLOCKING: Final = frozenset(
     {Reason.NOT_SUPPORTED, Reason.REQUIRED, Reason.TOO_LONG, Reason.TOO_MANY, Reason.TYPE_INVALID}
@@ -43,11 +71,9 @@ class Read(NamedTuple):
 
 
 class Structure:
-    """What a schema makes of objects. ``keeps_all``: nothing is pruned, as in definitions from before schemas."""
+    """Reader and checker of objects by a schema; with ``keeps_all`` nothing is pruned, as without a schema."""
 
-    def __init__(
-        self, schema: Schema, *, keeps_all: bool = False, derive: derivation.Derive = derivation.afresh
-    ) -> None:
+    def __init__(self, schema: Schema, *, keeps_all: bool = False, derive: rules.Derive = rules.afresh) -> None:
         self.schema: Final = schema
         self._rules: Final = Rules(schema, derive=derive)
         self._derive: Final = derive
@@ -55,12 +81,12 @@ class Structure:
         self._keeps_all: Final = keeps_all
         self._fields: Final = schema.properties.keys() - _ENVELOPE
 
-    def deriving(self, derive: derivation.Derive) -> "Structure":
-        """The same for somebody who knows a way to what follows from fields."""
+    def deriving(self, derive: rules.Derive) -> "Structure":
+        """Return a structure that derives the results for fields in another way."""
         return Structure(self.schema, keeps_all=self._keeps_all, derive=derive)
 
     def read(self, document: Document) -> Read:
-        """An object that a client wrote: pruned, without nulls that may not be, and with defaults.
+        """Return an object that a client wrote: pruned, without nulls that are not allowed, and with defaults.
 
         Raises:
             errors.InvalidValueError: metadata of an embedded resource is malformed.
@@ -74,28 +100,28 @@ class Structure:
         if not fields:
             return self._read(document)
         # The rest with empty fields in their places.
-        whole, dropped = self._read({**document, **dict.fromkeys(fields, _EMPTY)})
+        document_read, dropped = self._read({**document, **dict.fromkeys(fields, _EMPTY)})
         for name, read in fields.items():
-            whole[name] = read.document
+            document_read[name] = read.document
             if read.dropped:
                 dropped = sorted([*dropped, *read.dropped])
-        return Read(whole, dropped)
+        return Read(document_read, dropped)
 
     def _read_field(self, value: Document, name: str) -> Read:
-        """A field by itself."""
+        """Return a field of an object as :meth:`read` does."""
         schema = self.schema.properties[name]
         if schema.has_embedded_resources:
-            # What is wrong with those is said with the whole path.
-            read = self._read({name: value})
-            return Read(read.document[name], read.dropped)
-        read = self._read_part(value, schema)
-        return Read(read.document, [f"{name}.{path}" for path in read.dropped])
+            # Errors of embedded resources have the whole path.
+            result = self._read({name: value})
+            return Read(result.document[name], result.dropped)
+        result = self._read_part(value, schema)
+        return Read(result.document, [f"{name}.{path}" for path in result.dropped])
 
     def _read_part(self, value: Document, schema: Schema) -> Read:
-        """The same for what is anywhere in one, where there are no embedded resources."""
+        """Return a part of a field as :meth:`read` does; there are no embedded resources in it."""
         if schema.preserves_unknown_fields:
             return self._settled(value, schema)
-        rest, dropped = dict(value), list[str]()
+        remainder, dropped = dict(value), list[str]()
         parts: Document = {}
         for name, each in value.items():
             part = schema.field(name)
@@ -103,13 +129,13 @@ class Structure:
                 continue
             if each.__class__ is dict:
                 parts[name], paths = self._derive(each, self._read_part, part)
-                rest[name] = _EMPTY
+                remainder[name] = _EMPTY
                 dropped += [f"{name}.{path}" for path in paths]
             elif _is_list_of_objects(each, part):
                 items = [self._derive(item, self._read_part, part.item) for item in each]
-                parts[name], rest[name] = [item.document for item in items], []
+                parts[name], remainder[name] = [item.document for item in items], []
                 dropped += [f"{name}[{place}].{path}" for place, item in enumerate(items) for path in item.dropped]
-        document, paths = Read(rest, ()) if _is_settled(rest, schema) else self._settled(rest, schema)
+        document, paths = Read(remainder, ()) if _is_settled(remainder, schema) else self._settled(remainder, schema)
         document.update(parts)
         return Read(value if correlation.same(document, value) else document, [*paths, *dropped])
 
@@ -117,7 +143,7 @@ class Structure:
         dropped: Sequence[str] = ()
         if not self._keeps_all:
             value, dropped = pruning.prune(value, schema)
-        return Read(defaults.default(pruning.without_nulls(value, schema), schema), dropped)
+        return Read(default(pruning.drop_nulls(value, schema), schema), dropped)
 
     def _read(self, document: Document) -> Read:
         schema = self.schema
@@ -125,53 +151,53 @@ class Structure:
         if not self._keeps_all:
             document, dropped = pruning.prune(document, schema, is_resource=True)
         document = embedded.coerce(document, schema, ROOT)
-        document = pruning.without_nulls(document, schema)
-        return Read(defaults.default(document, schema), dropped)
+        document = pruning.drop_nulls(document, schema)
+        return Read(default(document, schema), dropped)
 
     def pruned(self, document: Document) -> Document:
-        """An object of another version without the fields that this one does not have."""
+        """Return an object of another version without the fields that this version lacks."""
         if self._keeps_all:
             return document
-        kept: Document = pruning.prune(document, self.schema, is_resource=True)[0]
-        return kept
+        result: Document = pruning.prune(document, self.schema, is_resource=True)[0]
+        return result
 
     # Checks
 
     def check(self, document: Document, *, also: Sequence[FieldError] = ()) -> Sequence[FieldError]:
-        """What is wrong with a new object; ``also`` is what others have against its form."""
+        """Return the errors of a new object; ``also`` are errors of its form that the caller found."""
         sound = self._sound(document)
-        rest = _without(document, sound)
-        found = [*values.check(self.schema, document, sound=_fields(document, sound)), *also]
-        found += embedded.check(rest, self.schema, ROOT)
-        found += listtypes.check(rest, self.schema, ROOT)
-        return self._checked(document, found, sound)
+        remainder = _without(document, sound)
+        errors = [*values.check(self.schema, document, sound=_fields(document, sound)), *also]
+        errors += embedded.check(remainder, self.schema, ROOT)
+        errors += listtypes.check(remainder, self.schema, ROOT)
+        return self._check_rules(document, errors, sound)
 
     def check_update(
         self, document: Document, old: Document, warnings: list[str], *, also: Sequence[FieldError] = ()
     ) -> Sequence[FieldError]:
-        """What is wrong with an object that takes the place of another."""
+        """Return the errors of an object that replaces another."""
         sound = self._sound(document, old)
-        rest = _without(document, sound)
-        found = [*values.check(self.schema, document, old=old, sound=_fields(document, sound)), *also]
-        found += embedded.check(rest, self.schema, ROOT)
-        found += self._repetitions(rest, old)
-        return self._checked(document, found, sound, old=old, warnings=warnings)
+        remainder = _without(document, sound)
+        errors = [*values.check(self.schema, document, old=old, sound=_fields(document, sound)), *also]
+        errors += embedded.check(remainder, self.schema, ROOT)
+        errors += self._repetitions(remainder, old)
+        return self._check_rules(document, errors, sound, old=old, warnings=warnings)
 
     def check_status(
         self, document: Document, old: Document, warnings: list[str], *, also: Sequence[FieldError] = ()
     ) -> Sequence[FieldError]:
-        """The same for an object of which only the status has changed."""
+        """Return the errors of an object of which only the status has changed."""
         sound = self._sound(document, old)
-        found: list[FieldError] = []
+        errors: list[FieldError] = []
         if "status" in document and self._status is not None and "status" not in sound:
             before = old.get("status", NOTHING)
-            found += values.check(self._status, document["status"], old=before, prefix="status")
-        found += also
-        found += self._repetitions(_without(document, sound), old)
-        return self._checked(document, found, sound, old=old, warnings=warnings)
+            errors += values.check(self._status, document["status"], old=before, prefix="status")
+        errors += also
+        errors += self._repetitions(_without(document, sound), old)
+        return self._check_rules(document, errors, sound, old=old, warnings=warnings)
 
     def _repetitions(self, document: Document, old: Document) -> fielderror.Errors:
-        """Items of lists that are there twice; where some were before, there may be others."""
+        """Yield errors of repeated items in lists, unless the old object had repeated items."""
         if not any(self._is_repetitive_in(name, value) for name, value in old.items()):
             yield from listtypes.check(document, self.schema, ROOT)
 
@@ -184,7 +210,7 @@ class Structure:
         return _is_repetitive(value, schema)
 
     def _sound(self, document: Document, old: Document | None = None) -> Mapping[str, Sound]:
-        """The fields with which nothing is wrong."""
+        """Return the fields without errors."""
         derive, sound = self._derive, {}
         for name, value in document.items():
             if value.__class__ is not dict or name not in self._fields:
@@ -192,14 +218,14 @@ class Structure:
             cost = derive(value, self._own_cost, self.schema.properties[name])
             if cost is None:
                 continue
-            standing = None
+            unchanged = None
             if old is not None and name in old and correlation.same(value, old[name]):
-                standing = derive(value, self._standing_cost, name)
-            sound[name] = Sound(cost + (standing or 0), stays=standing is not None)
+                unchanged = derive(value, self._unchanged_cost, name)
+            sound[name] = Sound(cost + (unchanged or 0), stays=unchanged is not None)
         return sound
 
     def _own_cost(self, value: Any, schema: Schema) -> int | None:
-        """What rules cost that have nothing against a value by itself; None where something is wrong with it."""
+        """Return the cost of the rules of a valid value, or None if the value has errors."""
         if _is_indivisible(schema):
             if (
                 values.check(schema, value)
@@ -236,7 +262,7 @@ class Structure:
                 if below is None:
                     return None
                 cost += below
-        bare = schema.derive(_without_items)
+        bare = schema.derive(_drop_items)
         return None if values.check(bare, value) or _is_repetitive(value, bare) else cost
 
     def _cost_of_part(self, value: Any, schema: Schema) -> int | None:
@@ -246,25 +272,25 @@ class Structure:
             return self._own_cost(value, schema)
         return None if values.check(schema, value) else self._rules.own_cost(value, schema)
 
-    def _standing_cost(self, value: Document, name: str) -> int | None:
-        """The same for rules about changes, where it is what it was."""
-        return self._rules.standing_cost(value, name)
+    def _unchanged_cost(self, value: Document, name: str) -> int | None:
+        """Return the cost of the transition rules of an unchanged field, or None if one fails."""
+        return self._rules.unchanged_cost(value, name)
 
-    def _checked(
+    def _check_rules(
         self,
         document: Document,
-        found: list[FieldError],
+        errors: list[FieldError],
         sound: Mapping[str, Sound],
         *,
         old: Any = NOTHING,
         warnings: list[str] | None = None,
     ) -> Sequence[FieldError]:
-        """What was found, and what rules find: they are only asked about objects of the right form."""
+        """Return the errors of the form and of the rules, which are only evaluated on objects of the right form."""
         if not self.schema.has_rules:
-            return found
-        if any(error.type in _BLOCKING for error in found):
-            return [*found, _UNCHECKED]
-        return [*found, *self._rules.check(document, old=old, warnings=warnings, sound=sound)]
+            return errors
+        if any(error.type in _BLOCKING for error in errors):
+            return [*errors, _UNCHECKED]
+        return [*errors, *self._rules.check(document, old=old, warnings=warnings, sound=sound)]
 
 
 def _fields(document: Document, names: Mapping[str, Sound]) -> Document:
@@ -285,7 +311,7 @@ def _is_list_of_objects(value: Any, schema: Schema) -> bool:
 
 
 def _is_indivisible(schema: Schema) -> bool:
-    """Whether more than one part of a value counts in a condition of its schema."""
+    """Return True if a schema has conditions on several parts of a value together."""
     return bool(
         schema.any_of
         or schema.one_of
@@ -297,7 +323,7 @@ def _is_indivisible(schema: Schema) -> bool:
 
 
 def _is_settled(value: Document, schema: Schema) -> bool:
-    """Whether it is easy to see that there is nothing to be dropped from a value, and nothing to be filled in."""
+    """Return True if a quick look shows that nothing has to be dropped from a value, and no default is missing."""
     return schema.properties.keys() >= value.keys() >= schema.derive(_names_with_defaults) and not any(
         each is None or (each and (each.__class__ is dict or each.__class__ is list)) for each in value.values()
     )
@@ -307,8 +333,8 @@ def _names_with_defaults(schema: Schema) -> frozenset[str]:
     return frozenset(name for name, part in schema.properties.items() if part.has_default)
 
 
-def _without_items(schema: Schema) -> Schema:
-    """What a schema says about a list but not about what is in it."""
+def _drop_items(schema: Schema) -> Schema:
+    """Return the schema of a list without that of its items."""
     return schema.changed(items=None)
 
 

@@ -4,14 +4,36 @@ Fields of types that CEL has no word for cannot be used in rules. What may be la
 largest request, and by how little room one more item takes in it.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
+from drachma.bounds import memory
 from drachma.cel import sizes, types
-from drachma.validation.structural import celnames
 from drachma.validation.structural.schema import Schema
+
+_RESERVED: Final = frozenset(
+    {
+        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
+        "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    }
+)  # fmt: skip
+_SPECIAL: Final = re.compile(r"__|[-./]")
+_WORDS: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_is_escapable: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*").fullmatch
+
+
+@memory.remember(entries=4096, longest=256)
+def escape_name(name: str) -> str | None:
+    """The identifier for a field; None for names that have none, which no expression can reach."""
+    if not _is_escapable(name):
+        return None
+    if name in _RESERVED:
+        return f"__{name}__"
+    return _SPECIAL.sub(lambda match: _WORDS[match[0]], name)
+
 
 LARGEST_REQUEST: Final = 3 * 1024 * 1024
 """Bytes of the largest request that upstream reckons with."""
@@ -50,7 +72,7 @@ def declare(schema: Schema, *, name: str = "selfType", is_resource: bool = False
         most = LARGEST_REQUEST - 2 if schema.max_length is None else _characters(schema.max_length)
         return Declared(types.DYN, sizes.Bound(most), _NUMBER_BYTES)
     if is_resource or schema.is_embedded_resource:
-        schema = with_metadata(schema)
+        schema = add_metadata(schema)
     match schema.type:
         case "array":
             return _list(schema, name)
@@ -93,7 +115,7 @@ def _object(schema: Schema, name: str) -> Declared:
     objects: dict[str, Mapping[str, types.Type]] = {}
     least = 2
     for field, part in schema.properties.items():
-        escaped = celnames.escape(field)
+        escaped = escape_name(field)
         declared = declare(part, name=f"{name}.{escaped or field}")
         if declared is None:
             continue
@@ -130,14 +152,14 @@ def _characters(count: int) -> int:
 _PLAIN: Final = Schema(type="string")
 
 
-def with_metadata(schema: Schema) -> Schema:
+def add_metadata(schema: Schema) -> Schema:
     """The schema of a resource with what rules can always see of one: apiVersion, kind, name and generateName."""
     metadata = schema.properties.get("metadata")
-    named = metadata.properties if metadata is not None else {}
+    name_field = metadata.properties if metadata is not None else {}
     names = {
-        "name": _capped(named.get("name"), _NAME_LENGTH),
+        "name": _capped(name_field.get("name"), _NAME_LENGTH),
         # What is generated is at least one character.
-        "generateName": _capped(named.get("generateName"), _NAME_LENGTH - 1),
+        "generateName": _capped(name_field.get("generateName"), _NAME_LENGTH - 1),
     }
     envelope = {"kind": _PLAIN, "apiVersion": _PLAIN, "metadata": Schema(type="object", properties=names)}
     return schema.changed(properties={**schema.properties, **envelope})

@@ -1,4 +1,4 @@
-"""Whether the defaults that a schema sets are values that it accepts: pruned, well formed, good for its rules."""
+"""Rules for the defaults in a schema: the schema itself must accept them."""
 
 import contextlib
 from typing import Any, Final
@@ -19,7 +19,7 @@ class _ExhaustedError(Exception):
 
 
 def check(schema: Schema, at: Path) -> list[FieldError]:
-    """What is wrong with the defaults of a resource's schema."""
+    """Return the errors of the defaults in the schema of a resource."""
     checker = _Checker()
     with contextlib.suppress(_ExhaustedError):
         checker.visit(schema.as_resource, at, is_metadata=False, is_root=True)
@@ -66,14 +66,14 @@ class _Checker:
         return list(embedded.check(value, schema, at))
 
     def _check_rules(self, schema: Schema, value: Any, at: Path, *, is_root: bool) -> None:
-        """A default must be good where it was there before, and where it is new."""
+        """Check that rules accept a default as an old and as a new value."""
         checked = rules.Rules(schema, is_resource=is_root)
-        problems, left = checked.check_part(value, at, old=value, budget=self._budget)
+        problems, remaining_budget = checked.check_part(value, at, old=value, budget=self._budget)
         self.found += problems
         if not problems:
             problems, fresh = checked.check_part(value, at, old=NOTHING, budget=self._budget)
             self.found += problems
-            left = min(left, fresh)
-        self._budget = left
-        if left < 0:
+            remaining_budget = min(remaining_budget, fresh)
+        self._budget = remaining_budget
+        if remaining_budget < 0:
             raise _ExhaustedError

@@ -20,7 +20,7 @@ _TEXTS: Final = ("apiVersion", "kind")
 
 
 def coerce(value: Any, schema: Schema | None, at: Path) -> Any:
-    """A value with the metadata of embedded resources in normal form, those at the root left alone.
+    """Return a value with the metadata of embedded resources in normal form; the root is left alone.
 
     Raises:
         errors.InvalidValueError: one of them is malformed; the message is that of upstream's field error.
@@ -64,7 +64,7 @@ def _settled(value: Any, schema: Schema, at: Path) -> Any:
 
 
 def check(value: Any, schema: Schema | None, at: Path) -> Errors:
-    """What is wrong with embedded resources anywhere in a value."""
+    """Yield the errors of embedded resources anywhere in a value."""
     if schema is None or not schema.has_embedded_resources:
         return
     if isinstance(value, dict):
@@ -112,6 +112,6 @@ def _check_metadata(value: Any, at: Path) -> Errors:
     except msgspec.ValidationError as error:
         yield fielderror.invalid(at, value, str(error))
         return
-    named = own if own.name else msgspec.structs.replace(own, name="fakename")
-    for problem in metadata.check(named, namespaced=bool(own.namespace), name_rule=metadata.path_segment):
+    name_errors = own if own.name else msgspec.structs.replace(own, name="fakename")
+    for problem in metadata.check(name_errors, namespaced=bool(own.namespace), name_rule=metadata.path_segment):
         yield msgspec.structs.replace(problem, field=f"{at}{problem.field.removeprefix('metadata')}")

@@ -1,6 +1,6 @@
-"""Paths of fields as definitions write them: ``.spec.min`` or ``.spec['a key']``, and what they lead to in a schema.
+"""Field paths in definitions, such as ``.spec.min`` or ``.spec['a key']``, and the schemas that they refer to.
 
-Rules blame fields by them, and objects are selected by fields that they lead to.
+Rules name the field of an error by them, and definitions name selectable fields.
 """
 
 import re
@@ -18,7 +18,7 @@ _END: Final = "unexpected end of JSON path"
 
 
 class Place(NamedTuple):
-    """Where a path leads: the field, its schema, and the first field on the way."""
+    """Target of a path: the field, its schema, and the first field of the path."""
 
     path: Path
     schema: Schema | None
@@ -26,11 +26,11 @@ class Place(NamedTuple):
 
 
 class _PathError(Exception):
-    """What is wrong with a path; never leaves this module."""
+    """Problem of a path; not raised outside of this module."""
 
 
 def find(text: str, schema: Schema, *, allows_brackets: bool = True) -> Place | str:
-    """Where a path leads in a schema, or what is wrong with it."""
+    """Return the target of a path in a schema, or the problem of the path."""
     try:
         return _find(text, schema, allows_brackets=allows_brackets)
     except _PathError as error:
@@ -68,7 +68,7 @@ def _find(text: str, schema: Schema, *, allows_brackets: bool) -> Place:
 
 
 def _tokens(text: str) -> Iterator[str]:
-    """Dots, brackets, quoted texts, and whatever stands between them."""
+    """Yield dots, brackets, quoted texts, and the texts between them."""
     at = 0
     while at < len(text):
         if text[at] in ".[]":

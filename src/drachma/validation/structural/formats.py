@@ -11,9 +11,40 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Final
 
+from drachma.cel.runtime import instants, values
 from drachma.validation import formats as texts
-from drachma.validation.structural import durations
 from drachma.validation.structural.schema import Schema
+
+_SECOND: Final = 10**9
+_UNITS: Final = (
+    (("ns", "nano"), 1),
+    (("us", "µs", "micro"), 10**3),
+    (("ms", "milli"), 10**6),
+    (("s", "sec"), _SECOND),
+    (("m", "min"), 60 * _SECOND),
+    (("h", "hr", "hour"), 3600 * _SECOND),
+    (("d", "day"), 24 * 3600 * _SECOND),
+    (("w", "wk", "week"), 7 * 24 * 3600 * _SECOND),
+)
+_parts: Final = re.compile(r"([0-9]{1,19})\s*([A-Za-zµ]+)").finditer
+
+
+def parse_duration(text: str) -> values.Duration | None:
+    """The duration that a text spells; None where it spells none."""
+    plain = instants.parse_duration(text)
+    if plain is not None:
+        return plain
+    total, is_duration = 0, False
+    for match in _parts(text):
+        unit = match[2].lower()
+        for names, nanos in _UNITS:
+            # Of every unit the last name stands for all words that begin with it.
+            hits = (unit in names[:-1]) + unit.startswith(names[-1])
+            if hits:
+                is_duration = True
+                total += hits * int(match[1]) * nanos
+    return values.Duration(total) if is_duration and abs(total) <= values.INT_MAX else None
+
 
 Check = Callable[[str], bool]
 
@@ -182,7 +213,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "byte": _byte,
     "password": lambda _text: True,
     "date": _date,
-    "duration": lambda text: durations.parse(text) is not None,
+    "duration": lambda text: parse_duration(text) is not None,
     "datetime": _date_time,
     "k8sshortname": lambda text: len(text) <= 63 and _is_short_name(text),
     "k8slongname": lambda text: len(text) <= 253 and _is_long_name(text),

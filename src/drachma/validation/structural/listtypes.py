@@ -1,4 +1,4 @@
-"""Lists that are sets, or whose items have keys: no item may be there twice."""
+"""Rules for lists that are sets, or whose items have keys: items must not be repeated."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def check(value: Any, schema: Schema, at: Path) -> Errors:
-    """Items of such lists, anywhere in a value, that are there a second time."""
+    """Yield errors of repeated items of such lists, anywhere in a value."""
     if not schema.has_identities:
         return
     if isinstance(value, dict):
@@ -52,14 +52,14 @@ def _or_empty(item: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _repeated(items: list[Any]) -> list[int]:
-    """Where items are there a second time; a third is no news."""
+    """Return the positions where items are repeated for the first time."""
     if len(items) < 2:
         return []
-    seen: dict[bytes, int] = {}
+    previous: dict[bytes, int] = {}
     repeated = []
     for index, item in enumerate(items):
         text = _encode(item)
-        seen[text] = seen.get(text, 0) + 1
-        if seen[text] == 2:
+        previous[text] = previous.get(text, 0) + 1
+        if previous[text] == 2:
             repeated.append(index)
     return repeated

@@ -6,7 +6,6 @@ from typing import Any, Final
 _INT64: Final = 2**63
 _SAFE: Final = 2**53 - 1
 _EPSILON: Final = 1e-9
-_TINY: Final = 5e-324
 
 
 def native(value: Any) -> Any:
@@ -20,19 +19,19 @@ def native(value: Any) -> Any:
 
 
 def is_whole(number: float) -> bool:
-    """Whether a float stands for an integer, which may be off by what calculations with floats are off."""
+    """Return True if a float is an integer, within the precision of floating point."""
     if not math.isfinite(number) or abs(number) > _SAFE:
         return False
     if number == int(number):
         return True
-    whole = float(int(number)) if number > 0 else 0.0
-    if whole == 0:
+    integer = float(int(number)) if number > 0 else 0.0
+    if integer == 0:
         return False
-    return abs(number - whole) / (abs(number) + whole) < _EPSILON
+    return abs(number - integer) / (abs(number) + integer) < _EPSILON
 
 
 def text(number: float) -> str:
-    """A number as Go prints it by default."""
+    """Return a number as Go prints it by default."""
     if not isinstance(number, float):
         return str(number)
     if not math.isfinite(number):

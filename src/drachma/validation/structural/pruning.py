@@ -1,4 +1,4 @@
-"""Pruning: fields that a schema does not have are dropped, and nulls where no null may be.
+"""Pruning: removal of fields that a schema does not have, and of nulls that it does not allow.
 
 Everything here makes new documents and leaves the given ones alone; what is not changed is shared.
 """
@@ -11,7 +11,7 @@ _META: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def prune(value: Any, schema: Schema, *, is_resource: bool = False) -> tuple[Any, list[str]]:
-    """A value without the fields that its schema does not have, and their paths in alphabetical order.
+    """Return a value without the fields that its schema does not have, and the sorted paths of these fields.
 
     Of a resource apiVersion, kind and metadata stay as they are, whatever the schema says.
     """
@@ -57,7 +57,7 @@ def _fields(value: dict[str, Any], schema: Schema | None, dropped: list[str], *,
 
 
 def _keep(value: Any, schema: Schema | None, dropped: list[str], *, path: str) -> Any:
-    """The same below a schema that keeps unknown fields: only what the structure describes is looked into."""
+    """Prune below a schema that keeps unknown fields: only parts that the structure describes are visited."""
     if schema is None:
         return value
     if value.__class__ is list:
@@ -72,8 +72,8 @@ def _below(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def without_nulls(value: Any, schema: Schema | None) -> Any:
-    """A value without the fields that are null, may not be, and have no default that would take their place."""
+def drop_nulls(value: Any, schema: Schema | None) -> Any:
+    """Return a value without null fields that are not nullable and have no default."""
     kind = value.__class__
     if kind is dict:
         result: dict[str, Any] = {}
@@ -83,9 +83,9 @@ def without_nulls(value: Any, schema: Schema | None) -> Any:
                 if part is None or part.nullable or part.has_default:
                     result[name] = each
             else:
-                result[name] = without_nulls(each, part) if each.__class__ in (dict, list) else each
+                result[name] = drop_nulls(each, part) if each.__class__ in (dict, list) else each
         return result
     if kind is list:
         item = schema.item if schema is not None else None
-        return [without_nulls(each, item) if each.__class__ in (dict, list) else each for each in value]
+        return [drop_nulls(each, item) if each.__class__ in (dict, list) else each for each in value]
     return value

@@ -1,18 +1,18 @@
 """CEL rules of custom resources (``x-kubernetes-validations``): compiled once for a schema, evaluated on every write.
 
-A rule sees the value that it stands at as ``self``, and what that was before as ``oldSelf``; rules about changes are
-evaluated where there is something to compare with. All rules of an object share a budget. What is wrong with a value
-that has not changed is no reason to refuse an update, unless the rule is about the change.
+A rule sees its value as ``self`` and the old value as ``oldSelf``; transition rules, which use ``oldSelf``, are
+evaluated if there is an old value. All rules of an object share a budget. An error of a value that has not changed does
+not prevent an update, unless a transition rule reports it.
 
-What rules say about a field of an object that are not about changes follows from that field alone, and so does what
-those about changes say where it stays as it is. Both can be asked apart (``Rules.own_cost``, ``Rules.standing_cost``),
-and left out of a check of the whole (:class:`Sound`).
+The results of other rules for a field of an object depend on that field alone, and so do those of transition rules for
+an unchanged field. Both can be computed apart (``Rules.own_cost``, ``Rules.unchanged_cost``) and left out of a check of
+the whole object (:class:`Sound`).
 """
 
 import enum
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -23,23 +23,37 @@ from drachma.cel.runtime import faults, values
 from drachma.validation import fielderror
 from drachma.validation.fielderror import FieldError, Reason
 from drachma.validation.path import Path
-from drachma.validation.structural import celvalues, correlation, declaredtypes, derivation, fieldpaths
+from drachma.validation.structural import celvalues, correlation, declaredtypes, fieldpaths
 from drachma.validation.structural.correlation import NOTHING
 from drachma.validation.structural.declaredtypes import Declared
 from drachma.validation.structural.schema import Rule, Schema
 from drachma.validation.structural.values import NO_FIELD
 
+_T = TypeVar("_T")
+
+
+class Derive(Protocol):
+    """Function that returns ``function(value, *facts)``, which depends on nothing else and is never modified."""
+
+    def __call__(self, value: Any, function: Callable[..., _T], *facts: Any) -> _T: ...
+
+
+def afresh(value: Any, function: Callable[..., _T], *facts: Any) -> _T:
+    """Compute the result."""
+    return function(value, *facts)
+
+
 CALL_LIMIT: Final = 1_000_000
-"""What one evaluation may cost."""
+"""Cost limit of one evaluation."""
 
 BUDGET: Final = 10_000_000
-"""What all rules of an object may cost."""
+"""Cost limit of all rules of an object."""
 
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
 
 MESSAGE_BYTES: Final = 5 * 1024
-"""How long an evaluated message may be."""
+"""Limit of the length of an evaluated message."""
 
 _EXHAUSTED: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _MESSAGE_EXHAUSTED: Final = (
@@ -58,7 +72,7 @@ _NOTHING_SOUND: Final[Mapping[str, "Sound"]] = {}
 
 
 class Compiled(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that can be evaluated, or what is wrong with it or with its message; none of it for an empty rule."""
+    """A compiled rule, or the problems of the rule and of its message; an empty rule has neither."""
 
     rule: Rule
     program: cel.Program | None = None
@@ -66,7 +80,7 @@ class Compiled(msgspec.Struct, frozen=True, kw_only=True):
     message: cel.Program | None = None
     message_problem: str = ""
     place: str = ""
-    """The field below the rule's own that it blames."""
+    """Field below the rule's own at which errors are reported."""
 
     @property
     def uses_old_self(self) -> bool:
@@ -74,12 +88,12 @@ class Compiled(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_optional(self) -> bool:
-        """Whether it is also evaluated where there is nothing to compare with."""
+        """Return True if the rule is also evaluated without an old value."""
         return bool(self.rule.optional_old_self)
 
 
 def compile_rules(schema: Schema, declared: Declared, choose: Callable[[str], Expressions]) -> Sequence[Compiled]:
-    """The rules of one schema; ``choose`` says of an expression whether it is new or was stored before."""
+    """Return the compiled rules of one schema; ``choose`` says of an expression whether it is new or stored."""
     return [_compile(schema, rule, declared, choose) for rule in schema.rules]
 
 
@@ -87,28 +101,28 @@ def _compile(schema: Schema, rule: Rule, declared: Declared, choose: Callable[[s
     if not rule.rule.strip():
         return Compiled(rule=rule)
     try:
-        made = cel.compile_expression(rule.rule, _environment(declared, rule, choose(rule.rule)))
+        program = cel.compile_expression(rule.rule, _environment(declared, rule, choose(rule.rule)))
     except cel.CompilationError as error:
         return Compiled(rule=rule, problem=str(error))
-    if made.result != types.BOOL:
+    if program.result != types.BOOL:
         return Compiled(rule=rule, problem="cel expression must evaluate to a bool")
     message, problem = _message(rule, declared, choose) if rule.message_expression else (None, "")
     place = fieldpaths.find(rule.field_path, schema) if rule.field_path else None
     spelled = str(place.path) if isinstance(place, fieldpaths.Place) else ""
-    return Compiled(rule=rule, program=made, message=message, message_problem=problem, place=spelled)
+    return Compiled(rule=rule, program=program, message=message, message_problem=problem, place=spelled)
 
 
 def _message(rule: Rule, declared: Declared, choose: Callable[[str], Expressions]) -> tuple[cel.Program | None, str]:
     env = _environment(declared, rule, choose(rule.message_expression))
     try:
-        made = cel.compile_expression(rule.message_expression, env)
+        program = cel.compile_expression(rule.message_expression, env)
     except cel.CompilationError as error:
         # A program that cannot be made is said to have failed in other words than one that does not type-check.
         failed = str(error).replace("program instantiation failed", "instantiation failed", 1)
         return None, f"messageExpression {failed}"
-    if made.result != types.STRING:
+    if program.result != types.STRING:
         return None, "messageExpression must evaluate to a string"
-    return made, ""
+    return program, ""
 
 
 def _environment(declared: Declared, rule: Rule, expressions: Expressions) -> environment.Environment:
@@ -122,13 +136,13 @@ def _environment(declared: Declared, rule: Rule, expressions: Expressions) -> en
 
 
 class _ExhaustedError(Exception):
-    """The budget is used up; never leaves this module."""
+    """The budget is used up; not raised outside of this module."""
 
 
 class Sound(NamedTuple):
-    """A field of an object with which nothing is wrong by itself, and what finding that out costs.
+    """A field of an object without errors, and the cost of its rules.
 
-    ``stays``: it is what it was, and rules about changes have nothing against that.
+    ``stays``: the field has not changed, and its transition rules hold.
     """
 
     cost: int
@@ -136,7 +150,7 @@ class Sound(NamedTuple):
 
 
 class _Choice(enum.Enum):
-    """Which rules are evaluated."""
+    """Selection of rules to evaluate."""
 
     ALL = "all"
     OWN = "those about a value alone"
@@ -144,11 +158,9 @@ class _Choice(enum.Enum):
 
 
 class Rules:
-    """All rules of a schema, or none: asking costs nothing then. Rules are compiled when they are first needed."""
+    """The rules of a schema, compiled when they are first needed; a schema without rules costs nothing."""
 
-    def __init__(
-        self, schema: Schema, *, is_resource: bool = True, derive: derivation.Derive = derivation.afresh
-    ) -> None:
+    def __init__(self, schema: Schema, *, is_resource: bool = True, derive: Derive = afresh) -> None:
         self._root = schema.derive(_resource if is_resource else _below) if schema.has_rules else None
         self._derive: Final = derive
 
@@ -160,31 +172,31 @@ class Rules:
         warnings: list[str] | None = None,
         sound: Mapping[str, Sound] = _NOTHING_SOUND,
     ) -> Sequence[FieldError]:
-        """What rules have against an object that is new, or that takes the place of an old one.
+        """Return the errors of an object that is new, or that replaces an old one.
 
-        ``warnings`` gets what is wrong and was wrong before.
+        ``warnings`` receives errors that the old object has as well.
         """
         root = self._root
         if root is None:
             return ()
-        spent = sum(each.cost for each in sound.values())
-        evaluation = _Evaluation(BUDGET - spent, ratchets=True, warnings=warnings, convert=self._converted, sound=sound)
+        cost = sum(each.cost for each in sound.values())
+        evaluation = _Evaluation(BUDGET - cost, ratchets=True, warnings=warnings, convert=self._converted, sound=sound)
         if self._run(evaluation, root, value, None, old=old).budget < 0 and sound:
-            # Where the budget ends depends on the order in which all of it is spent.
+            # The rule that exceeds the budget depends on the order of all evaluations.
             return self.check(value, old=old, warnings=warnings)
         return evaluation.errors
 
     def check_part(self, value: Any, at: Path, *, old: Any, budget: int) -> tuple[Sequence[FieldError], int]:
-        """The same for a value that stands for itself, such as a default, and what is left of a budget then."""
+        """Return the errors of a value by itself, such as a default, and the remaining budget."""
         evaluation = _Evaluation(budget, ratchets=False)
         if self._root is not None:
             self._run(evaluation, self._root, value, at, old=old)
         return evaluation.errors, evaluation.budget
 
     def own_cost(self, value: Any, schema: Schema) -> int | None:
-        """What it costs that the rules that stand at a value hold, but for those about changes; None if one does not.
+        """Return the cost of the rules of a value, without transition rules, or None if one fails.
 
-        What is in the value is not looked at.
+        Rules of the parts of the value are not evaluated.
         """
         if not schema.rules:
             return 0
@@ -196,15 +208,15 @@ class Rules:
         return None if evaluation.errors else BUDGET - evaluation.budget
 
     def whole_cost(self, value: Any, schema: Schema) -> int | None:
-        """The same for rules at a value and at all that is in it."""
+        """Return the cost of the rules of a value and its parts, without transition rules, or None if one fails."""
         if not schema.has_rules:
             return 0
         evaluation = _Evaluation(ratchets=False, choice=_Choice.OWN, convert=self._converted)
         self._run(evaluation, schema.derive(_below), value, _ROOT, old=NOTHING)
         return None if evaluation.errors else BUDGET - evaluation.budget
 
-    def standing_cost(self, value: Any, name: str) -> int | None:
-        """The same for all rules about changes in a field of an object that is what it was."""
+    def unchanged_cost(self, value: Any, name: str) -> int | None:
+        """Return the cost of the transition rules of an unchanged field of an object, or None if one fails."""
         node = self._root.properties.get(name) if self._root is not None else None
         if node is None:
             return 0
@@ -213,10 +225,10 @@ class Rules:
         return None if evaluation.errors else BUDGET - evaluation.budget
 
     def _converted(self, node: "_Node", value: Any) -> Any:
-        """A value as rules see it, by way of what is derived of what is in it."""
+        """Return the CEL value of a document, whose parts are derived."""
         if not node.is_resource:
             return self._convert_part(value, node.schema)
-        schema = node.schema.derive(declaredtypes.with_metadata)
+        schema = node.schema.derive(declaredtypes.add_metadata)
         own = schema.properties["metadata"]
 
         def below(each: Any, part: Schema | None) -> Any:
@@ -242,7 +254,7 @@ class Rules:
 
 
 class _Node:
-    """The rules that stand at one schema, and the nodes below it that have some."""
+    """The rules of one schema, and the nodes below it that have rules."""
 
     def __init__(self, schema: Schema, *, is_resource: bool) -> None:
         self.schema: Final = schema
@@ -262,7 +274,7 @@ class _Node:
 
     @functools.cached_property
     def has_changes(self) -> bool:
-        """Whether there are rules about changes here or further down."""
+        """Return True if there are transition rules here or further down."""
         below = [*self.properties.values(), self.item, self.value]
         return any(each.uses_old_self for each in self.compiled) or any(
             each.has_changes for each in below if each is not None
@@ -304,7 +316,7 @@ class _Evaluation:
         self._sound = sound
 
     def visit(self, node: _Node, value: Any, at: Path | None, *, old: Any, nearest: tuple[Any, Any] | None) -> None:
-        """A value and what is in it; ``nearest`` is what it is in and what that was, if that much is known."""
+        """Evaluate the rules of a value and its parts; ``nearest`` is the closest value above that has an old value."""
         if value is None or (self._choice is _Choice.CHANGES and not node.has_changes):
             return
         pair = (value, old) if old is not NOTHING else nearest
@@ -331,14 +343,14 @@ class _Evaluation:
                 self.visit(node.item, each, (at or _ROOT).item(position), old=items.of(each), nearest=pair)
 
     def _visit_sound(self, name: str, node: _Node, value: Any, *, old: Any) -> None:
-        """A field of the object of which only its change is in question, if that."""
+        """Evaluate the transition rules of a field that has no other errors."""
         if not self._sound[name].stays:
             self._choice = _Choice.CHANGES
             self.visit(node, value, Path(name), old=old, nearest=None)
             self._choice = _Choice.ALL
 
     def evaluate(self, node: _Node, value: Any, at: Path | None, *, old: Any, pair: tuple[Any, Any] | None) -> None:
-        """The rules that stand at a value."""
+        """Evaluate the rules of one value."""
         kind = node.schema.type
         if self.budget <= 0:
             self._refuse(at, kind, _EXHAUSTED)
@@ -373,7 +385,7 @@ class _Evaluation:
         return [each for each in rules if each.uses_old_self is is_about_changes]
 
     def _holds(self, compiled: Compiled, variables: Mapping[str, Any], at: Path | None, *, kind: str) -> bool:
-        """Whether a rule holds, or could not say so: that is reported here."""
+        """Return True if a rule holds, or if its evaluation failed, which is reported here."""
         assert compiled.program is not None, "empty rules are not evaluated"
         result = compiled.program.evaluate_variables(variables, limit=CALL_LIMIT)
         self._spend(result.cost, lambda: self._refuse(at, kind, _EXHAUSTED))
@@ -405,11 +417,11 @@ class _Evaluation:
             detail = _message_text(result.value)
         if not detail:
             detail = rule.message.strip() if rule.message else f"failed rule: {_title(rule)}"
-        shown = fielderror.OMITTED if kind in ("object", "array") else value
+        display = fielderror.OMITTED if kind in ("object", "array") else value
         reason = _REASONS.get(rule.reason or "", Reason.INVALID)
         if reason is Reason.DUPLICATE:
-            return FieldError(reason, place, shown)
-        return FieldError(reason, place, shown, detail)
+            return FieldError(reason, place, display)
+        return FieldError(reason, place, display, detail)
 
     def _spend(self, cost: int, refuse: Callable[[], None]) -> None:
         if cost > self.budget:
@@ -435,7 +447,7 @@ def _title(rule: Rule) -> str:
 
 
 def _message_text(value: Any) -> str:
-    """What an expression says, in one line that is not too long; empty where that is nothing."""
+    """Return the message of an expression if it is one line that is not too long, or an empty text."""
     if not isinstance(value, str):
         return ""
     text = value.strip()

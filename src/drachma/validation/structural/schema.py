@@ -15,7 +15,7 @@ from drachma import errors
 from drachma.cel.runtime import regex
 
 MAX_DEPTH: Final = 64
-"""How deep schemas may be nested in each other, which is more than any API is; functions here recurse along them."""
+"""Limit of the depth of a schema, which no API reaches; functions here recurse along schemas."""
 
 _T = TypeVar("_T")
 
@@ -116,36 +116,36 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True, ren
 
     @property
     def has_default(self) -> bool:
-        """Whether missing values are filled in; upstream takes a default of null for none."""
+        """Return True if there is a default; upstream takes a default of null for none."""
         return self.default is not msgspec.UNSET and self.default is not None
 
     @functools.cached_property
     def item(self) -> "Schema | None":
-        """The schema of items."""
+        """Return the schema of items."""
         return self.items if isinstance(self.items, Schema) else None
 
     @functools.cached_property
     def value(self) -> "Schema | None":
-        """The schema of the values of a map with keys of the user's choice."""
+        """Return the schema of the values of a map."""
         return self.additional_properties if isinstance(self.additional_properties, Schema) else None
 
     @functools.cached_property
     def allows_any_name(self) -> bool:
-        """Whether fields of any name are kept, whatever schema their values have."""
+        """Return True if fields of any name are kept."""
         return self.additional_properties is not None
 
     @functools.cached_property
     def matches(self) -> Callable[[str], bool]:
-        """Looks for the pattern in a text; raises ``regex.PatternError`` where that is none, in Go's words."""
+        """Search the pattern in a text. Raises ``regex.PatternError`` with Go's message for a malformed pattern."""
         return regex.matcher(self.pattern)
 
     def derive(self, make: Callable[["Schema"], _T]) -> _T:
-        """What a module works out about the schema, made once."""
+        """Return what a function computes of the schema; it is called once."""
         derived = self._derived
-        made = derived.get(make)
-        if made is None:
-            made = derived[make] = make(self)
-        result: _T = made
+        results = derived.get(make)
+        if results is None:
+            results = derived[make] = make(self)
+        result: _T = results
         return result
 
     @functools.cached_property
@@ -153,20 +153,20 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True, ren
         return {}
 
     def field(self, name: str) -> "Schema | None":
-        """The schema of a field, named or of a map."""
+        """Return the schema of a named field or of a value of a map."""
         return self.properties.get(name) or self.value
 
     def changed(self, **fields: Any) -> "Schema":
-        """The same schema with other fields."""
+        """Return the schema with some fields replaced."""
         return msgspec.structs.replace(self, **fields)
 
     @functools.cached_property
     def as_resource(self) -> "Schema":
-        """The schema of a whole object: its apiVersion, kind and metadata are looked after by others."""
+        """Return the schema of a whole object, without apiVersion, kind and metadata, which have rules of their own."""
         return self if self.is_embedded_resource else self.changed(is_embedded_resource=True)
 
     def below(self) -> Iterator["Schema"]:
-        """All schemas directly below this one, structural or not."""
+        """Return all schemas directly below this one, structural or not."""
         if isinstance(self.items, Schema):
             yield self.items
         yield from self.all_of
@@ -179,40 +179,40 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True, ren
             yield self.additional_properties
 
     def everywhere(self) -> Iterator["Schema"]:
-        """This schema and all below it."""
+        """Yield this schema and all schemas below it."""
         yield self
         for each in self.below():
             yield from each.everywhere()
 
     @functools.cached_property
     def structure(self) -> tuple["Schema", ...]:
-        """The schemas directly below this one that values are described by."""
+        """Return the structural schemas directly below this one."""
         parts = (self.item, self.value, *self.properties.values())
         return tuple(part for part in parts if part is not None)
 
     @functools.cached_property
     def has_rules(self) -> bool:
-        """Whether there are CEL rules here or further down the structure."""
+        """Return True if there are CEL rules here or further down."""
         return bool(self.rules) or any(part.has_rules for part in self.structure)
 
     @functools.cached_property
     def has_defaults(self) -> bool:
-        """Whether there are defaults here or further down the structure."""
+        """Return True if there are defaults here or further down."""
         return self.has_default or any(part.has_defaults for part in self.structure)
 
     @functools.cached_property
     def has_embedded_resources(self) -> bool:
-        """Whether there are resources inside of resources here or further down the structure."""
+        """Return True if there are embedded resources here or further down."""
         return self.is_embedded_resource or any(part.has_embedded_resources for part in self.structure)
 
     @functools.cached_property
     def has_identities(self) -> bool:
-        """Whether there are lists here or further down the structure in which no item may be there twice."""
+        """Return True if there are lists without repetitions here or further down."""
         return self.list_type in ("set", "map") or any(part.has_identities for part in self.structure)
 
 
 def parse(document: Mapping[str, Any]) -> Schema:
-    """The schema in a document, whose values have the types of JSONSchemaProps.
+    """Return the schema in a document, whose values have the types of JSONSchemaProps.
 
     Raises:
         errors.InvalidValueError: schemas are nested too deep, or something is no schema.

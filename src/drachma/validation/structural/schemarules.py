@@ -1,4 +1,4 @@
-"""What definitions of custom resources may write into their schemas: upstream's rules beside structure, CEL included.
+"""Rules for the schemas of custom resources in addition to those of :mod:`.structure`, CEL rules included.
 
 CEL rules are compiled, and their worst case must be cheap enough: each by itself, as often as it may have to be
 evaluated for one object, and all of a schema together.
@@ -17,10 +17,10 @@ from drachma.validation.structural.declaredtypes import LARGEST_REQUEST
 from drachma.validation.structural.schema import Rule, Schema
 
 RULE_LIMIT: Final = 10_000_000
-"""What the worst case of a rule may cost, for all values of an object that it is evaluated on."""
+"""Limit of the estimated cost of a rule, for all values of an object that it is evaluated on."""
 
 SCHEMA_LIMIT: Final = 100_000_000
-"""The same for all rules of a schema together."""
+"""Limit of the estimated cost of all rules of a schema."""
 
 MOST_RULES: Final = 2000
 """Rules of a schema; each takes a fraction of a millisecond to compile."""
@@ -38,7 +38,7 @@ _ADVICE: Final = (
 
 
 class Costs:
-    """The estimated cost of all rules of a schema, and which contribute most to it."""
+    """The estimated cost of all rules of a schema, and its most expensive rules."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -52,53 +52,53 @@ class Costs:
             del self._expensive[_SHOWN_RULES:]
 
     def check(self, at: Path) -> list[FieldError]:
-        """The rules that make a schema too expensive, and by how much it is; ``at`` is the schema."""
+        """Return the errors of a schema at ``at`` whose rules are too expensive together."""
         if self.total <= SCHEMA_LIMIT:
             return []
         detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-        found = [fielderror.forbidden(place, detail) for _, place in self._expensive]
+        errors = [fielderror.forbidden(place, detail) for _, place in self._expensive]
         title = f"{_RULES} estimated rule cost total for entire OpenAPIv3 schema"
-        return [*found, fielderror.forbidden(at, _over_budget(title, self.total, SCHEMA_LIMIT))]
+        return [*errors, fielderror.forbidden(at, _over_budget(title, self.total, SCHEMA_LIMIT))]
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rules for a schema depend on, beside itself.
+    """Facts that the rules for a schema depend on in addition to the schema.
 
-    ``stored`` are expressions that were there before an update; ``spares_costs`` says that nothing in the schema has
-    changed, so that it may be as expensive as it was. ``costs`` is None where rules are not compiled.
+    ``stored`` has the expressions of the stored definition; ``spares_costs`` says that the schema has not changed, so
+    that its cost is not limited. ``costs`` is None if rules are not compiled.
     """
 
     stored: frozenset[str] = frozenset()
     spares_costs: bool = False
     costs: Costs | None = None
     cardinality: int | None = 1
-    """How often values of the schema can be in an object; None where nothing limits it."""
+    """Largest number of values of the schema in an object; None if there is no limit."""
     uncorrelated: Path | None = None
-    """The list or map above whose parts cannot be compared with what they were."""
+    """The list or map above whose parts cannot be compared with old ones."""
     is_root: bool = False
     is_metadata: bool = False
     refused_defaults: str = ""
-    """Why there may be no defaults here; empty where there may."""
+    """Reason why defaults are not allowed here; empty if they are."""
 
     def choose(self, expression: str) -> Expressions:
         return Expressions.STORED if expression in self.stored else Expressions.NEW
 
-    def without_rules(self) -> "Circumstances":
+    def drop_rules(self) -> "Circumstances":
         return msgspec.structs.replace(self, costs=None, is_root=False)
 
     def below(self, schema: Schema) -> "Circumstances":
-        """Those of what is in values of a schema."""
+        """Return the circumstances of the parts of values of a schema."""
         many = _many(schema)
         both = self.cardinality is not None and many is not None
         inside = min((self.cardinality or 0) * (many or 0), _MOST) if both else None
         return msgspec.structs.replace(self, cardinality=inside, is_root=False)
 
-    def without_correlation(self, at: Path) -> "Circumstances":
+    def drop_correlation(self, at: Path) -> "Circumstances":
         return self if self.uncorrelated is not None else msgspec.structs.replace(self, uncorrelated=at)
 
 
 def _many(schema: Schema) -> int | None:
-    """How many values there are at most in one of a schema; None where nothing limits it."""
+    """Return the largest number of values in a list or map of a schema, or None if there is no limit."""
     if schema.type == "array":
         return max(schema.max_items, 0) if schema.max_items is not None else None
     if schema.type == "object" and schema.additional_properties is not None:
@@ -107,66 +107,66 @@ def _many(schema: Schema) -> int | None:
 
 
 class _Findings:
-    """What is wrong with a schema: with its form, and with its rules, which come last."""
+    """Errors of a schema: those of its form, and those of its rules, which come last."""
 
     def __init__(self) -> None:
         self.form: list[FieldError] = []
         self.rules: list[FieldError] = []
 
-    def merge(self, other: "_Findings") -> None:
-        self.form += other.form
-        self.rules += other.rules
+    def merge(self, findings: "_Findings") -> None:
+        self.form += findings.form
+        self.rules += findings.rules
 
 
 def check(schema: Schema, at: Path, circumstances: Circumstances) -> list[FieldError]:
-    """What is wrong with the schema of a definition."""
+    """Return the errors of the schema of a definition."""
     count = sum(len(each.rules) for each in schema.everywhere())
     if count > MOST_RULES:
         # Differs from upstream: there is no limit there, and no end to the time that compiling them may take.
         return [fielderror.forbidden(at, f"must have at most {MOST_RULES} rules in {_RULES}, has {count}")]
-    found = _check(schema, at, circumstances)
-    return [*found.form, *found.rules]
+    errors = _check(schema, at, circumstances)
+    return [*errors.form, *errors.rules]
 
 
 def _check(schema: Schema, at: Path, here: Circumstances) -> _Findings:
-    found = _Findings()
-    found.form += _form(schema, at, here)
+    errors = _Findings()
+    errors.form += _form(schema, at, here)
     inside = here.below(schema)
     if schema.additional_properties is not None:
         if schema.properties and schema.additional_properties is not True:
             detail = "additionalProperties and properties are mutual exclusive"
-            found.form.append(fielderror.forbidden(at.child("additionalProperties"), detail))
+            errors.form.append(fielderror.forbidden(at.child("additionalProperties"), detail))
         if schema.value is not None:
             values = inside
             if here.is_metadata:
                 reason = "inside additionalProperties applying to object metadata"
                 values = msgspec.structs.replace(inside, refused_defaults=reason)
-            found.merge(_check(schema.value, at.child("additionalProperties"), values))
+            errors.merge(_check(schema.value, at.child("additionalProperties"), values))
     for name, part in schema.properties.items():
-        found.merge(_check(part, at.child("properties").key(name), _of_property(schema, name, at, here, inside)))
-    conditions = here.without_rules()
+        errors.merge(_check(part, at.child("properties").key(name), _property_facts(schema, name, at, here, inside)))
+    conditions = here.drop_rules()
     if schema.negation is not None:
-        found.merge(_check(schema.negation, at.child("not"), conditions))
+        errors.merge(_check(schema.negation, at.child("not"), conditions))
     for title, several in (("allOf", schema.all_of), ("oneOf", schema.one_of), ("anyOf", schema.any_of)):
         for index, each in enumerate(several):
-            found.merge(_check(each, at.child(title).item(index), conditions))
+            errors.merge(_check(each, at.child(title).item(index), conditions))
     if schema.item is not None:
-        items = inside if schema.list_type == "map" else inside.without_correlation(at)
-        found.merge(_check(schema.item, at.child("items"), items))
+        items = inside if schema.list_type == "map" else inside.drop_correlation(at)
+        errors.merge(_check(schema.item, at.child("items"), items))
     if schema.preserves_unknown_fields is False:
         place = at.child("x-kubernetes-preserve-unknown-fields")
-        found.form.append(fielderror.invalid(place, value=False, detail="must be true or undefined"))
-    found.form += _collections(schema, at)
+        errors.form.append(fielderror.invalid(place, value=False, detail="must be true or undefined"))
+    errors.form += _collections(schema, at)
     if schema.rules:
-        found.form += [error for index, rule in enumerate(schema.rules) for error in _rule(rule, schema, at, index)]
-        if not found.form and here.costs is not None:
-            found.rules += _compiled(schema, at, here, here.costs)
-    return found
+        errors.form += [error for index, rule in enumerate(schema.rules) for error in _rule(rule, schema, at, index)]
+        if not errors.form and here.costs is not None:
+            errors.rules += _compiled(schema, at, here, here.costs)
+    return errors
 
 
-def _of_property(schema: Schema, name: str, at: Path, here: Circumstances, inside: Circumstances) -> Circumstances:
+def _property_facts(schema: Schema, name: str, at: Path, here: Circumstances, inside: Circumstances) -> Circumstances:
     if schema.map_type not in (None, "granular", "atomic"):
-        inside = inside.without_correlation(at)
+        inside = inside.drop_correlation(at)
     if (here.is_root or schema.is_embedded_resource) and name in _META:
         reason = f"in top-level {name}" if here.is_root else inside.refused_defaults
         inside = msgspec.structs.replace(inside, is_metadata=True, refused_defaults=reason)
@@ -174,11 +174,11 @@ def _of_property(schema: Schema, name: str, at: Path, here: Circumstances, insid
 
 
 def _form(schema: Schema, at: Path, here: Circumstances) -> list[FieldError]:
-    found = []
+    errors = []
     if schema.type and schema.type not in _TYPES:
-        found.append(fielderror.not_supported(at.child("type"), schema.type, _TYPES))
+        errors.append(fielderror.not_supported(at.child("type"), schema.type, _TYPES))
     if schema.default is not msgspec.UNSET and here.refused_defaults:
-        found.append(fielderror.forbidden(at.child("default"), f"must not be set {here.refused_defaults}"))
+        errors.append(fielderror.forbidden(at.child("default"), f"must not be set {here.refused_defaults}"))
     for name, is_set in (
         ("id", schema.id),
         ("additionalItems", schema.additional_items is not None),
@@ -188,52 +188,52 @@ def _form(schema: Schema, at: Path, here: Circumstances) -> list[FieldError]:
         ("$ref", schema.ref is not None),
     ):
         if is_set:
-            found.append(fielderror.forbidden(at.child(name), f"{name} is not supported"))
+            errors.append(fielderror.forbidden(at.child(name), f"{name} is not supported"))
     if schema.type == "null":
         detail = "type cannot be set to null, use nullable as an alternative"
-        found.append(fielderror.forbidden(at.child("type"), detail))
+        errors.append(fielderror.forbidden(at.child("type"), detail))
     if isinstance(schema.items, list):
-        found.append(fielderror.forbidden(at.child("items"), "items must be a schema object and not an array"))
+        errors.append(fielderror.forbidden(at.child("items"), "items must be a schema object and not an array"))
     if here.is_metadata and schema.is_embedded_resource:
         place = at.child("x-kubernetes-embedded-resource")
-        found.append(fielderror.forbidden(place, "must not be used inside of resource meta"))
+        errors.append(fielderror.forbidden(place, "must not be used inside of resource meta"))
     if schema.unique_items:
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        found.append(fielderror.forbidden(at.child("uniqueItems"), detail))
-    return found
+        errors.append(fielderror.forbidden(at.child("uniqueItems"), detail))
+    return errors
 
 
 # Lists and maps
 
 
 def _collections(schema: Schema, at: Path) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     kind = at.child("type")
     if schema.map_type is not None:
         if schema.type != "object":
             detail = "must be object if x-kubernetes-map-type is specified"
-            found.append(_wrong_type(kind, schema.type, detail))
+            errors.append(_wrong_type(kind, schema.type, detail))
         if schema.map_type not in ("atomic", "granular"):
             place = at.child("x-kubernetes-map-type")
-            found.append(fielderror.not_supported(place, schema.map_type, ("atomic", "granular")))
+            errors.append(fielderror.not_supported(place, schema.map_type, ("atomic", "granular")))
     if schema.list_type is not None:
         if schema.type != "array":
             detail = "must be array if x-kubernetes-list-type is specified"
-            found.append(_wrong_type(kind, schema.type, detail))
+            errors.append(_wrong_type(kind, schema.type, detail))
         elif schema.list_type == "set" and schema.item is not None:
-            found += _set(schema.item, at.child("items"))
+            errors += _set(schema.item, at.child("items"))
         if schema.list_type not in ("atomic", "set", "map"):
             place = at.child("x-kubernetes-list-type")
-            found.append(fielderror.not_supported(place, schema.list_type, ("atomic", "set", "map")))
+            errors.append(fielderror.not_supported(place, schema.list_type, ("atomic", "set", "map")))
     if schema.list_map_keys and schema.list_type != "map":
         detail = "must be map if x-kubernetes-list-map-keys is non-empty"
         place = at.child("x-kubernetes-list-type")
-        found.append(_wrong_type(place, schema.list_type or "", detail))
+        errors.append(_wrong_type(place, schema.list_type or "", detail))
     if schema.list_type == "map":
-        found += _keyed(schema, at)
+        errors += _keyed(schema, at)
     if schema.list_type in ("set", "map") and schema.item is not None:
-        found += _identities(schema, schema.item, at.child("items"))
-    return found
+        errors += _identities(schema, schema.item, at.child("items"))
+    return errors
 
 
 def _wrong_type(at: Path, value: str, detail: str) -> FieldError:
@@ -242,46 +242,46 @@ def _wrong_type(at: Path, value: str, detail: str) -> FieldError:
 
 def _set(item: Schema, at: Path) -> list[FieldError]:
     detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
-    shown = item.list_type if item.list_type is not None else rendering.NULL
+    display = item.list_type if item.list_type is not None else rendering.NULL
     if item.type == "array" and item.list_type not in (None, "atomic"):
-        return [fielderror.invalid(at.child("x-kubernetes-list-type"), shown, detail)]
+        return [fielderror.invalid(at.child("x-kubernetes-list-type"), display, detail)]
     if item.type == "object" and item.map_type != "atomic":
-        return [fielderror.invalid(at.child("x-kubernetes-map-type"), shown, detail)]
+        return [fielderror.invalid(at.child("x-kubernetes-map-type"), display, detail)]
     return []
 
 
 def _keyed(schema: Schema, at: Path) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     keys, items = at.child("x-kubernetes-list-map-keys"), at.child("items")
     if not schema.list_map_keys:
-        found.append(fielderror.required(keys, "must not be empty if x-kubernetes-list-type is map"))
+        errors.append(fielderror.required(keys, "must not be empty if x-kubernetes-list-type is map"))
     if schema.items is None:
-        found.append(fielderror.required(items, "must have a schema if x-kubernetes-list-type is map"))
+        errors.append(fielderror.required(items, "must have a schema if x-kubernetes-list-type is map"))
     if schema.item is None:
-        return found
+        return errors
     if schema.item.type != "object":
         detail = "must be object if parent array's x-kubernetes-list-type is map"
-        return [*found, fielderror.invalid(items.child("type"), schema.item.type, detail)]
+        return [*errors, fielderror.invalid(items.child("type"), schema.item.type, detail)]
     for index, key in enumerate(schema.list_map_keys):
         part = schema.item.properties.get(key)
         if part is None:
             detail = "entries must all be names of item properties"
-            found.append(fielderror.invalid(keys, list(schema.list_map_keys), detail))
+            errors.append(fielderror.invalid(keys, list(schema.list_map_keys), detail))
         elif part.type in ("array", "object"):
             detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
             place = items.child("properties").key(key).child("type")
-            found.append(fielderror.invalid(place, schema.item.type, detail))
+            errors.append(fielderror.invalid(place, schema.item.type, detail))
         if key in schema.list_map_keys[:index]:
-            found.append(fielderror.invalid(keys, list(schema.list_map_keys), "must not contain duplicate entries"))
-    return found
+            errors.append(fielderror.invalid(keys, list(schema.list_map_keys), "must not contain duplicate entries"))
+    return errors
 
 
 def _identities(schema: Schema, item: Schema, at: Path) -> list[FieldError]:
-    """What tells items apart must be there."""
-    found = []
+    """Check that the keys of items are required or have defaults."""
+    errors = []
     if item.nullable:
         detail = f"cannot be nullable when x-kubernetes-list-type is {schema.list_type}"
-        found.append(fielderror.forbidden(at.child("nullable"), detail))
+        errors.append(fielderror.forbidden(at.child("nullable"), detail))
     keys = schema.list_map_keys if schema.list_type == "map" else ()
     for key in keys:
         part = item.properties.get(key)
@@ -292,44 +292,44 @@ def _identities(schema: Schema, item: Schema, at: Path) -> list[FieldError]:
             detail = (
                 "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
             )
-            found.append(fielderror.required(place.child("default"), detail))
+            errors.append(fielderror.required(place.child("default"), detail))
         if part.nullable:
             detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
-            found.append(fielderror.forbidden(place.child("nullable"), detail))
-    return found
+            errors.append(fielderror.forbidden(place.child("nullable"), detail))
+    return errors
 
 
 # CEL rules
 
 
 def _rule(rule: Rule, schema: Schema, at: Path, index: int) -> list[FieldError]:
-    """The form of a rule."""
+    """Check the form of a rule."""
     here = at.child(_RULES).item(index)
-    found = []
+    errors = []
     expression, message = rule.rule.strip(), rule.message.strip()
     if not expression:
-        found.append(fielderror.required(here.child("rule"), "rule is not specified"))
+        errors.append(fielderror.required(here.child("rule"), "rule is not specified"))
     elif rule.message and not message:
-        found.append(fielderror.invalid(here.child("message"), rule.message, "must be non-empty if specified"))
+        errors.append(fielderror.invalid(here.child("message"), rule.message, "must be non-empty if specified"))
     elif _has_newlines(message):
-        found.append(fielderror.invalid(here.child("message"), rule.message, "must not contain line breaks"))
+        errors.append(fielderror.invalid(here.child("message"), rule.message, "must not contain line breaks"))
     elif _has_newlines(expression) and not message:
         detail = "message must be specified if rule contains line breaks"
-        found.append(fielderror.required(here.child("message"), detail))
+        errors.append(fielderror.required(here.child("message"), detail))
     if rule.message_expression and not rule.message_expression.strip():
         detail = "messageExpression must be non-empty if specified"
-        found.append(fielderror.required(here.child("messageExpression"), detail))
+        errors.append(fielderror.required(here.child("messageExpression"), detail))
     if rule.reason is not None and rule.reason not in _REASONS:
-        shown = rendering.named(rule.reason)
-        found.append(fielderror.not_supported(here.child("reason"), shown, _REASONS))
+        display = rendering.named(rule.reason)
+        errors.append(fielderror.not_supported(here.child("reason"), display, _REASONS))
     place = here.child("fieldPath")
     if rule.field_path and not rule.field_path.strip():
-        found.append(fielderror.invalid(place, rule.field_path, "must be non-empty if specified"))
+        errors.append(fielderror.invalid(place, rule.field_path, "must be non-empty if specified"))
     if _has_newlines(rule.field_path):
-        found.append(fielderror.invalid(place, rule.field_path, "must not contain line breaks"))
+        errors.append(fielderror.invalid(place, rule.field_path, "must not contain line breaks"))
     if rule.field_path and isinstance(fieldpaths.find(rule.field_path, schema), str):
-        found.append(fielderror.invalid(place, rule.field_path, "must be a valid path"))
-    return found
+        errors.append(fielderror.invalid(place, rule.field_path, "must be a valid path"))
+    return errors
 
 
 def _has_newlines(text: str) -> bool:
@@ -337,7 +337,7 @@ def _has_newlines(text: str) -> bool:
 
 
 def _compiled(schema: Schema, at: Path, here: Circumstances, costs: Costs) -> list[FieldError]:
-    """What is wrong with rules that are well formed: they do not compile, or cost too much."""
+    """Check that well-formed rules compile and are cheap enough."""
     declared = declaredtypes.declare(schema, is_resource=here.is_root or schema.is_embedded_resource)
     if declared is None:
         detail = (
@@ -345,33 +345,33 @@ def _compiled(schema: Schema, at: Path, here: Circumstances, costs: Costs) -> li
             "unable to convert structural schema to CEL declarations"
         )
         return [fielderror.internal(at.child(_RULES), detail)]
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     times = here.cardinality if here.cardinality is not None else LARGEST_REQUEST // (declared.least + 1)
     for index, each in enumerate(rules.compile_rules(schema, declared, here.choose)):
         place = at.child(_RULES).item(index)
-        budget = _Budget(found, here, costs)
+        budget = _Budget(errors, here, costs)
         cost = each.program.max_cost if each.program is not None else 0
         budget.charge(place.child("rule"), min(cost * times, _MOST), title="estimated rule cost")
         if each.problem:
-            found.append(fielderror.invalid(place.child("rule"), _shown(each.rule), each.problem))
+            errors.append(fielderror.invalid(place.child("rule"), _shown(each.rule), each.problem))
         if each.message_problem:
-            found.append(fielderror.invalid(place.child("messageExpression"), _shown(each.rule), each.message_problem))
+            errors.append(fielderror.invalid(place.child("messageExpression"), _shown(each.rule), each.message_problem))
         elif each.message is not None:
             message = place.child("messageExpression")
             budget.charge(message, each.message.max_cost, title="estimated messageExpression cost")
-        found += _old_self(each, place, here)
-    return found
+        errors += _old_self(each, place, here)
+    return errors
 
 
 class _Budget:
-    def __init__(self, found: list[FieldError], here: Circumstances, costs: Costs) -> None:
-        self._found = found
+    def __init__(self, errors: list[FieldError], here: Circumstances, costs: Costs) -> None:
+        self._errors = errors
         self._is_spared = here.spares_costs
         self._costs = costs
 
     def charge(self, at: Path, cost: int, *, title: str) -> None:
         if cost > RULE_LIMIT and not self._is_spared:
-            self._found.append(fielderror.forbidden(at, _over_budget(title, cost, RULE_LIMIT)))
+            self._errors.append(fielderror.forbidden(at, _over_budget(title, cost, RULE_LIMIT)))
         self._costs.add(at, cost)
 
 
@@ -389,7 +389,7 @@ def _old_self(compiled: rules.Compiled, at: Path, here: Circumstances) -> list[F
 
 
 def _shown(rule: Rule) -> rendering.Rendered:
-    """A rule as upstream's internal type."""
+    """Return a rule in the form of upstream's internal type."""
     fields: dict[str, Any] = {
         "Rule": rule.rule,
         "Message": rule.message,
@@ -405,5 +405,5 @@ def _shown(rule: Rule) -> rendering.Rendered:
 
 def _over_budget(title: str, cost: int, limit: int) -> str:
     factor = cost / limit
-    shown = "more than 100x" if factor > 100 else f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
-    return f"{title} exceeds budget by factor of {shown} {_ADVICE}"
+    display = "more than 100x" if factor > 100 else f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"{title} exceeds budget by factor of {display} {_ADVICE}"

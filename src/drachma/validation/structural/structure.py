@@ -1,4 +1,4 @@
-"""Whether a schema is structural: conditions only speak of fields that are described outside of them.
+"""Rules of structural schemas: conditions only refer to fields that are described outside of them.
 
 Conditions are what stands below ``allOf``, ``anyOf``, ``oneOf`` and ``not``. The invariants are upstream's, with its
 messages, which come sorted.
@@ -34,7 +34,7 @@ _CONDITIONS: Final = (
     ("x-kubernetes-map-type", lambda schema: schema.map_type is not None, "must be undefined to be structural"),
     ("x-kubernetes-validations", lambda schema: bool(schema.rules), "must be empty to be structural"),
 )
-"""What may not stand in a condition."""
+"""Fields that a condition cannot have."""
 
 
 class _Level(enum.Enum):
@@ -44,9 +44,9 @@ class _Level(enum.Enum):
 
 
 def check(schema: Schema, at: Path) -> list[FieldError]:
-    """What keeps a schema from being structural."""
-    found = [*_structure(schema, at, level=_Level.ROOT), *_completeness(schema, schema, at, at)]
-    return sorted(found, key=str)
+    """Return the errors that keep a schema from being structural."""
+    errors = [*_structure(schema, at, level=_Level.ROOT), *_completeness(schema, schema, at, at)]
+    return sorted(errors, key=str)
 
 
 def _structure(schema: Schema, at: Path, *, level: _Level) -> Errors:
@@ -98,7 +98,7 @@ def _type(schema: Schema, at: Path, *, level: _Level) -> Errors:
 
 
 def _metadata(schema: Schema, at: Path, *, level: _Level) -> Errors:
-    """What a schema may say of apiVersion, kind and metadata, which are Kubernetes' own."""
+    """Check what a schema says of apiVersion, kind and metadata, which Kubernetes defines."""
     is_resource = level is _Level.ROOT or schema.is_embedded_resource
     for name in ("kind", "apiVersion"):
         part = schema.properties.get(name)
@@ -129,7 +129,7 @@ _EMPTY: Final = Schema()
 
 
 def _is_int_or_string(alternatives: tuple[Schema, ...]) -> bool:
-    """Whether alternatives are the one pair in which types may stand: an integer or a text."""
+    """Return True for the one pair of alternatives that may have types: an integer or a string."""
     if [each.type for each in alternatives] != ["integer", "string"]:
         return False
     return all(_is_empty(each.changed(type="")) for each in alternatives)
@@ -139,7 +139,7 @@ def _is_int_or_string(alternatives: tuple[Schema, ...]) -> bool:
 
 
 def _conditions(schema: Schema, at: Path, *, skips_any_of: bool = False, skips_first_all_of: bool = False) -> Errors:
-    """What stands below allOf, anyOf, oneOf and not."""
+    """Check a schema below allOf, anyOf, oneOf and not."""
     if not skips_any_of:
         for index, each in enumerate(schema.any_of):
             yield from _condition(each, at.child("anyOf").item(index))
@@ -178,7 +178,7 @@ def _condition(schema: Schema, at: Path, *, skips_any_of: bool = False) -> Error
 
 
 def _completeness(condition: Schema, schema: Schema, here: Path, there: Path) -> Errors:
-    """Whether conditions only speak of what the structure has; ``there`` is where the condition stands."""
+    """Check that a condition at ``there`` only refers to fields of the structure."""
     if condition.negation is not None:
         yield from _described(condition.negation, schema, here, there.child("not"))
     for title, several in (("allOf", condition.all_of), ("anyOf", condition.any_of), ("oneOf", condition.one_of)):

@@ -1,4 +1,4 @@
-"""Whether values fit a schema, in the words of upstream's OpenAPI validator.
+"""Checks of values by a schema, with the messages of upstream's OpenAPI validator.
 
 What is required, of which type, how long, one of which values: everything but CEL rules. Where none of several
 alternatives fits, upstream reports what is wrong with the one that fitted best, so checks are counted as they pass.
@@ -20,10 +20,10 @@ from drachma.validation.structural.schema import Schema
 from drachma.values import quotation
 
 NO_FIELD: Final = "<nil>"
-"""What upstream's messages call the object as a whole."""
+"""Name of a whole object in upstream's messages."""
 
 _Path: TypeAlias = tuple[Any, str] | None
-"""Where a value is: the path of what it is in, and the step from there. Only spelled for messages."""
+"""Path of a value: the path of its container, and the step from there. It is spelled for messages only."""
 
 _Number: TypeAlias = int | float
 
@@ -35,7 +35,7 @@ _NONE: Final[Mapping[str, Any]] = {}
 
 
 class _Findings:
-    """What is wrong with a value, once each, and how many checks it passed."""
+    """Errors of a value, without repetitions, and the number of checks that it passed."""
 
     __slots__ = ("errors", "passed", "prefix")
 
@@ -48,31 +48,31 @@ class _Findings:
         if error not in self.errors:
             self.errors.append(error)
 
-    def merge(self, other: "_Findings") -> None:
-        for error in other.errors:
+    def merge(self, findings: "_Findings") -> None:
+        for error in findings.errors:
             self.add(error)
-        self.passed += other.passed
+        self.passed += findings.passed
 
     def place(self, path: str) -> str:
-        """The field that an error about a path is reported for."""
+        """Return the field of an error at a path."""
         name = path.removeprefix(".")
         if not self.prefix:
             return name or NO_FIELD
         return f"{self.prefix}.{name}" if name else self.prefix
 
     def refuse(self, path: str, value: Any, detail: str, *, reason: Reason = Reason.INVALID) -> None:
-        shown = rendering.Rendered(numbers.text(value)) if isinstance(value, float) else value
-        self.add(FieldError(reason, self.place(path), shown, detail))
+        display = rendering.Rendered(numbers.text(value)) if isinstance(value, float) else value
+        self.add(FieldError(reason, self.place(path), display, detail))
 
     def say(self, detail: str) -> None:
-        """An error that upstream does not say the place of."""
+        """Add an error for which upstream names no field."""
         self.add(FieldError(Reason.INVALID, self.place(""), "", detail))
 
 
 def check(
     schema: Schema, value: Any, *, old: Any = NOTHING, prefix: str = "", sound: Mapping[str, Any] = _NONE
 ) -> Sequence[FieldError]:
-    """What is wrong with a value that has not been there, or that takes the place of an old one.
+    """Return the errors of a value that is new, or that replaces an old one.
 
     ``prefix`` is the field that the value is in; messages name paths without it, as upstream's do. ``sound`` are fields
     of the value with which nothing is wrong: they are not looked at, as if they had been there before.
@@ -86,7 +86,7 @@ def check(
 
 
 def fits(schema: Schema, value: Any) -> bool:
-    """Whether nothing is wrong with a value."""
+    """Return True if a value has no errors."""
     return not check(schema, value)
 
 
@@ -108,24 +108,26 @@ def _check_changed(schema: Schema, value: Any, path: _Path, findings: _Findings,
 
 
 class _Plan:
-    """What is to be looked at in values of a schema, so that most checks are not even considered."""
+    """Checks that a schema needs, so that most others are skipped at once."""
 
     __slots__ = ("counts_type", "has_alternatives", "is_format", "is_plain_text", "kinds")
 
     def __init__(self, schema: Schema) -> None:
-        wanted = _wanted(schema)
+        expected_types = _expected_types(schema)
         form = formats.supported(schema)
-        self.counts_type = bool(wanted or schema.format)
+        self.counts_type = bool(expected_types or schema.format)
         self.has_alternatives = bool(schema.any_of or schema.one_of or schema.all_of or schema.negation is not None)
         self.is_format = formats.CHECKS.get(formats.normalized(form)) if form else None
-        self.kinds = frozenset(kind for kind, name in _TYPES.items() if name in wanted) if not form else frozenset()
-        """Python's types of values that are of the right type without a closer look."""
+        self.kinds = (
+            frozenset(kind for kind, name in _TYPES.items() if name in expected_types) if not form else frozenset()
+        )
+        """Return the Python types whose values always have the right type."""
         limits = (schema.max_length, schema.min_length)
         self.is_plain_text = not schema.pattern and limits == (None, None) and self.is_format is None
 
 
 def _check(schema: Schema, value: Any, path: _Path, findings: _Findings, *, old: Any = NOTHING) -> None:
-    """All checks of one value, in upstream's order."""
+    """The checks of one value, in upstream's order."""
     if value is None:
         _type(schema, value, path, findings)
         _enum(schema, value, path, findings)
@@ -168,41 +170,42 @@ def _check(schema: Schema, value: Any, path: _Path, findings: _Findings, *, old:
 # Types
 
 
-def _wanted(schema: Schema) -> tuple[str, ...]:
+def _expected_types(schema: Schema) -> tuple[str, ...]:
     if schema.is_int_or_string:
         return "integer", "string"
     return (schema.type,) if schema.type else ()
 
 
 def _type(schema: Schema, value: Any, path: _Path, findings: _Findings) -> None:
-    wanted = _wanted(schema)
+    expected_types = _expected_types(schema)
     if value is None:
-        if wanted and not schema.nullable:
-            _refuse_type(path, findings, wanted=",".join(wanted), value="null")
+        if expected_types and not schema.nullable:
+            _refuse_type(path, findings, expected_type=",".join(expected_types), value="null")
         return
     kind = value.__class__
     name = _TYPES[kind]
-    is_number = name in wanted or (
-        (kind is float and "integer" in wanted and numbers.is_whole(value)) or (kind is int and "number" in wanted)
+    is_number = name in expected_types or (
+        (kind is float and "integer" in expected_types and numbers.is_whole(value))
+        or (kind is int and "number" in expected_types)
     )
     form = formats.supported(schema)
     if form and kind is not str and kind is not list and not is_number:
-        shown = _NUMBER_FORMATS.get(kind, "")
-        if shown != form:
-            _refuse_type(path, findings, wanted=form, value=shown)
+        display = _NUMBER_FORMATS.get(kind, "")
+        if display != form:
+            _refuse_type(path, findings, expected_type=form, value=display)
             return
-    if form and (kind is str or kind is list) and not {"number", "integer"} & set(wanted):
+    if form and (kind is str or kind is list) and not {"number", "integer"} & set(expected_types):
         findings.passed += 1
         return
     if not is_number:
-        _refuse_type(path, findings, wanted=",".join(wanted), value=name)
+        _refuse_type(path, findings, expected_type=",".join(expected_types), value=name)
         return
     findings.passed += 1
 
 
-def _refuse_type(path: _Path, findings: _Findings, *, wanted: str, value: str) -> None:
+def _refuse_type(path: _Path, findings: _Findings, *, expected_type: str, value: str) -> None:
     spelled = _spell(path)
-    detail = f"{spelled} in body must be of type {wanted}: {quotation.quote(value)}"
+    detail = f"{spelled} in body must be of type {expected_type}: {quotation.quote(value)}"
     findings.refuse(spelled, value, detail, reason=Reason.TYPE_INVALID)
 
 
@@ -278,15 +281,15 @@ def _text(
     if is_format is not None:
         findings.passed += 1
         if not is_format(value):
-            _refuse_type(path, findings, wanted=schema.format, value=value)
+            _refuse_type(path, findings, expected_type=schema.format, value=value)
 
 
 def _text_problem(schema: Schema, value: str) -> Callable[[str, _Findings], None] | None:
-    """The first thing that is wrong with a text; upstream says no more than that."""
+    """Return the first problem of a text; upstream reports only one."""
     limit, least = schema.max_length, schema.min_length
     if limit is not None and len(value) > limit:
         return lambda path, findings: findings.add(
-            FieldError(Reason.TOO_LONG, findings.place(path), "", _at_most(limit))
+            FieldError(Reason.TOO_LONG, findings.place(path), "", _check_maximum(limit))
         )
     if least is not None and len(value) < least:
         return lambda path, findings: findings.refuse(
@@ -296,14 +299,14 @@ def _text_problem(schema: Schema, value: str) -> Callable[[str, _Findings], None
         try:
             if schema.matches(value):
                 return None
-            shown = schema.pattern
+            display = schema.pattern
         except regex.PatternError as error:
-            shown = f"{schema.pattern}, but pattern is invalid: {error}"
-        return lambda path, findings: findings.refuse(path, value, f"{path} in body should match '{shown}'")
+            display = f"{schema.pattern}, but pattern is invalid: {error}"
+        return lambda path, findings: findings.refuse(path, value, f"{path} in body should match '{display}'")
     return None
 
 
-def _at_most(limit: int) -> str:
+def _check_maximum(limit: int) -> str:
     return f"may not be more than {limit} {'byte' if limit == 1 else 'bytes'}"
 
 
@@ -361,7 +364,7 @@ def _maximum(schema: Schema, value: _Number, most: _Number) -> str:
 
 
 def _is_in_range(value: _Number, kind: str, form: str) -> bool:
-    """Whether a number can be one of a type and format without loss."""
+    """Return True if a number has a type and format without loss."""
     if kind == "integer":
         limit = _INT_LIMITS[form]
         return float(value).is_integer() and -limit <= value < limit
@@ -369,15 +372,15 @@ def _is_in_range(value: _Number, kind: str, form: str) -> bool:
 
 
 def _out_of_range(title: str, kind: str, form: str, path: _Path) -> str:
-    wanted = f"{kind} with format {form}" if form else f"{kind} (default format)"
-    return f"{title} value must be of type {wanted} in {_spell(path)}"
+    expected_type = f"{kind} with format {form}" if form else f"{kind} (default format)"
+    return f"{title} value must be of type {expected_type} in {_spell(path)}"
 
 
 def _enum(schema: Schema, value: Any, path: _Path, findings: _Findings) -> None:
     if not schema.enum or any(_is_choice(value, each) for each in schema.enum):
         return
-    shown = [each if isinstance(each, str) else rendering.wire(each) for each in schema.enum]
-    error = fielderror.not_supported_at(findings.place(_spell(path)), value, shown)
+    display = [each if isinstance(each, str) else rendering.wire(each) for each in schema.enum]
+    error = fielderror.not_supported_at(findings.place(_spell(path)), value, display)
     findings.add(error)
 
 
@@ -399,11 +402,11 @@ def _items(schema: Schema, value: list[Any], path: _Path, findings: _Findings, *
         before = correlation.Items(schema, old) if old is not NOTHING else None
         for position, each in enumerate(value):
             below = path, f"[{position}]"
-            other = before.of(each) if before is not None else NOTHING
-            if other is NOTHING:
+            old_item = before.of(each) if before is not None else NOTHING
+            if old_item is NOTHING:
                 _check(item, each, below, findings)
             else:
-                _check_changed(item, each, below, findings, old=other)
+                _check_changed(item, each, below, findings, old=old_item)
     size = len(value)
     if schema.min_items is not None and size < schema.min_items:
         spelled = _spell(path)
@@ -420,23 +423,23 @@ def _fields(schema: Schema, value: dict[str, Any], path: _Path, findings: _Findi
         findings.refuse(spelled, size, detail)
     if schema.max_properties is not None and size > schema.max_properties:
         findings.add(fielderror.too_many_at(findings.place(_spell(path)), size, schema.max_properties))
-    properties, others = schema.properties, schema.value
+    properties, value_schema = schema.properties, schema.value
     for name, each in value.items():
         part = properties.get(name)
         if part is not None:
             below = _property(path, name)
-        elif others is not None:
-            part, below = others, (path, f".{name}")
+        elif value_schema is not None:
+            part, below = value_schema, (path, f".{name}")
         else:
             if schema.additional_properties is False:
                 spelled = _spell(path)
                 findings.refuse(spelled, name, f"{spelled}.{name} in body is a forbidden property")
             continue
-        other = correlation.field(old, name)
-        if other is NOTHING or (path is None and name in ("apiVersion", "kind")):
+        old_value = correlation.field(old, name)
+        if old_value is NOTHING or (path is None and name in ("apiVersion", "kind")):
             _check(part, each, below, findings)
         else:
-            _check_changed(part, each, below, findings, old=other)
+            _check_changed(part, each, below, findings, old=old_value)
     for name in schema.required:
         if name not in value:
             findings.add(FieldError(Reason.REQUIRED, findings.place(f"{_spell(path)}.{name}")))

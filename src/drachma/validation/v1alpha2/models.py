@@ -18,15 +18,15 @@ _TOO_COMPLEX: Final = "too complex, exceeds cost limit"
 
 
 def exactly_one(models: Mapping[str, object], at: Path) -> Errors:
-    """Of the fields that stand for models, by name, one must be set."""
+    """Yield an error unless exactly one of the model fields, by name, is set."""
     present = [name for name, value in models.items() if value is not None]
     if not present:
         yield fielderror.required(at, _NONE)
-    yield from at_most_one(present, at)
+    yield from check_at_most_one(present, at)
 
 
-def at_most_one(present: Sequence[str], at: Path) -> Errors:
-    """Where none is an object of which more may be known elsewhere, several are too many all the same."""
+def check_at_most_one(present: Sequence[str], at: Path) -> Errors:
+    """Yield an error if several of the model fields are set."""
     if len(present) > 1:
         yield fielderror.invalid(at, rendering.wire(sorted(present)), _SEVERAL)
 
@@ -41,7 +41,7 @@ def check_selector(text: str, at: Path, *, driver: str, gates: Gates) -> Errors:
         return
     try:
         cost = namedresources.max_cost(text)
-        translated = selectors.for_driver(text, driver)
+        translated = selectors.driver_selector(text, driver)
     except cel.CompilationError as error:
         yield fielderror.invalid(at, text, str(error))
         return
@@ -49,4 +49,4 @@ def check_selector(text: str, at: Path, *, driver: str, gates: Gates) -> Errors:
         yield fielderror.forbidden(at, _TOO_COMPLEX)
         return
     for problem in expression.check_selector(translated, at, gates=gates):
-        yield fielderror.with_detail(problem, f"as a device selector: {problem.detail}")
+        yield fielderror.replace_detail(problem, f"as a device selector: {problem.detail}")

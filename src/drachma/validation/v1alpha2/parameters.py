@@ -8,28 +8,28 @@ from drachma.api.v1alpha2 import parameters
 from drachma.validation import fielderror, formats
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
-from drachma.validation.v1alpha2 import models, references
+from drachma.validation.v1alpha2 import models, resourceclaim
 
 _MODEL: Final = "namedResourcesWithAttributes"
 _MODEL_OF_1_30: Final = "namedResources"
 
 
-def check_claim(given: parameters.ResourceClaimParameters, *, gates: Gates) -> Errors:
+def check_claim(value: parameters.ResourceClaimParameters, *, gates: Gates) -> Errors:
     """New or changed parameters of claims."""
-    yield from references.check_claim(given.generated_from, Path("generatedFrom"))
-    spellings = {"driverRequests": given.driver_requests, "requests": given.requests}
-    yield from models.at_most_one([name for name, value in spellings.items() if value], Path("requests"))
-    for position, request in enumerate(given.requests):
+    yield from resourceclaim.check_claim(value.generated_from, Path("generatedFrom"))
+    spellings = {"driverRequests": value.driver_requests, "requests": value.requests}
+    yield from models.check_at_most_one([name for name, value in spellings.items() if value], Path("requests"))
+    for position, request in enumerate(value.requests):
         yield from _request(request, Path("requests").item(position), gates=gates)
-    yield from _driver_requests(given.driver_requests, Path("driverRequests"), gates=gates)
+    yield from _driver_requests(value.driver_requests, Path("driverRequests"), gates=gates)
 
 
-def check_class(given: parameters.ResourceClassParameters, *, gates: Gates) -> Errors:
+def check_class(value: parameters.ResourceClassParameters, *, gates: Gates) -> Errors:
     """New or changed parameters of classes."""
-    yield from references.check_class(given.generated_from, Path("generatedFrom"))
+    yield from resourceclaim.check_class(value.generated_from, Path("generatedFrom"))
     filters = Path("filters")
-    yield from _drivers((each.driver_name for each in given.filters), filters)
-    for position, each in enumerate(given.filters):
+    yield from _drivers((each.driver_name for each in value.filters), filters)
+    for position, each in enumerate(value.filters):
         at = filters.item(position)
         spellings = {_MODEL: each.named_resources_with_attributes, _MODEL_OF_1_30: each.named_resources}
         yield from models.exactly_one(spellings, at)
@@ -37,7 +37,7 @@ def check_class(given: parameters.ResourceClassParameters, *, gates: Gates) -> E
             if model is not None:
                 place = at.child(name).child("selector")
                 yield from models.check_selector(model.selector, place, driver=each.driver_name, gates=gates)
-    yield from _vendor_parameters(given.vendor_parameters, Path("vendorParameters"))
+    yield from _vendor_parameters(value.vendor_parameters, Path("vendorParameters"))
 
 
 def _request(request: parameters.ResourceRequest, at: Path, *, gates: Gates) -> Errors:
@@ -48,7 +48,7 @@ def _request(request: parameters.ResourceRequest, at: Path, *, gates: Gates) -> 
         return
     below = at.child(_MODEL)
     if model.required and model.selector:
-        yield from models.at_most_one(["required", "selector"], below)
+        yield from models.check_at_most_one(["required", "selector"], below)
     if not model.required:
         place = below.child("selector")
         yield from models.check_selector(model.selector, place, driver=request.driver_name, gates=gates)
@@ -57,9 +57,9 @@ def _request(request: parameters.ResourceRequest, at: Path, *, gates: Gates) -> 
         yield from models.check_selector(each.selector, place, driver=request.driver_name, gates=gates)
 
 
-def _driver_requests(given: tuple[parameters.DriverRequests, ...], at: Path, *, gates: Gates) -> Errors:
-    yield from _drivers((each.driver_name for each in given), at)
-    for position, of_driver in enumerate(given):
+def _driver_requests(value: tuple[parameters.DriverRequests, ...], at: Path, *, gates: Gates) -> Errors:
+    yield from _drivers((each.driver_name for each in value), at)
+    for position, of_driver in enumerate(value):
         below = at.item(position).child("requests")
         if not of_driver.requests:
             yield fielderror.required(below, "empty entries with no requests are not allowed")
@@ -75,18 +75,18 @@ def _driver_requests(given: tuple[parameters.DriverRequests, ...], at: Path, *, 
                 )
 
 
-def _drivers(given: Iterable[str], at: Path) -> Errors:
+def _drivers(value: Iterable[str], at: Path) -> Errors:
     """Every driver is named rightly, and once."""
-    seen: set[str] = set()
-    for position, driver in enumerate(given):
+    previous: set[str] = set()
+    for position, driver in enumerate(value):
         place = at.item(position).child("driverName")
         yield from formats.driver_name(driver, place)
-        if driver in seen:
+        if driver in previous:
             yield fielderror.duplicate(place, driver)
-        seen.add(driver)
+        previous.add(driver)
 
 
-def _vendor_parameters(given: Any, at: Path) -> Errors:
+def _vendor_parameters(value: Any, at: Path) -> Errors:
     """In the KEP any object; in 1.30 a list with at most one entry for a driver."""
-    if isinstance(given, list):
-        yield from _drivers((str(each.get("driverName", "")) if isinstance(each, dict) else "" for each in given), at)
+    if isinstance(value, list):
+        yield from _drivers((str(each.get("driverName", "")) if isinstance(each, dict) else "" for each in value), at)

@@ -1,14 +1,49 @@
-"""Rules for ResourceClaim and its status, and for ResourceClaimTemplate."""
+"""Rules for ResourceClaim and its status, ResourceClaimTemplate, ResourceClass, and their references."""
 
 from typing import Final
 
 from drachma.api import resourceclaim as consumers
-from drachma.api.v1alpha2 import resourceclaim, resourceclaimtemplate
-from drachma.validation import collection, fielderror, formats, metadata, nodeselector, rendering
+from drachma.api.v1alpha2 import references, resourceclaim, resourceclaimtemplate, resourceclass
+from drachma.validation import collection, fielderror, formats, metadata, nodeselector, rendering, typerules
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import SPEC, STATUS, Path
-from drachma.validation.v1alpha2 import models, references
+from drachma.validation.v1alpha2 import models
 from drachma.values import names
+
+
+def check_resource_class(class_: resourceclass.ResourceClass) -> Errors:
+    """A new or changed class; everything about it may change."""
+    yield from formats.driver_name(class_.driver_name, Path("driverName"))
+    yield from check_class(class_.parameters_ref, Path("parametersRef"))
+    if class_.suitable_nodes is not None:
+        yield from nodeselector.check(class_.suitable_nodes, Path("suitableNodes"))
+
+
+def check_claim(reference: references.ResourceClaimParametersReference | None, at: Path) -> Errors:
+    """A reference in a namespace: kind and name are needed."""
+    if reference is not None:
+        yield from _kind_and_name(reference, at)
+
+
+def check_class(reference: references.ResourceClassParametersReference | None, at: Path) -> Errors:
+    """Yield the errors of a reference with an optional namespace."""
+    if reference is None:
+        return
+    yield from _kind_and_name(reference, at)
+    if reference.namespace:
+        yield from fielderror.problems(
+            at.child("namespace"), reference.namespace, names.dns1123_label(reference.namespace)
+        )
+
+
+def _kind_and_name(
+    reference: references.ResourceClaimParametersReference | references.ResourceClassParametersReference, at: Path
+) -> Errors:
+    if not reference.kind:
+        yield fielderror.required(at.child("kind"))
+    if not reference.name:
+        yield fielderror.required(at.child("name"))
+
 
 _MODES: Final = (resourceclaim.IMMEDIATE, resourceclaim.WAIT_FOR_FIRST_CONSUMER)
 _HANDLES: Final = 32
@@ -21,7 +56,7 @@ _ALLOCATION: Final = STATUS.child("allocation")
 
 
 def check(claim: resourceclaim.ResourceClaim) -> Errors:
-    """What a new claim asks for."""
+    """Yield the errors of a new claim."""
     yield from _spec(claim.spec, SPEC)
 
 
@@ -29,12 +64,12 @@ def check_update(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
     """A changed claim: only its metadata may differ."""
     yield from metadata.check_name(claim.metadata, metadata.dns_subdomain)
     if claim.spec != old.spec:
-        yield fielderror.invalid(SPEC, rendering.internal(claim.spec), metadata.IMMUTABLE)
+        yield fielderror.invalid(SPEC, rendering.internal(claim.spec), typerules.IMMUTABLE)
     yield from check(claim)
 
 
 def check_template(template: resourceclaimtemplate.ResourceClaimTemplate) -> Errors:
-    """What a template is for, and what its claims ask for."""
+    """Yield the errors of a new template."""
     yield from metadata.check_template(template.spec.metadata, SPEC.child("metadata"))
     yield from _spec(template.spec.spec, SPEC.child("spec"))
 
@@ -46,7 +81,7 @@ def check_template_update(
     yield from metadata.check_name(template.metadata, metadata.dns_subdomain)
     if template.spec != old.spec:
         # As a text that the client wrote: the type that upstream shows is that of later versions.
-        yield fielderror.invalid(SPEC, rendering.wire(template.spec), metadata.IMMUTABLE)
+        yield fielderror.invalid(SPEC, rendering.wire(template.spec), typerules.IMMUTABLE)
     yield from check_template(template)
 
 
@@ -69,14 +104,14 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
     )
     yield from _reservations(claim, before)
     if before.allocation is not None and status.allocation is not None and status.allocation != before.allocation:
-        yield fielderror.invalid(_ALLOCATION, rendering.internal(status.allocation), metadata.IMMUTABLE)
+        yield fielderror.invalid(_ALLOCATION, rendering.internal(status.allocation), typerules.IMMUTABLE)
     yield from _deallocation(status, before)
 
 
 def _spec(spec: resourceclaim.ResourceClaimSpec, at: Path) -> Errors:
     place, name = at.child("resourceClassName"), spec.resource_class_name
     yield from fielderror.problems(place, name, names.dns1123_subdomain(name))
-    yield from references.check_claim(spec.parameters_ref, at.child("parametersRef"))
+    yield from check_claim(spec.parameters_ref, at.child("parametersRef"))
     if spec.allocation_mode not in _MODES:
         yield fielderror.not_supported(at.child("allocationMode"), rendering.named(spec.allocation_mode), _MODES)
 
@@ -133,7 +168,7 @@ def _handle(handle: resourceclaim.ResourceHandle, at: Path) -> Errors:
 def _results(data: resourceclaim.StructuredResourceHandle, at: Path) -> Errors:
     kep = data.named_resources_with_attributes
     present = [name for name, value in (("namedResourcesWithAttributes", kep), ("results", data.results)) if value]
-    yield from models.at_most_one(present, at)
+    yield from models.check_at_most_one(present, at)
     if kep is not None:
         place = at.child("namedResourcesWithAttributes").child("resources")
         for position, name in enumerate(kep.resources):

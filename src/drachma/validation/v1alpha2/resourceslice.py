@@ -62,29 +62,29 @@ def check_slice_update(slice_: resourceslice.ResourceSlice, old: resourceslice.R
     yield from metadata.unchanged(slice_.driver_name, old.driver_name, Path("driverName"))
 
 
-def _resources(given: _Resources, at: Path) -> Errors:
-    seen: set[str] = set()
-    for position, resource in enumerate(given):
+def _resources(value: _Resources, at: Path) -> Errors:
+    previous: set[str] = set()
+    for position, resource in enumerate(value):
         place = at.item(position)
         yield from fielderror.problems(place.child("name"), resource.name, names.dns1123_subdomain(resource.name))
-        if resource.name in seen:
+        if resource.name in previous:
             yield fielderror.duplicate(place.child("name"), resource.name)
-        seen.add(resource.name)
+        previous.add(resource.name)
         yield from _attributes(resource.attributes, place.child("attributes"))
 
 
-def _attributes(given: Sequence[_Attribute], at: Path) -> Errors:
-    seen: set[str] = set()
-    for position, attribute in enumerate(given):
+def _attributes(value: Sequence[_Attribute], at: Path) -> Errors:
+    previous: set[str] = set()
+    for position, attribute in enumerate(value):
         place = at.item(position)
         name = place.child("name")
         # The KEP's own example has names in upper case, although it says otherwise.
         yield from fielderror.problems(name, attribute.name, names.dns1123_subdomain_caseless(attribute.name))
         if attribute.name.endswith(_RESERVED):
             yield fielderror.forbidden(name, f"names that end in {_RESERVED} are reserved for Kubernetes")
-        if attribute.name in seen:
+        if attribute.name in previous:
             yield fielderror.duplicate(name, attribute.name)
-        seen.add(attribute.name)
+        previous.add(attribute.name)
         yield from _value(attribute, place)
 
 

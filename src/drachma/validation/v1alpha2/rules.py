@@ -1,79 +1,70 @@
-"""Which rules apply to an object of v1alpha2 that is made, changed, or given another status."""
+"""The rules of the kinds of v1alpha2, and the parts of their objects that a write leaves alone."""
 
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 
 from msgspec import structs
 
 from drachma.api import meta
-from drachma.api.v1alpha2 import (
-    parameters,
-    resourceclaim,
-    resourceclaimtemplate,
-    resourceclass,
-    resourceslice,
-)
+from drachma.api.v1alpha2 import parameters, resourceclaim, resourceclaimtemplate, resourceclass, resourceslice
 from drachma.validation import authorization
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors
+from drachma.validation.kindrules import Check, ObjectRules
 from drachma.validation.v1alpha2 import parameters as parameter_rules
 from drachma.validation.v1alpha2 import resourceclaim as claim_rules
-from drachma.validation.v1alpha2 import resourceclass as class_rules
+from drachma.validation.v1alpha2 import resourceclaim as class_rules
 from drachma.validation.v1alpha2 import resourceslice as slice_rules
 
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
 
-def check(given: meta.Object, context: Context) -> Errors:
-    """A new object."""
-    match given:
-        case resourceclass.ResourceClass():
-            yield from class_rules.check(given)
-        case resourceclaim.ResourceClaim():
-            yield from claim_rules.check(given)
-        case resourceclaimtemplate.ResourceClaimTemplate():
-            yield from claim_rules.check_template(given)
-        case parameters.ResourceClaimParameters():
-            yield from parameter_rules.check_claim(given, gates=context.gates)
-        case parameters.ResourceClassParameters():
-            yield from parameter_rules.check_class(given, gates=context.gates)
-        case resourceslice.NodeResourceSlice():
-            yield from slice_rules.check_node_slice(given)
-        case resourceslice.ResourceSlice():
-            yield from slice_rules.check_slice(given)
+def _rules_without_context(check: Callable[[Any], Errors], check_update: Callable[[Any, Any], Errors]) -> ObjectRules:
+    return ObjectRules(
+        create=lambda value, context: check(value), update=lambda value, old, context: check_update(value, old)
+    )
 
 
-def check_update(given: meta.Object, old: meta.Object, context: Context) -> Errors:
-    """A changed object."""
-    match given, old:
-        case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
-            yield from claim_rules.check_update(given, old)
-        case resourceclaimtemplate.ResourceClaimTemplate(), resourceclaimtemplate.ResourceClaimTemplate():
-            yield from claim_rules.check_template_update(given, old)
-        case resourceslice.NodeResourceSlice(), resourceslice.NodeResourceSlice():
-            yield from slice_rules.check_node_slice_update(given, old)
-        case resourceslice.ResourceSlice(), resourceslice.ResourceSlice():
-            yield from slice_rules.check_slice_update(given, old)
-        case _:
-            yield from check(given, context)
+def _rules_for_every_write(check: Check) -> ObjectRules:
+    return ObjectRules(create=check, update=lambda value, old, context: check(value, context))
 
 
-def check_status(given: meta.Object, old: meta.Object, context: Context) -> Errors:
-    """An object with a changed status."""
-    if isinstance(given, resourceclaim.ResourceClaim) and isinstance(old, resourceclaim.ResourceClaim):
-        yield from authorization.check_binding(given.status, old.status, context)
-        yield from claim_rules.check_status(given, old)
+def _check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim, context: Context) -> Errors:
+    yield from authorization.check_binding(claim.status, old.status, context)
+    yield from claim_rules.check_status(claim, old)
 
 
-def with_status_of(given: _ObjectT, old: _ObjectT | None) -> _ObjectT:
-    """An object whose own writes leave the status alone; a new one has none."""
-    if not isinstance(given, resourceclaim.ResourceClaim):
-        return given
+RULES: Final[Mapping[type[meta.Object], ObjectRules]] = {
+    resourceclass.ResourceClass: _rules_for_every_write(lambda value, context: class_rules.check_resource_class(value)),
+    resourceclaim.ResourceClaim: structs.replace(
+        _rules_without_context(claim_rules.check, claim_rules.check_update), status=_check_status
+    ),
+    resourceclaimtemplate.ResourceClaimTemplate: _rules_without_context(
+        claim_rules.check_template, claim_rules.check_template_update
+    ),
+    parameters.ResourceClaimParameters: _rules_for_every_write(
+        lambda value, context: parameter_rules.check_claim(value, gates=context.gates)
+    ),
+    parameters.ResourceClassParameters: _rules_for_every_write(
+        lambda value, context: parameter_rules.check_class(value, gates=context.gates)
+    ),
+    resourceslice.NodeResourceSlice: _rules_without_context(
+        slice_rules.check_node_slice, slice_rules.check_node_slice_update
+    ),
+    resourceslice.ResourceSlice: _rules_without_context(slice_rules.check_slice, slice_rules.check_slice_update),
+}
+
+
+def restore_status(value: _ObjectT, old: _ObjectT | None) -> _ObjectT:
+    """Return an object with its stored status, which only writes of the status change; a new one has none."""
+    if not isinstance(value, resourceclaim.ResourceClaim):
+        return value
     status = old.status if isinstance(old, resourceclaim.ResourceClaim) else resourceclaim.ABSENT_STATUS
-    return structs.replace(given, status=status)
+    return structs.replace(value, status=status)
 
 
-def with_spec_of(given: _ObjectT, old: _ObjectT) -> _ObjectT:
-    """An object of which only the status is written."""
-    if isinstance(given, resourceclaim.ResourceClaim) and isinstance(old, resourceclaim.ResourceClaim):
-        return structs.replace(given, spec=old.spec)
-    return given
+def restore_spec(value: _ObjectT, old: _ObjectT) -> _ObjectT:
+    """Return an object with its stored spec, which writes of the status do not change."""
+    if isinstance(value, resourceclaim.ResourceClaim) and isinstance(old, resourceclaim.ResourceClaim):
+        return structs.replace(value, spec=old.spec)
+    return value

@@ -1,4 +1,4 @@
-"""Whether there is room in quotas, and what it is called where there is none."""
+"""Charges to quotas, and refusals."""
 
 from typing import Any
 

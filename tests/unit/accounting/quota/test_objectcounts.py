@@ -1,10 +1,10 @@
-"""Services, volume claims and everything else that is counted."""
+"""Services, volume claims and other counted objects."""
 
 from typing import Any
 
 import pytest
 
-from drachma.accounting.quota import evaluator, evaluators, services, volumeclaims
+from drachma.accounting.quota import evaluator, evaluators, objectcounts, volumeclaims
 from drachma.api import meta
 from drachma.api.persistentvolumeclaim import PersistentVolumeClaim
 from drachma.api.resourcequota import ScopedResourceSelectorRequirement as Requirement
@@ -54,7 +54,7 @@ def test_events_are_not_counted() -> None:
     ],
 )
 def test_services(spec: dict[str, Any], node_ports: int, balancers: int) -> None:
-    usage = services.Services().usage(worlds.read({"spec": spec}, Service), worlds.NOTHING)
+    usage = objectcounts.Services().usage(worlds.read({"spec": spec}, Service), worlds.NOTHING)
     numbers = {name: amount.as_int64() for name, amount in usage.items()}
     assert numbers == {
         "count/services": 1,

@@ -1,4 +1,4 @@
-"""What pods charge: compute of their containers, as long as they are alive."""
+"""Charges of pods: compute resources of their containers until they have ended."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What claims charge: the most devices of each class that they may be given."""
+"""Charges of claims: the largest number of devices of each class."""
 
 from typing import Any
 

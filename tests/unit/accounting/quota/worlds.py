@@ -1,4 +1,4 @@
-"""Objects from documents, and what evaluators are told besides."""
+"""Objects from documents, and facts for evaluators."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -56,5 +56,5 @@ def quota(
 
 
 def used(judge: evaluator.Evaluator[Any], subject: meta.Object, facts: evaluator.Facts = NOTHING) -> dict[str, str]:
-    """What an object uses, as text, without what is zero."""
+    """Return the use of an object as text, without zeros."""
     return {name: str(amount) for name, amount in judge.usage(subject, facts).items() if amount.sign}

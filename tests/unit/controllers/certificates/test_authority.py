@@ -25,20 +25,20 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPair:
 
 
 def signed(pair: KeyPair, pem: bytes, *, seconds: int | None = None, now: dt.datetime = NOW) -> x509.Certificate:
-    made = authority.Authority(pair).sign(certificaterequests.read(pem), USES, seconds=seconds, now=now)
-    return x509.load_pem_x509_certificate(made)
+    certificate = authority.Authority(pair).sign(certificaterequests.read(pem), USES, seconds=seconds, now=now)
+    return x509.load_pem_x509_certificate(certificate)
 
 
 def test_a_certificate_says_what_was_asked_for(pair: KeyPair) -> None:
-    made = signed(pair, builders.pem("ann", "dev", hosts=["n"], addresses=["10.0.0.1"]))
-    made.verify_directly_issued_by(x509.load_pem_x509_certificate(pair.certificate))
-    assert [each.value for each in made.subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == ["ann"]
-    names = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    certificate = signed(pair, builders.pem("ann", "dev", hosts=["n"], addresses=["10.0.0.1"]))
+    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(pair.certificate))
+    assert [each.value for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == ["ann"]
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["n"]
-    assert not made.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    usage = made.extensions.get_extension_for_class(x509.KeyUsage).value
+    assert not certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
     assert (usage.digital_signature, usage.key_cert_sign) == (True, False)
-    purposes = made.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    purposes = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(purposes) == [ExtendedKeyUsageOID.CLIENT_AUTH]
 
 
@@ -52,8 +52,8 @@ def test_a_certificate_says_what_was_asked_for(pair: KeyPair) -> None:
     ],
 )
 def test_how_long_one_lasts(pair: KeyPair, seconds: int | None, want: dt.timedelta) -> None:
-    made = signed(pair, builders.pem(), seconds=seconds)
-    assert (made.not_valid_before_utc, made.not_valid_after_utc) == (NOW - authority.BACKDATE, NOW + want)
+    certificate = signed(pair, builders.pem(), seconds=seconds)
+    assert (certificate.not_valid_before_utc, certificate.not_valid_after_utc) == (NOW - authority.BACKDATE, NOW + want)
 
 
 def test_none_lasts_longer_than_the_authority(pair: KeyPair) -> None:

@@ -39,8 +39,8 @@ def signing(folder: pathlib.Path) -> worlds.Make:
         return controllers.RequestSigning(
             Surroundings(
                 surroundings.client,
-                shared=surroundings.informers,
-                time=surroundings.clock,
+                shared_informers=surroundings.informers,
+                clock=surroundings.clock,
                 credentials=Credentials(signing=pair),
             )
         )
@@ -61,10 +61,10 @@ def kinds(of: csr.CertificateSigningRequest) -> list[tuple[str, str, str]]:
 
 async def test_a_kubelets_request_is_approved() -> None:
     async with worlds.world(controllers.RequestApproval) as world:
-        made = await world.create(asked())
+        request = await world.create(asked())
         await world.settle()
         message = "Auto approving kubelet client certificate after SubjectAccessReview."
-        assert kinds(await world.get(made)) == [("Approved", "AutoApproved", message)]
+        assert kinds(await world.get(request)) == [("Approved", "AutoApproved", message)]
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ async def test_others_wait_for_a_person(made: csr.CertificateSigningRequest) -> 
 
 async def test_what_was_denied_stays_so() -> None:
     async with worlds.world() as world:
-        made = await world.create(asked())
+        request = await world.create(asked())
         await approve(world, kind="Denied")
         await world.start(controllers.RequestApproval)
-        assert [kind for kind, *_ in kinds(await world.get(made))] == ["Denied"]
+        assert [kind for kind, *_ in kinds(await world.get(request))] == ["Denied"]
 
 
 async def test_who_may_not_is_asked_about_again() -> None:
@@ -106,11 +106,11 @@ async def test_who_may_not_is_asked_about_again() -> None:
 
 async def test_what_was_approved_is_signed(tmp_path: pathlib.Path) -> None:
     async with worlds.world(signing(tmp_path)) as world:
-        made = await world.create(asked())
+        request = await world.create(asked())
         await world.settle()
-        assert not (await world.get(made)).status.certificate
+        assert not (await world.get(request)).status.certificate
         await approve(world)
-        certificate = x509.load_pem_x509_certificate(base64.b64decode((await world.get(made)).status.certificate))
+        certificate = x509.load_pem_x509_certificate(base64.b64decode((await world.get(request)).status.certificate))
         assert certificate.subject.rfc4514_string() == "CN=system:node:n,O=system:nodes"
         authority = x509.load_pem_x509_certificate((tmp_path / "ca.crt").read_bytes())
         certificate.verify_directly_issued_by(authority)
@@ -118,9 +118,9 @@ async def test_what_was_approved_is_signed(tmp_path: pathlib.Path) -> None:
 
 async def test_what_a_signer_does_not_sign_has_failed(tmp_path: pathlib.Path) -> None:
     async with worlds.world(signing(tmp_path)) as world:
-        made = await world.create(asked(usages=("server auth",)))
+        request = await world.create(asked(usages=("server auth",)))
         await approve(world)
-        after = await world.get(made)
+        after = await world.get(request)
         assert not after.status.certificate
         failure = (
             "Failed",
@@ -132,9 +132,9 @@ async def test_what_a_signer_does_not_sign_has_failed(tmp_path: pathlib.Path) ->
 
 async def test_other_signers_sign_elsewhere(tmp_path: pathlib.Path) -> None:
     async with worlds.world(signing(tmp_path)) as world:
-        made = await world.create(asked(signer="example.com/mine"))
+        request = await world.create(asked(signer="example.com/mine"))
         await approve(world)
-        assert not (await world.get(made)).status.certificate
+        assert not (await world.get(request)).status.certificate
 
 
 def aged(hours: float, *, kind: str = "", certificate: str = "") -> csr.CertificateSigningRequest:

@@ -16,8 +16,8 @@ CronJob = cronjob.CronJob
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(CronJobController) as made:
-        yield made
+    async with worlds.world(CronJobController) as running_world:
+        yield running_world
 
 
 async def create(world: worlds.World, schedule: str = "* * * * *", **spec: Any) -> None:
@@ -153,8 +153,8 @@ async def test_many_missed_times_are_told_of(world: worlds.World) -> None:
 async def test_a_zone(world: worlds.World) -> None:
     await create(world, "0 12 * * *", timeZone="Asia/Tokyo")
     await world.advance(24 * 3600)
-    (made,) = await world.all_of(job.Job)
-    stamp = made.metadata.annotations["batch.kubernetes.io/cronjob-scheduled-timestamp"]
+    (created_job,) = await world.all_of(job.Job)
+    stamp = created_job.metadata.annotations["batch.kubernetes.io/cronjob-scheduled-timestamp"]
     assert stamp.endswith("T12:00:00+09:00")
 
 

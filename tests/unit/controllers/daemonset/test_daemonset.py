@@ -17,10 +17,10 @@ Revision = controllerrevision.ControllerRevision
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(DaemonSetController) as made:
+    async with worlds.world(DaemonSetController) as running_world:
         for number in range(3):
-            await a_node(made, f"n{number}", labels={"zone": "a" if number else "b"})
-        yield made
+            await a_node(running_world, f"n{number}", labels={"zone": "a" if number else "b"})
+        yield running_world
 
 
 async def a_node(world: worlds.World, name: str, **parts: Any) -> None:
@@ -105,12 +105,12 @@ async def test_a_pod_on_every_node(world: worlds.World) -> None:
 
 async def test_what_a_pod_is(world: worlds.World) -> None:
     await create(world, a_set(pod_spec={"nodeSelector": {"zone": "b"}, "hostNetwork": True}))
-    (made,) = await world.all_of(pod.Pod)
+    (created_pod,) = await world.all_of(pod.Pod)
     (revision,) = await world.all_of(Revision)
     mark = revision.metadata.labels["controller-revision-hash"]
-    assert made.metadata.labels == {"app": "d", "controller-revision-hash": mark, "pod-template-generation": "1"}
+    assert created_pod.metadata.labels == {"app": "d", "controller-revision-hash": mark, "pod-template-generation": "1"}
     assert revision.metadata.name == f"d-{mark}"
-    assert [(each.key.rpartition("/")[2], each.effect) for each in made.spec.tolerations] == [
+    assert [(each.key.rpartition("/")[2], each.effect) for each in created_pod.spec.tolerations] == [
         ("not-ready", "NoExecute"),
         ("unreachable", "NoExecute"),
         ("disk-pressure", "NoSchedule"),
@@ -132,8 +132,8 @@ async def test_taints_keep_pods_away_or_drive_them_out(world: worlds.World) -> N
 
     await taint("n0", "NoSchedule")
     assert len(await machines.names(world)) == 3
-    counted = await status(world)
-    assert (counted["desiredNumberScheduled"], counted["numberMisscheduled"]) == (2, 1)
+    counts = await status(world)
+    assert (counts["desiredNumberScheduled"], counts["numberMisscheduled"]) == (2, 1)
     await taint("n1", "NoExecute")
     assert len(await machines.names(world)) == 2
     await a_node(world, "n3", spec={"taints": [{"key": "k", "effect": "NoSchedule"}]})
@@ -149,8 +149,8 @@ async def test_pods_are_replaced_one_by_one(world: worlds.World) -> None:
         await machines.sweep(world)
         await bind_all(world)
         assert (await images(world))["d:2"] == want
-    counted = await status(world)
-    assert (counted["updatedNumberScheduled"], counted["numberAvailable"]) == (3, 3)
+    counts = await status(world)
+    assert (counts["updatedNumberScheduled"], counts["numberAvailable"]) == (3, 3)
 
 
 async def test_new_pods_run_beside_old_ones(world: worlds.World) -> None:
@@ -204,9 +204,9 @@ async def test_a_pod_that_failed_is_made_anew_after_longer_and_longer_pauses(wor
             await world.advance(pause)
         await machines.sweep(world)
         assert await machines.names(world) != [name]
-    found = [each for each in await world.events() if "FailedDaemonPod" in each]
-    assert found
-    assert found[0].endswith("on node n0, will try to kill it")
+    failures = [each for each in await world.events() if "FailedDaemonPod" in each]
+    assert failures
+    assert failures[0].endswith("on node n0, will try to kill it")
 
 
 async def test_pods_for_a_node_that_is_gone(world: worlds.World) -> None:

@@ -50,14 +50,14 @@ def _shown(of: service.Service, *pods: pod.Pod) -> list[tuple[list[str], list[st
             [each["targetRef"]["name"] for each in subset.get("notReadyAddresses", ())],
             [each["port"] for each in subset.get("ports", ())],
         )
-        for subset in subsets.of_service(of, pods)
+        for subset in subsets.service_subsets(of, pods)
     ]
 
 
 def test_an_address_tells_whose_it_is() -> None:
     at = _pod("a", "10.0.0.1", hostname="h", subdomain="web")
     reference = {"kind": "Pod", "namespace": "default", "name": "a", "uid": "a"}
-    assert subsets.of_service(_service(HTTP), [at]) == [
+    assert subsets.service_subsets(_service(HTTP), [at]) == [
         {
             "addresses": [{"ip": "10.0.0.1", "hostname": "h", "nodeName": "n", "targetRef": reference}],
             "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}],

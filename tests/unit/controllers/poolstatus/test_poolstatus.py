@@ -167,27 +167,27 @@ def a_request(name: str = "r") -> question.ResourcePoolStatusRequest:
 async def test_a_question_is_answered_once_and_goes() -> None:
     async with worlds.world(controllers.ResourcePoolStatusController) as world:
         await world.create(a_slice("s", {"name": "a"}))
-        made = await world.create(a_request())
+        request = await world.create(a_request())
         await world.settle()
-        answered = (await world.get(made)).status
+        answered = (await world.get(request)).status
         assert answered is not None
         assert (answered.pool_count, len(answered.pools)) == (1, 1)
         await world.create(a_slice("t", {"name": "a"}, pool="q"))
         await world.settle()
-        assert (await world.get(made)).status == answered
+        assert (await world.get(request)).status == answered
         await world.advance(3600.0 + poolstatuscontroller.PERIOD)
-        assert not await world.exists(made)
+        assert not await world.exists(request)
 
 
 async def test_a_pool_that_is_not_whole_is_waited_for() -> None:
     async with worlds.world(controllers.ResourcePoolStatusController) as world:
         await world.create(a_slice("s", {"name": "a"}, count=2))
-        made = await world.create(a_request())
+        request = await world.create(a_request())
         await world.settle()
-        assert (await world.get(made)).status is None
+        assert (await world.get(request)).status is None
         await world.create(a_slice("t", {"name": "b"}, count=2))
         await world.advance(60.0)
-        answered = (await world.get(made)).status
+        answered = (await world.get(request)).status
         assert answered is not None
         assert answered.pools[0]["totalDevices"] == 2
 

@@ -19,8 +19,8 @@ SELECTORS: dict[type[meta.Object], dict[str, Any]] = {
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(ReplicaSetController, ReplicationManager) as made:
-        yield made
+    async with worlds.world(ReplicaSetController, ReplicationManager) as running_world:
+        yield running_world
 
 
 @pytest.fixture(params=SELECTORS, ids=lambda kind: kind.__name__)
@@ -54,8 +54,8 @@ async def status(world: worlds.World, kind: type[meta.Object]) -> dict[str, Any]
 async def test_as_many_pods_as_are_wanted(world: worlds.World, kind: type[meta.Object]) -> None:
     await create(world, kind, 3)
     await machines.ready(world)
-    counted = await status(world, kind)
-    assert (counted["replicas"], counted["readyReplicas"], counted["fullyLabeledReplicas"]) == (3, 3, 3)
+    counts = await status(world, kind)
+    assert (counts["replicas"], counts["readyReplicas"], counts["fullyLabeledReplicas"]) == (3, 3, 3)
     await scale(world, kind, 1)
     assert len(await machines.names(world)) == 1
     name = (await machines.names(world))[0]

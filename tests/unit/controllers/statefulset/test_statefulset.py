@@ -22,8 +22,8 @@ DATA = {
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world(StatefulSetController) as made:
-        yield made
+    async with worlds.world(StatefulSetController) as running_world:
+        yield running_world
 
 
 def a_set(replicas: int = 3, *, image: str = "web:1", **spec: Any) -> dict[str, Any]:

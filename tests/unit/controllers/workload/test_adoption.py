@@ -16,14 +16,14 @@ Set = replicaset.ReplicaSet
 
 @pytest.fixture
 async def world() -> AsyncIterator[worlds.World]:
-    async with worlds.world() as made:
-        yield made
+    async with worlds.world() as running_world:
+        yield running_world
 
 
 @pytest.fixture
 def adopter(world: worlds.World) -> adoption.Adopter[pod.Pod]:
     expected = expectations.Expectations(world.surroundings.informers.of(pod.Pod))
-    return adoption.Adopter(world.client, pod.Pod, expected=expected)
+    return adoption.Adopter(world.client, pod.Pod, expected_writes=expected)
 
 
 async def owner(world: worlds.World) -> Set:
@@ -46,31 +46,31 @@ async def test_who_belongs_to_nobody_is_adopted(world: worlds.World, adopter: ad
 
 
 async def test_an_owner_that_is_gone_decides_nothing(world: worlds.World, adopter: adoption.Adopter[pod.Pod]) -> None:
-    former, waiting = await owner(world), await orphan(world)
+    former, orphan_pod = await owner(world), await orphan(world)
     await world.delete(former)
     with pytest.raises(errors.ReconcileError, match="default/web adopts nothing: it is gone"):
-        await adopter.claim(former, [waiting], matches=lambda _: True)
+        await adopter.claim(former, [orphan_pod], matches=lambda _: True)
 
 
 async def test_an_owner_that_goes_decides_nothing(world: worlds.World, adopter: adoption.Adopter[pod.Pod]) -> None:
-    former, waiting = await owner(world), await orphan(world)
+    former, orphan_pod = await owner(world), await orphan(world)
     await world.delete(former, propagation="Foreground")
     with pytest.raises(errors.ReconcileError, match="default/web adopts nothing: it has just been deleted"):
-        await adopter.claim(former, [waiting], matches=lambda _: True)
+        await adopter.claim(former, [orphan_pod], matches=lambda _: True)
 
 
 async def test_who_has_changed_since_is_not_taken_for_absent(
     world: worlds.World, adopter: adoption.Adopter[pod.Pod]
 ) -> None:
     """Otherwise another one would be made in its place."""
-    waiting = await orphan(world)
+    orphan_pod = await orphan(world)
     label = patches.merge({"metadata": {"labels": {"a": "b"}}})
     await world.client.patch(pod.Pod, "p", patch=label, namespace="default")
     with pytest.raises(errors.ObjectConflictError):
-        await adopter.claim(await owner(world), [waiting], matches=lambda _: True)
+        await adopter.claim(await owner(world), [orphan_pod], matches=lambda _: True)
 
 
 async def test_who_is_gone_is_left_out(world: worlds.World, adopter: adoption.Adopter[pod.Pod]) -> None:
-    waiting = await orphan(world)
+    orphan_pod = await orphan(world)
     await world.client.delete(pod.Pod, "p", namespace="default", grace_period_seconds=0)
-    assert await adopter.claim(await owner(world), [waiting], matches=lambda _: True) == []
+    assert await adopter.claim(await owner(world), [orphan_pod], matches=lambda _: True) == []

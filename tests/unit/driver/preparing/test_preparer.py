@@ -77,7 +77,7 @@ class Node:
             lock=None,
             boot_id=self.boot_id,
             durations=measures.Histograms(
-                "d", "", ("operation", "is_error"), bounds=BOUNDS, into=prometheus_client.CollectorRegistry()
+                "d", "", ("operation", "is_error"), bounds=BOUNDS, registry=prometheus_client.CollectorRegistry()
             ),
             time=clock.SystemClock(),
         )

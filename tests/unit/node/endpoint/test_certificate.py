@@ -1,4 +1,4 @@
-"""Certificates that an endpoint serves with."""
+"""Serving certificates of an endpoint."""
 
 import datetime as dt
 import pathlib
@@ -19,9 +19,9 @@ def test_a_certificate_of_the_operators(tmp_path: pathlib.Path) -> None:
     assert [each["subject"] for each in serving.context.get_ca_certs()] == [((("commonName", "drachma-ca"),),)]
 
 
-@pytest.mark.parametrize("missing", ["certificate", "key"])
-def test_files_that_are_none(tmp_path: pathlib.Path, missing: str) -> None:
+@pytest.mark.parametrize("absent", ["certificate", "key"])
+def test_files_that_are_none(tmp_path: pathlib.Path, absent: str) -> None:
     files = certificates.ensure(tmp_path, hosts=["n1.example.com"], now=NOW)
-    getattr(files, missing).write_text("nothing")
+    getattr(files, absent).write_text("nothing")
     with pytest.raises(errors.NodeError, match=r"serving certificate .*server\.crt with key .*server\.key"):
         certificate.load(files.certificate, files.key, client_authority=b"")

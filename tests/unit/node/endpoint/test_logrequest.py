@@ -1,12 +1,12 @@
-"""Which run's log is meant, and the kubelet's words where there is none."""
+"""Requests for logs: the run that the client means, and the kubelet's errors."""
 
 import datetime as dt
 
 import pytest
 
-from drachma.node.containerstate import Record, Running, Terminated, Waiting
 from drachma.node.endpoint import access, logrequest
 from drachma.node.logs.selection import Selection
+from drachma.node.pods.containerstate import Record, Running, Terminated, Waiting
 from drachma.node.runtimes.protocol import Exit
 
 NOW = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
@@ -23,7 +23,7 @@ ENDED = Terminated("process://1", Exit(1), NOW, NOW)
     ],
 )
 def test_which_run(record: Record, previous: bool, want: str) -> None:
-    assert logrequest.run_of(record, container="c", pod="p", previous=previous) == want
+    assert logrequest.find_run(record, container="c", pod="p", previous=previous) == want
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_which_run(record: Record, previous: bool, want: str) -> None:
     ],
 )
 def test_no_run(record: Record, previous: bool, want: str) -> None:
-    with pytest.raises(logrequest.LogRequestError) as refused:
-        logrequest.run_of(record, container="c", pod="p", previous=previous)
-    assert str(refused.value) == want
+    with pytest.raises(logrequest.LogRequestError) as error:
+        logrequest.find_run(record, container="c", pod="p", previous=previous)
+    assert str(error.value) == want
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_no_run(record: Record, previous: bool, want: str) -> None:
     ],
 )
 def test_which_part(query: dict[str, str], want: Selection) -> None:
-    assert logrequest.selection_of(query, now=NOW) == want
+    assert logrequest.parse_selection(query, now=NOW) == want
 
 
 @pytest.mark.parametrize("query", [{"tailLines": "-1"}, {"sinceTime": "yesterday"}, {"limitBytes": "many"}])
 def test_queries_that_make_no_sense(query: dict[str, str]) -> None:
     with pytest.raises(logrequest.LogRequestError, match="Unable to decode query"):
-        logrequest.selection_of(query, now=NOW)
+        logrequest.parse_selection(query, now=NOW)
 
 
 @pytest.mark.parametrize(

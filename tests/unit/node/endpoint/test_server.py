@@ -1,4 +1,4 @@
-"""Requests that a node's endpoint refuses before it looks at what they ask for."""
+"""Requests that a node's endpoint refuses before it reads them."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,8 @@ import aiohttp
 import pytest
 
 from drachma.api import meta, pod
-from drachma.node.endpoint import access, addresses, certificate, server
+from drachma.node.endpoint import access, certificate, server
+from drachma.node.registration import addresses
 from drachma.runtime import clock
 from drachma.server.access import certificates
 from drachma.testing import manualclock
@@ -38,10 +39,14 @@ class Machine:
     def at(self, address: str) -> "Machine":
         return self
 
-    def worker(self, namespace: str, name: str) -> Any:
-        return types.SimpleNamespace(newest=pod.Pod(metadata=meta.ObjectMeta(name=name)))
+    @property
+    def pods(self) -> "Machine":
+        return self
 
-    def workers(self) -> list[Any]:
+    def find(self, namespace: str, name: str) -> Any:
+        return types.SimpleNamespace(pod=pod.Pod(metadata=meta.ObjectMeta(name=name)))
+
+    def all(self) -> list[Any]:
         return []
 
 
@@ -51,7 +56,7 @@ async def _asked(folder: pathlib.Path) -> AsyncIterator[tuple[str, aiohttp.Clien
     files = certificates.ensure(folder, hosts=["127.0.0.1"], now=dt.datetime.now(dt.UTC))
     serving = certificate.load(files.certificate, files.key, client_authority=files.authority.read_bytes())
     endpoint = server.Endpoint(
-        addresses.Addresses({Machine.name: opened}), Machine(), context=serving.context, time=clock.SystemClock()
+        addresses.Addresses({Machine.name: opened}), Machine(), context=serving.context, clock=clock.SystemClock()
     )
     context = ssl.create_default_context(cafile=str(files.authority))
     task = asyncio.create_task(endpoint.run())
@@ -93,9 +98,9 @@ async def test_a_certificate_expires_on_an_open_connection() -> None:
     time = manualclock.ManualClock()
     own = access.Access(time)
     end = (time.utc() + dt.timedelta(hours=1)).strftime("%b %d %H:%M:%S %Y GMT")
-    shown = {"subject": ((("commonName", "ann"),),), "notAfter": end}
-    user = await own.user_of(Machine.client, shown, "")
+    client_certificate = {"subject": ((("commonName", "ann"),),), "notAfter": end}
+    user = await own.user_of(Machine.client, client_certificate, "")
     assert user is not None
     assert user.name == "ann"
     await time.advance(3601)
-    assert await own.user_of(Machine.client, shown, "") is None
+    assert await own.user_of(Machine.client, client_certificate, "") is None

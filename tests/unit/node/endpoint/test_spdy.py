@@ -1,4 +1,4 @@
-"""SPDY frames: what a Go peer sends is understood, and nothing else is."""
+"""SPDY frames of a Go peer, and malformed frames."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""Logs that a container runtime writes: whoever follows sees whole lines, also after the file was exchanged."""
+"""Logs that a container runtime writes: readers see whole lines, also after the file was replaced."""
 
 import asyncio
 import pathlib
@@ -12,7 +12,7 @@ LINE = b"2026-01-02T03:04:05.678901234+00:00 stdout F "
 
 async def test_a_file_that_is_exchanged_and_lines_that_are_not_whole_yet(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "0.log"
-    log = RuntimeLog(path, time=clock.SystemClock())
+    log = RuntimeLog(path, clock=clock.SystemClock())
     pieces: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def follow() -> None:
@@ -35,6 +35,6 @@ async def test_a_file_that_is_exchanged_and_lines_that_are_not_whole_yet(tmp_pat
 
 
 async def test_a_container_that_wrote_nothing(tmp_path: pathlib.Path) -> None:
-    log = RuntimeLog(tmp_path / "0.log", time=clock.SystemClock())
+    log = RuntimeLog(tmp_path / "0.log", clock=clock.SystemClock())
     log.end()
     assert [piece async for piece in selection.output(log, selection.Selection(follow=True))] == []

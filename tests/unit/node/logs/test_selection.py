@@ -1,4 +1,4 @@
-"""Which part of a log is shown, and how logs are kept in files."""
+"""Selections of logs, and logs in files."""
 
 import asyncio
 import datetime as dt
@@ -7,8 +7,8 @@ import pathlib
 import msgspec
 import pytest
 
-from drachma.node.logs import entry, filelog, log, selection
-from drachma.node.logs.entry import Entry
+from drachma.node.logs import filelog, log, selection
+from drachma.node.logs.log import Entry
 from drachma.node.logs.selection import Selection
 
 BEGIN = dt.datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=dt.UTC)
@@ -26,12 +26,12 @@ ENTRIES = (
 )
 
 
-async def _shown(of: log.Log, chosen: Selection) -> bytes:
-    return b"".join([piece async for piece in selection.output(of, chosen)])
+async def _output(source: log.Log, part: Selection) -> bytes:
+    return b"".join([piece async for piece in selection.output(source, part)])
 
 
 @pytest.mark.parametrize(
-    ("chosen", "want"),
+    ("part", "want"),
     [
         pytest.param(Selection(), b"one\ntwo\nthree\n", id="everything"),
         pytest.param(Selection(tail=1), b"three\n", id="the-last-line-with-its-parts"),
@@ -48,45 +48,45 @@ async def _shown(of: log.Log, chosen: Selection) -> bytes:
     ],
 )
 @pytest.mark.parametrize("kind", ["memory", "file"])
-async def test_what_is_shown(kind: str, chosen: Selection, want: bytes, tmp_path: pathlib.Path) -> None:
-    kept = log.MemoryLog() if kind == "memory" else filelog.FileLog(tmp_path / "0.log")
+async def test_what_is_shown(kind: str, part: Selection, want: bytes, tmp_path: pathlib.Path) -> None:
+    written_log = log.MemoryLog() if kind == "memory" else filelog.FileLog(tmp_path / "0.log")
     for each in ENTRIES:
-        kept.add(each)
-    kept.end()
-    assert await _shown(kept, chosen) == want
-    assert await _shown(kept, msgspec.structs.replace(chosen, follow=True)) == want
+        written_log.add(each)
+    written_log.end()
+    assert await _output(written_log, part) == want
+    assert await _output(written_log, msgspec.structs.replace(part, follow=True)) == want
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
 async def test_who_follows_sees_what_comes_until_the_end(kind: str, tmp_path: pathlib.Path) -> None:
-    kept = log.MemoryLog() if kind == "memory" else filelog.FileLog(tmp_path / "0.log", file_bytes=100)
-    kept.add(ENTRIES[0])
-    following = asyncio.create_task(_shown(kept, Selection(follow=True, tail=0)))
+    written_log = log.MemoryLog() if kind == "memory" else filelog.FileLog(tmp_path / "0.log", file_bytes=100)
+    written_log.add(ENTRIES[0])
+    following = asyncio.create_task(_output(written_log, Selection(follow=True, tail=0)))
     await asyncio.sleep(0)
     for number in range(20):
-        kept.add(Entry(_at(number), "stdout", str(number).encode()))
+        written_log.add(Entry(_at(number), "stdout", str(number).encode()))
         await asyncio.sleep(0)
-    kept.end()
+    written_log.end()
     assert await following == "".join(f"{number}\n" for number in range(20)).encode()
 
 
 async def test_files_are_exchanged_before_they_grow_too_large(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "c" / "0.log"
-    kept = filelog.FileLog(path, file_bytes=200)
+    written_log = filelog.FileLog(path, file_bytes=200)
     for number in range(100):
-        kept.add(Entry(_at(number), "stdout", str(number).encode()))
-    kept.end()
+        written_log.add(Entry(_at(number), "stdout", str(number).encode()))
+    written_log.end()
     assert sum(file.stat().st_size for file in path.parent.iterdir()) <= 400
     assert sorted(file.name for file in path.parent.iterdir()) == ["0.log", "0.log.1"]
-    assert (await _shown(kept, Selection())).endswith(b"98\n99\n")
+    assert (await _output(written_log, Selection())).endswith(b"98\n99\n")
 
 
 @pytest.mark.parametrize("line", [b"", b"half a line", b"yesterday stdout F x\n", b"2026-01-02T03:04:05 stdout F x\n"])
 def test_lines_of_another_form_say_nothing(line: bytes) -> None:
-    assert entry.parse(line) is None
+    assert log.parse(line) is None
 
 
 async def test_a_disk_that_is_full_loses_entries_and_nothing_else() -> None:
-    kept = filelog.FileLog(pathlib.Path("/dev/full"))
-    kept.add(ENTRIES[0])
-    kept.end()
+    written_log = filelog.FileLog(pathlib.Path("/dev/full"))
+    written_log.add(ENTRIES[0])
+    written_log.end()

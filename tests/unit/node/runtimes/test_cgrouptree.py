@@ -1,13 +1,12 @@
-"""Cgroups of pods and containers: what is written where, in both generations."""
+"""Cgroups of pods and containers in both versions of cgroups."""
 
 import pathlib
 
 import pytest
 
 from drachma import errors
-from drachma.node.cgroups import Cgroup
 from drachma.node.runtimes import cgrouptree
-from drachma.node.runtimes.protocol import Bounds
+from drachma.node.runtimes.protocol import Bounds, Cgroup
 
 BOUNDS = Bounds(
     quality="Guaranteed",

@@ -1,4 +1,4 @@
-"""Containers as processes: streams, signals, devices, mounts, and what is refused."""
+"""Containers as processes: streams, signals, devices, mounts and refusals."""
 
 import asyncio
 import json
@@ -11,9 +11,9 @@ import pytest
 
 from drachma import errors
 from drachma.api import meta, pod
-from drachma.node.cgroups import Cgroup
 from drachma.node.logs import selection
 from drachma.node.runtimes import cgrouptree, process, protocol
+from drachma.node.runtimes.protocol import Cgroup
 from drachma.node.runtimes.security import Security
 from drachma.runtime import clock
 
@@ -32,7 +32,7 @@ def _work(*command: str, attempt: int = 0, devices: tuple[str, ...] = (), **setu
 
 
 def _runtime(folder: pathlib.Path, *, mounts: bool | None = None) -> process.ProcessRuntime:
-    return process.ProcessRuntime(folder, time=clock.SystemClock(), cdi=(folder / "cdi",), mounts=mounts)
+    return process.ProcessRuntime(folder, clock=clock.SystemClock(), cdi=(folder / "cdi",), mounts=mounts)
 
 
 def _makes_cgroups() -> bool:
@@ -184,6 +184,21 @@ async def test_mounts_are_there_for_the_container_alone(tmp_path: pathlib.Path) 
     assert not list(target.iterdir())
 
 
+@pytest.mark.skipif(not process.can_mount(), reason="this user cannot mount")
+async def test_a_started_container_needs_the_sources_of_its_mounts_no_more(tmp_path: pathlib.Path) -> None:
+    runtime, place = _runtime(tmp_path / "data"), tmp_path / "place"
+
+    async def start(number: int) -> protocol.Exit:
+        source = tmp_path / f"source-{number}"
+        source.mkdir()
+        mount = protocol.Mount(str(source), str(place))
+        container = await runtime.start(_work("true", attempt=number, mounts=[mount]))
+        source.rmdir()
+        return await container.wait()
+
+    assert await asyncio.gather(*map(start, range(60))) == [protocol.Exit(0)] * 60
+
+
 async def test_only_the_log_of_the_run_before_is_kept(tmp_path: pathlib.Path) -> None:
     for attempt in range(4):
         await (await _runtime(tmp_path).start(_work("true", attempt=attempt))).wait()
@@ -199,10 +214,10 @@ async def test_what_it_uses(tmp_path: pathlib.Path) -> None:
 
 
 async def _until(container: protocol.Container, text: bytes) -> None:
-    shown = b""
+    received = b""
     async for piece in selection.output(container.log, selection.Selection(follow=True)):
-        shown += piece
-        if text in shown:
+        received += piece
+        if text in received:
             return
 
 
@@ -227,7 +242,7 @@ async def test_containers_end_with_their_agent(tmp_path: pathlib.Path) -> None:
     assert await container.wait() == protocol.Exit(128 + signal.SIGKILL)
 
 
-@pytest.mark.skipif(not _makes_cgroups(), reason="this machine lets nobody make cgroups here")
+@pytest.mark.skipif(not _makes_cgroups(), reason="this user cannot create cgroups on this machine")
 async def test_what_it_may_use_is_bounded_by_cgroups(tmp_path: pathlib.Path) -> None:
     bounds = protocol.Bounds(
         quality="Burstable",
@@ -301,10 +316,10 @@ async def test_it_loses_its_privileges_after_its_volumes_are_mounted(tmp_path: p
 async def test_it_is_not_root_where_it_may_not_be(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = _runtime(tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    with pytest.raises(protocol.StartError) as refused:
+    with pytest.raises(protocol.StartError) as error:
         await runtime.start(_work("true", security=Security(is_non_root=True)))
-    assert refused.value.reason == "CreateContainerConfigError"
-    assert str(refused.value).startswith("container has runAsNonRoot and image will run as root (pod: ")
+    assert error.value.reason == "CreateContainerConfigError"
+    assert str(error.value).startswith("container has runAsNonRoot and image will run as root (pod: ")
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
-"""Security contexts of processes: what is enforced, by which words, and what cannot be."""
+"""Security contexts of processes: options that enforce them, and fields that cannot be enforced."""
 
 import os
 
 import pytest
 
 from drachma import errors
+from drachma.node.podview.security import Profile, SELinuxOptions, Sysctl
 from drachma.node.runtimes import processsecurity
 from drachma.node.runtimes.security import Security
-from drachma.node.securitycontext import Profile, SELinuxOptions, Sysctl
 
 UNKNOWN = 123456
 

@@ -55,11 +55,11 @@ def a_workload(
 def an_admitter(
     *queues: clusterqueue.ClusterQueue, settings: Settings | None = None, flavors: Iterable[str] = (FLAVOR,)
 ) -> Admitter:
-    """An admitter that knows these queues, and nobody who holds or waits."""
-    made = Admitter(settings=settings or Settings())
-    made.set_places({"ns": admissibility.Place()})
-    set_queues(made, queues, flavors=flavors)
-    return made
+    """Return an admitter with these queues, without quota holders or pending workloads."""
+    new_admitter = Admitter(settings=settings or Settings())
+    new_admitter.set_places({"ns": admissibility.Place()})
+    set_queues(new_admitter, queues, flavors=flavors)
+    return new_admitter
 
 
 def set_queues(
@@ -68,7 +68,7 @@ def set_queues(
     holders: Iterable[workload.Workload] = (),
     flavors: Iterable[str] = (FLAVOR,),
 ) -> None:
-    """Queues, a local queue for each, and holders anew."""
+    """Set queues, a local queue for each, and quota holders."""
     queues = tuple(queues)
     names = [each.metadata.name for each in queues]
     locals_ = [{"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}} for name in names]

@@ -21,9 +21,9 @@ class _Nodes:
         self._most = most
         self.asked: list[tuple[str, list[str]]] = []
 
-    def obstacle(self, of: workload.Workload, holders: Iterable[workload.Workload], *, flavors: Flavors) -> str | None:
-        self.asked.append((of.metadata.name, [each.metadata.name for each in holders]))
-        pods = list(feasibility.pods(of, flavors))
+    def obstacle(self, wl: workload.Workload, holders: Iterable[workload.Workload], *, flavors: Flavors) -> str | None:
+        self.asked.append((wl.metadata.name, [each.metadata.name for each in holders]))
+        pods = list(feasibility.pods(wl, flavors))
         if len(pods) > self._most:
             return "too many"
         return None if all(each.spec.node_selector.get("pool", "") == self._pool for each in pods) else "wrong pool"
@@ -40,14 +40,14 @@ def _admitter(nodes: _Nodes, *, flavors: tuple[str, ...] = ("default",), strateg
         "resourceGroups": [{"coveredResources": ["cpu"], "flavors": quotas}],
     }
     local = {"metadata": {"name": "team", "namespace": "default"}, "spec": {"clusterQueue": "team"}}
-    made = Admitter(placement=nodes)
-    made.set_places({"default": admissibility.Place()})
-    made.set_queues(
+    new_admitter = Admitter(placement=nodes)
+    new_admitter.set_places({"default": admissibility.Place()})
+    new_admitter.set_queues(
         [decoding.decode({"metadata": {"name": "team"}, "spec": spec}, clusterqueue.ClusterQueue)],
         local_queues=[decoding.decode(local, localqueue.LocalQueue)],
         flavors=[decoding.decode(_flavor(each), resourceflavor.ResourceFlavor) for each in flavors],
     )
-    return made
+    return new_admitter
 
 
 def _flavor(name: str) -> dict[str, Any]:
@@ -67,18 +67,18 @@ def _job(name: str, pods: int, second: int) -> workload.Workload:
 
 def _run(admitter: Admitter) -> dict[str, str]:
     """Cycles until nothing changes: flavors of what was admitted, and why others are not."""
-    told: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for _ in range(5):
         report = admitter.run_cycle(_NOW)
         for each in (report.workloads if report is not None else {}).values():
             admission = each.status.admission
             condition = each.status.conditions[0]
-            told[each.metadata.name] = (
+            messages[each.metadata.name] = (
                 admission.pod_set_assignments[0].flavors["cpu"]
                 if admission is not None
                 else f"{condition.reason}: {condition.message}"
             )
-    return told
+    return messages
 
 
 def test_what_finds_no_nodes_waits_and_others_go_before_it() -> None:

@@ -76,8 +76,8 @@ def _admitter(
     return admitter
 
 
-def _cycle(admitter: Admitter, of: workload.Workload) -> CycleReport:
-    admitter.enqueue(of, _NOW)
+def _cycle(admitter: Admitter, wl: workload.Workload) -> CycleReport:
+    admitter.enqueue(wl, _NOW)
     report = admitter.run_cycle(_NOW)
     assert report is not None
     return report
@@ -169,6 +169,6 @@ def test_one_that_will_fit_once_victims_of_others_are_gone_waits_and_the_one_tha
     report = admitter.run_cycle(admissioncases.NOW)
 
     assert report is not None
-    (waiting,) = (each for each in report.entries if each.info.key == "ns/large")
-    assert waiting.message.endswith("but will fit after these preemptions complete")
+    (entry,) = (each for each in report.entries if each.info.key == "ns/large")
+    assert entry.message.endswith("but will fit after these preemptions complete")
     assert sorted(report.workloads) == ["ns/first", "ns/large", "ns/victim"]

@@ -1,4 +1,4 @@
-"""What local queues have used: penalties that are charged, become past usage or are dropped, and what status keeps."""
+"""The usage ledger: penalties that are charged, become past usage or are dropped, and the status of local queues."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,11 +25,13 @@ EVICTED = {"status": "True", "type": "Evicted", "reason": "Preempted"}
 def a_local_queue(
     name: str, *, consumed: dict[str, str] | None = None, weight: str = "1", uid: str = ""
 ) -> localqueue.LocalQueue:
-    shown = {"consumedResources": consumed, "lastUpdate": "2025-12-31T00:00:00Z"}
+    sharing = {"consumedResources": consumed, "lastUpdate": "2025-12-31T00:00:00Z"}
     document = {
         "metadata": {"name": name, "namespace": "ns", "uid": uid or name},
         "spec": {"clusterQueue": "team", "fairSharing": {"weight": weight}},
-        **({"status": {"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": shown}}} if consumed else {}),
+        **(
+            {"status": {"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": sharing}}} if consumed else {}
+        ),
     }
     return decoding.decode(document, localqueue.LocalQueue)
 
@@ -43,14 +45,14 @@ def a_workload(name: str, *conditions: dict[str, str], queue: str = "light", act
         "spec": {"queueName": queue, "active": active, "podSets": [pod_set]},
         "status": {"conditions": list(conditions)},
     }
-    of = decoding.decode(document, workload.Workload)
-    return WorkloadInfo(of, requests.total(of), "team")
+    wl = decoding.decode(document, workload.Workload)
+    return WorkloadInfo(wl, requests.total(wl), "team")
 
 
 def a_ledger(*queues: localqueue.LocalQueue, rates: UsageRates = RATES) -> UsageLedger:
-    made = UsageLedger(rates)
-    made.set_local_queues(queues or (a_local_queue("light"), a_local_queue("heavy", consumed={"cpu": "8"})))
-    return made
+    new_ledger = UsageLedger(rates)
+    new_ledger.set_local_queues(queues or (a_local_queue("light"), a_local_queue("heavy", consumed={"cpu": "8"})))
+    return new_ledger
 
 
 def cores(number: int) -> Consumed:

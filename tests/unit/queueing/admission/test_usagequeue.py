@@ -1,4 +1,4 @@
-"""Queues that take turns by past usage: who comes first, who is charged, and who has to go."""
+"""Queues ordered by past usage: the order of workloads, charges, and preemption."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -36,11 +36,11 @@ def a_local_queue(
     name: str, cpu: str, *, weight: str = "1", queue: str = "team", namespace: str = "ns"
 ) -> localqueue.LocalQueue:
     """A local queue that has used so much."""
-    shown = {"consumedResources": {"cpu": cpu}, "lastUpdate": "2026-01-01T00:00:00Z"}
+    sharing = {"consumedResources": {"cpu": cpu}, "lastUpdate": "2026-01-01T00:00:00Z"}
     document = {
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"clusterQueue": queue, "fairSharing": {"weight": weight}},
-        "status": {"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": shown}},
+        "status": {"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": sharing}},
     }
     return decoding.decode(document, localqueue.LocalQueue)
 
@@ -103,19 +103,19 @@ def an_admitter(
     holders: Iterable[workload.Workload] = (),
     use: Settings | None = None,
 ) -> Admitter:
-    made = Admitter(settings=use or settings())
-    made.set_places({"ns": admissibility.Place(), "other": admissibility.Place()})
-    tell(made, local_queues, *queues, holders=holders)
-    return made
+    new_admitter = Admitter(settings=use or settings())
+    new_admitter.set_places({"ns": admissibility.Place(), "other": admissibility.Place()})
+    tell(new_admitter, local_queues, *queues, holders=holders)
+    return new_admitter
 
 
 def tell(
-    of: Admitter,
+    admitter: Admitter,
     local_queues: Iterable[localqueue.LocalQueue],
     *queues: dict[str, Any],
     holders: Iterable[workload.Workload] = (),
 ) -> None:
-    of.set_queues(
+    admitter.set_queues(
         [decoding.decode(each, clusterqueue.ClusterQueue) for each in queues or (a_cluster_queue(),)],
         local_queues=local_queues,
         flavors=[decoding.decode({"metadata": {"name": "default"}}, resourceflavor.ResourceFlavor)],
@@ -123,14 +123,14 @@ def tell(
     )
 
 
-def waiting(of: Admitter, queue: str = "team") -> list[str]:
-    return [each.workload.metadata.name for each in of.queues[queue].waiting()]
+def waiting(admitter: Admitter, queue: str = "team") -> list[str]:
+    return [each.workload.metadata.name for each in admitter.queues[queue].waiting()]
 
 
-def admitted(of: Admitter) -> list[str]:
-    """Who is admitted, cycle after cycle, until nobody is left to try."""
+def admitted(admitter: Admitter) -> list[str]:
+    """Return the admitted workloads, cycle after cycle, until no head is left to try."""
     names: list[str] = []
-    while (report := of.run_cycle(NOW)) is not None:
+    while (report := admitter.run_cycle(NOW)) is not None:
         names += [
             each.workload.metadata.name for each in (entry.info for entry in report.entries if entry.admission)
         ] or ["nobody"]
@@ -192,9 +192,9 @@ def test_who_used_least_comes_first(
     admitter.enqueue(a_workload("urgent", "heavy", priority=5), NOW)
 
     assert waiting(admitter) == want
-    pending = admitter.queues["team"]
-    assert pending.active == tuple(f"ns/{name}" for name in want)
-    popped = [pending.pop(), pending.pop(), pending.pop(), pending.pop()]
+    pending_queue = admitter.queues["team"]
+    assert pending_queue.active == tuple(f"ns/{name}" for name in want)
+    popped = [pending_queue.pop(), pending_queue.pop(), pending_queue.pop(), pending_queue.pop()]
     assert [each and each.workload.metadata.name for each in popped] == [*want, None]
 
 
@@ -319,5 +319,5 @@ def test_what_is_in_use_is_what_admitted_workloads_of_a_local_queue_hold(spec: d
     )
     holders = [held("a", "heavy"), held("b", "heavy"), held("c", "light"), reserved]
     admitter = an_admitter(USED, a_cluster_queue(cpu=100, **spec), holders=holders)
-    assert admitter.in_use(("ns", "heavy")) == {"cpu": 8 * 10**9}
-    assert admitter.in_use(("ns", "none")) == {}
+    assert admitter.local_queue_usage(("ns", "heavy")) == {"cpu": 8 * 10**9}
+    assert admitter.local_queue_usage(("ns", "none")) == {}

@@ -1,4 +1,4 @@
-"""The configuration in force, of one or two documents; what is refused leaves the one before."""
+"""The active configuration, from one or two documents; a refused one leaves the previous one active."""
 
 from typing import Any
 
@@ -31,8 +31,8 @@ def test_a_policy_stands_beside_kueues_configuration() -> None:
 @pytest.mark.parametrize(
     ("documents", "want"),
     [
-        pytest.param([_POLICY], "at most one QueueingPolicy: there are 0 and 1", id="policy-alone"),
-        pytest.param([_KUEUE, _POLICY, _POLICY], "there are 1 and 2", id="two-policies"),
+        pytest.param([_POLICY], "at most one QueueingPolicy: got 0 and 1", id="policy-alone"),
+        pytest.param([_KUEUE, _POLICY, _POLICY], "got 1 and 2", id="two-policies"),
         pytest.param(
             [_KUEUE, {**_POLICY, "sidecars": "Free"}],
             'QueueingPolicy.sidecars: Unsupported value: "Free": supported values: "Charged", "Ordinary"',
@@ -88,5 +88,5 @@ def test_which_local_queues_are_measured(parts: dict[str, Any], want: list[str])
 def test_a_file_has_both_documents() -> None:
     text = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n---\nkind: QueueingPolicy\n"
     assert [each["kind"] for each in configurationmap.parse(text)] == ["Configuration", "QueueingPolicy"]
-    with pytest.raises(RefusedConfigurationError, match="expected an object with apiVersion and kind, there is 'text'"):
+    with pytest.raises(RefusedConfigurationError, match="expected an object with apiVersion and kind, got 'text'"):
         configurationmap.parse("text")

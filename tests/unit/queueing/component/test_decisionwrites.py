@@ -7,10 +7,11 @@ from typing import Any, cast
 import pytest
 
 from drachma.api import meta
-from drachma.client import Client
+from drachma.client import Client, protocol, wire
 from drachma.queueing.component import workloadwrites
 from drachma.queueing.component.caches import Source
 from drachma.queueing.component.decisionwrites import DecisionWrites
+from drachma.queueing.component.workloadwrites import WorkloadLocks
 from drachma.queueing.kinds import workload
 from drachma.runtime.cache import Cache
 
@@ -18,15 +19,17 @@ _AT_ONCE = 64
 
 
 class _Workloads:
-    """What is known of workloads."""
+    """A cache of workloads."""
 
     def __init__(self, count: int) -> None:
         self.cache: Cache[workload.Workload] = Cache()
         for number in range(count):
-            self.observe(workload.Workload(metadata=meta.ObjectMeta(name=f"w{number}", namespace="ns")))
+            self.cache.put(workload.Workload(metadata=meta.ObjectMeta(name=f"w{number}", namespace="ns")))
 
-    def observe(self, written: workload.Workload) -> None:
-        self.cache.put(written)
+    def observe(self, stored: Any) -> workload.Workload:
+        self.cache.put(stored.object)
+        wl: workload.Workload = stored.object
+        return wl
 
 
 class _Server:
@@ -36,10 +39,10 @@ class _Server:
         self.turns = asyncio.Semaphore(0)
         self.written: list[str] = []
 
-    async def write(self, _client: Any, _before: workload.Workload, after: workload.Workload) -> workload.Workload:
+    async def write(self, _client: Any, _before: workload.Workload, after: workload.Workload) -> Any:
         await self.turns.acquire()
         self.written.append(after.metadata.name)
-        return after
+        return protocol.StoredObject(after, wire.BodySource(b"{}"))
 
 
 async def _settle() -> None:
@@ -60,11 +63,12 @@ async def test_who_decides_waits_while_more_is_decided_than_can_be_written_at_on
     writes = DecisionWrites(
         cast(Client, None),
         cast(Source[workload.Workload], workloads),
+        locks=WorkloadLocks(),
         observe=workloads.observe,
         sleep=asyncio.sleep,
         spawn=spawn,
-        written=lambda _: None,
-        refused=lambda _key, _pause: None,
+        on_written=lambda _: None,
+        on_refused=lambda _key, _pause: None,
     )
     await asyncio.wait_for(writes.catch_up(), 1)
     for each in workloads.cache:

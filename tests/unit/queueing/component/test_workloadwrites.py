@@ -1,4 +1,4 @@
-"""What is written of a workload's status: the merge patch that makes one of the other."""
+"""The merge patch of a workload's status."""
 
 from datetime import UTC, datetime
 from typing import Any

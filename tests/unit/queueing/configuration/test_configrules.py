@@ -23,8 +23,8 @@ def _messages(**parts: Any) -> list[str]:
     ],
 )
 def test_curves_are_those_that_kueues_go_has(curves: list[int], want: list[str]) -> None:
-    shown = ",".join(map(str, curves))
-    head = f'tls: Invalid value: {{"curvePreferences":[{shown}]}}: invalid curve preferences: '
+    curve_list = ",".join(map(str, curves))
+    head = f'tls: Invalid value: {{"curvePreferences":[{curve_list}]}}: invalid curve preferences: '
 
     assert _messages(tls={"curvePreferences": curves}) == [head + each for each in want]
 

@@ -1,4 +1,4 @@
-"""The policy beside Kueue's configuration: read, or refused with all reasons."""
+"""The queueing policy: decoded, or refused with all problems."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def test_each_choice_is_taken() -> None:
         ),
         pytest.param(
             {**_HEAD, "first": "Envelope"},
-            ["first: Forbidden: there is no such field, there are " + ", ".join(_FIELDS)],
+            ["first: Forbidden: unknown field, expected one of " + ", ".join(_FIELDS)],
             id="field",
         ),
         pytest.param(

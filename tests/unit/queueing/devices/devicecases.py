@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from drachma.api import codec, meta
-from drachma.queueing.devices.deviceobjects import DeviceObjects
+from drachma.queueing.devices.objects import DeviceObjects
 from drachma.queueing.kinds import decoding, workload
 
 Document = Mapping[str, Any]
@@ -30,12 +30,12 @@ def completed(request: Document) -> dict[str, Any]:
         mode = {"allocationMode": "ExactCount", **way}
         return mode if mode["allocationMode"] == "All" else {"count": 1, **mode}
 
-    given = dict(request)
-    if "exactly" in given:
-        given["exactly"] = whole(given["exactly"])
-    if "firstAvailable" in given:
-        given["firstAvailable"] = [whole(each) for each in given["firstAvailable"]]
-    return given
+    exact_request = dict(request)
+    if "exactly" in exact_request:
+        exact_request["exactly"] = whole(exact_request["exactly"])
+    if "firstAvailable" in exact_request:
+        exact_request["firstAvailable"] = [whole(each) for each in exact_request["firstAvailable"]]
+    return exact_request
 
 
 def device_class(name: str, *, extended: str = "", model: str = "") -> meta.Object:

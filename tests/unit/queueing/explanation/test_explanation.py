@@ -55,11 +55,11 @@ def held(name: str, queue: str, cpu: int, *, priority: int = 0, **status: Any) -
 
 def admitter(*queues: dict[str, Any], cohorts: tuple[dict[str, Any], ...] = (), fair: bool = False) -> Admitter:
     """With a local queue of the same name for each queue, and the flavors spot and arm."""
-    made = Admitter(settings=Settings(fair_sharing=fair))
-    made.set_places({"ns": admissibility.Place()})
+    new_admitter = Admitter(settings=Settings(fair_sharing=fair))
+    new_admitter.set_places({"ns": admissibility.Place()})
     names = [each["metadata"]["name"] for each in queues]
     arm = {"metadata": {"name": "arm"}, "spec": {"nodeLabels": {"arch": "arm"}}}
-    made.set_queues(
+    new_admitter.set_queues(
         [decoding.decode(each, clusterqueue.ClusterQueue) for each in queues],
         cohorts=[decoding.decode(each, clusterqueue.Cohort) for each in cohorts],
         local_queues=[
@@ -72,14 +72,14 @@ def admitter(*queues: dict[str, Any], cohorts: tuple[dict[str, Any], ...] = (), 
             decoding.decode(each, resourceflavor.ResourceFlavor) for each in ({"metadata": {"name": "spot"}}, arm)
         ],
     )
-    return made
+    return new_admitter
 
 
-def explained(of: Admitter, asked: workload.Workload, *holders: workload.Workload) -> WorkloadExplanation:
+def explained(subject: Admitter, wl: workload.Workload, *holders: workload.Workload) -> WorkloadExplanation:
     for each in holders:
-        of.hold(each)
-    of.enqueue(asked, NOW)
-    return explanation.explain(of, asked, NOW)
+        subject.hold(each)
+    subject.enqueue(wl, NOW)
+    return explanation.explain(subject, wl, NOW)
 
 
 def test_a_queue_that_is_full() -> None:
@@ -193,8 +193,8 @@ def test_who_is_evicted_already_is_waited_for() -> None:
         a_workload("w", "team", 3),
         held("going", "team", 3, conditions=evicted),
     )
-    (waiting, *_) = answer.remedies
-    assert (waiting.is_waiting, waiting.endings) == (True, ("ns/going",))
+    (remedy, *_) = answer.remedies
+    assert (remedy.is_waiting, remedy.endings) == (True, ("ns/going",))
     assert "evicted already" in explanation.render(answer)
 
 
@@ -210,16 +210,16 @@ def test_who_is_evicted_already_is_waited_for() -> None:
 def test_a_queue_for_other_namespaces(selector: dict[str, Any] | None, want: str) -> None:
     queue = a_queue("a", nominalQuota=4)
     queue["spec"]["namespaceSelector"] = selector
-    found = explained(admitter(queue), a_workload("w", "a", 1))
-    assert found.message == f"workload namespace doesn't match ClusterQueue selector: {want}"
+    answer = explained(admitter(queue), a_workload("w", "a", 1))
+    assert answer.message == f"workload namespace doesn't match ClusterQueue selector: {want}"
 
 
 def test_holders_that_fair_sharing_keeps() -> None:
     queues = [a_queue(name, cohort="all", nominalQuota=2, reclaimWithinCohort="Any") for name in ("a", "b", "c")]
     holders = [held(f"{queue}{number}", queue, 1) for queue in ("a", "b") for number in range(3)]
-    found = explained(admitter(*queues, fair=True), a_workload("w", "a", 1), *holders)
+    answer = explained(admitter(*queues, fair=True), a_workload("w", "a", 1), *holders)
     want = "may be preempted, but as far as fair sharing goes that would not be enough"
-    assert {each.workload: each.reason for each in found.verdicts if each.queue == "b"} == {
+    assert {each.workload: each.reason for each in answer.verdicts if each.queue == "b"} == {
         f"ns/b{number}": want for number in range(3)
     }
 
@@ -232,9 +232,9 @@ def test_flavors_that_pods_cannot_use() -> None:
 
 
 def test_a_resource_that_the_queue_does_not_have() -> None:
-    of = admitter(a_queue("team", nominalQuota=4))
+    team = admitter(a_queue("team", nominalQuota=4))
     container = {"name": "c", "resources": {"requests": {"gpus": "1"}}}
-    answer = explained(of, a_workload("w", "team", 1, containers=[container]))
+    answer = explained(team, a_workload("w", "team", 1, containers=[container]))
     assert [each.reason for each in answer.unsuitable] == ["cluster queue team has no quota for gpus"]
     assert answer.remedies == ()
 
@@ -248,33 +248,33 @@ def test_quota_for_all_pods_where_less_would_have_others_preempted() -> None:
         {"name": "more", "count": 1, "template": template},
     ]
     document = decoding.document(a_workload("w", "team", 1, priority=1))
-    asked = decoding.decode({**document, "spec": {**document["spec"], "podSets": pod_sets}}, workload.Workload)
+    wl = decoding.decode({**document, "spec": {**document["spec"], "podSets": pod_sets}}, workload.Workload)
     queue = a_queue("team", nominalQuota=1, withinClusterQueue="LowerPriority")
-    answer = explained(admitter(queue), asked, held("old", "team", 1))
+    answer = explained(admitter(queue), wl, held("old", "team", 1))
     assert [[each.amount for each in remedy.increases] for remedy in answer.remedies] == [[3000]]
 
 
 def test_the_place_in_the_queue() -> None:
-    of = admitter(a_queue("team", nominalQuota=4, strategy="StrictFIFO"))
-    of.enqueue(a_workload("big", "team", 9, priority=7), NOW)
-    answer = explained(of, a_workload("w", "team", 3))
+    team = admitter(a_queue("team", nominalQuota=4, strategy="StrictFIFO"))
+    team.enqueue(a_workload("big", "team", 9, priority=7), NOW)
+    answer = explained(team, a_workload("w", "team", 3))
     assert answer.outcome is Outcome.FITS
     assert explanation.render(answer).splitlines() == [
         "workload ns/w: would be admitted if it were its turn",
         "  number 2 of 2 in cluster queue team (/team), by local queue team",
         "  before it: ns/big (priority 7)",
-        "  order is strict: nobody is admitted before those",
+        "  order is strict: these must be admitted first",
         "  that is what quota says; whether its pods would find nodes is not looked at",
     ]
 
 
 def test_a_workload_that_has_quota_and_no_nodes() -> None:
-    said = {"type": "QuotaReserved", "status": "False", "reason": "PlacementFailed", "message": "no node is left"}
-    asked = decoding.decode(
-        {**decoding.document(a_workload("w", "team", 1)), "status": {"conditions": [said]}}, workload.Workload
+    condition = {"type": "QuotaReserved", "status": "False", "reason": "PlacementFailed", "message": "no node is left"}
+    wl = decoding.decode(
+        {**decoding.document(a_workload("w", "team", 1)), "status": {"conditions": [condition]}}, workload.Workload
     )
-    answer = explained(admitter(a_queue("team", nominalQuota=4)), asked)
-    assert (answer.outcome, answer.message) == (Outcome.DOES_NOT_FIT, "there is quota, and no node is left")
+    answer = explained(admitter(a_queue("team", nominalQuota=4)), wl)
+    assert (answer.outcome, answer.message) == (Outcome.DOES_NOT_FIT, "enough quota, but no node is left")
     assert answer.shortages == ()
 
 
@@ -296,19 +296,19 @@ def test_a_workload_in_no_queue(queue: str, want: str) -> None:
 def test_the_end_of_who_runs_in_a_stopped_queue_of_the_cohort_helps() -> None:
     closed = a_queue("closed", cohort="all", nominalQuota=4)
     closed["spec"]["stopPolicy"] = "Hold"
-    of = admitter(a_queue("open", cohort="all", nominalQuota=2), closed)
+    both = admitter(a_queue("open", cohort="all", nominalQuota=2), closed)
 
-    answer = explained(of, a_workload("w", "open", 4), held("old", "closed", 3))
+    answer = explained(both, a_workload("w", "open", 4), held("old", "closed", 3))
 
     assert [each.endings for each in answer.remedies if each.endings] == [("ns/old",)]
 
 
 def test_a_workload_that_is_admitted() -> None:
     conditions = [{"type": kind, "status": "True", "reason": "r"} for kind in ("QuotaReserved", "Admitted")]
-    of = admitter(a_queue("team", nominalQuota=4))
+    team = admitter(a_queue("team", nominalQuota=4))
     holder = held("h", "team", 1, conditions=conditions)
-    of.hold(holder)
-    answer = explanation.explain(of, holder, NOW)
+    team.hold(holder)
+    answer = explanation.explain(team, holder, NOW)
     assert (answer.outcome, answer.cluster_queue) == (Outcome.ADMITTED, "team")
     assert explanation.to_document(answer)["outcome"] == "Admitted"
     assert explanation.render(answer).splitlines()[-1].startswith("  whether its pods find nodes, drachma explain")

@@ -1,4 +1,4 @@
-"""A Job as queueing sees it: its pods, which of them give quota back, and what starting and stopping leave behind."""
+"""Job of batch/v1 as a GenericJob: its pods, its reclaimable pods, and its document when it starts and stops."""
 
 from typing import Any
 
@@ -66,38 +66,40 @@ def test_reclaimable_pods(spec: dict[str, Any], status: dict[str, Any], reclaima
 def test_a_partly_admitted_job_runs_with_what_it_got_and_gets_its_size_back() -> None:
     job = _job({"parallelism": 5, "completions": 5, "suspend": True}, annotations=_PARTIAL)
 
-    started = job.started((PodSetInfo(name="main", count=3),))
-    stopped = started.stopped((PodSetInfo(name="main", count=5),))
+    job.start((PodSetInfo(name="main", count=3),))
+    assert (job.spec["parallelism"], job.spec["completions"]) == (3, 3)
 
-    assert (started.document["spec"]["parallelism"], started.document["spec"]["completions"]) == (3, 3)
-    assert (stopped.document["spec"]["parallelism"], stopped.document["spec"]["completions"]) == (5, 5)
+    job.restore((PodSetInfo(name="main", count=5),))
+    assert (job.spec["parallelism"], job.spec["completions"]) == (5, 5)
 
 
 def test_stopping_restores_the_template_but_for_labels_of_the_job_controller() -> None:
     template = {"metadata": {"labels": {"own": "a", "job-name": "job"}}, "spec": {"nodeSelector": {"own": "b"}}}
     job = _job({"suspend": True}, template=template, status={"startTime": "2026-01-01T00:00:00Z", "active": 1})
 
-    started = job.started((PodSetInfo(labels={"added": "c"}, node_selector={"zone": "d"}),))
-    stopped = started.stopped((PodSetInfo(labels={"own": "a"}, node_selector={"own": "b"}),))
+    job.start((PodSetInfo(labels={"added": "c"}, node_selector={"zone": "d"}),))
+    assert job.spec["template"]["spec"]["nodeSelector"] == {"own": "b", "zone": "d"}
 
-    assert started.document["spec"]["template"]["spec"]["nodeSelector"] == {"own": "b", "zone": "d"}
-    assert stopped.document["spec"]["template"] == template
-    assert stopped.document["status"] == {"active": 1}
-    assert stopped.is_suspended
+    job.restore((PodSetInfo(labels={"own": "a"}, node_selector={"own": "b"}),))
+    assert job.spec["template"] == template
+    assert job.status == {"active": 1}
+    assert job.is_suspended
 
 
 def test_a_template_without_metadata_has_none_after_stopping() -> None:
     template = {"spec": {"containers": [{"name": "c"}]}}
-    started = _job({"suspend": True}, template=template).started((PodSetInfo(labels={"added": "a"}),))
+    job = _job({"suspend": True}, template=template)
+    job.start((PodSetInfo(labels={"added": "a"}),))
+    job.restore((PodSetInfo(),))
 
-    assert started.stopped((PodSetInfo(),)).document["spec"]["template"] == template
+    assert job.spec["template"] == template
 
 
 def test_a_job_is_not_started_against_its_own_node_selector() -> None:
     job = _job({"suspend": True}, template={"spec": {"nodeSelector": {"zone": "a"}}})
 
     with pytest.raises(PodSetConflictError, match="conflict for nodeSelector: conflict for key=zone"):
-        job.started((PodSetInfo(node_selector={"zone": "b"}),))
+        job.start((PodSetInfo(node_selector={"zone": "b"}),))
 
 
 def test_the_last_of_equal_environment_variables_is_kept() -> None:

@@ -1,4 +1,4 @@
-"""A JobSet as queueing sees it: a pod set for each replicated job, what is added to their pods and taken back."""
+"""JobSet as a GenericJob: a pod set for each replicated job, and its templates when it starts and stops."""
 
 from typing import Any
 
@@ -31,8 +31,8 @@ INFOS = (
 )
 
 
-def pod_specs(of: JobSet) -> list[dict[str, Any]]:
-    return [each["template"]["spec"]["template"]["spec"] for each in of.spec["replicatedJobs"]]
+def pod_specs(job_set: JobSet) -> list[dict[str, Any]]:
+    return [each["template"]["spec"]["template"]["spec"] for each in job_set.spec["replicatedJobs"]]
 
 
 def test_a_pod_set_for_each_replicated_job() -> None:
@@ -47,24 +47,29 @@ def test_a_pod_set_for_each_replicated_job() -> None:
 
 
 def test_started_with_what_each_pod_set_was_given_and_stopped_without() -> None:
-    waiting = a_job_set(*BOTH)
-    started = waiting.started(INFOS)
-    assert not started.is_suspended
-    leader, workers = pod_specs(started)
+    job_set = a_job_set(*BOTH)
+    specs = pod_specs(job_set)
+    templates = tuple(podsetinfo.template_info(each["template"]) for each in job_set.pod_sets(DEFAULT))
+    job_set.start(INFOS)
+    assert not job_set.is_suspended
+    leader, workers = pod_specs(job_set)
     assert (leader["nodeSelector"], workers["tolerations"]) == ({"pool": "spot"}, [{"key": "gpu"}])
 
-    before = tuple(podsetinfo.of_template(each["template"]) for each in waiting.pod_sets(DEFAULT))
-    stopped = started.stopped(before)
-    assert stopped.is_suspended
-    assert pod_specs(stopped) == pod_specs(waiting)
-    assert stopped.stopped(INFOS) is stopped
+    job_set.restore(templates)
+    assert job_set.is_suspended
+    assert pod_specs(job_set) == specs
+    job_set.restore(INFOS)
+    assert pod_specs(job_set) == specs
 
 
 def test_infos_for_other_pod_sets_are_refused_when_it_starts_and_ignored_when_it_stops() -> None:
     with pytest.raises(podsetinfo.PodSetConflictError, match="expecting 2 podset, got 1"):
-        a_job_set(*BOTH).started(INFOS[:1])
-    started = a_job_set(*BOTH).started(INFOS)
-    assert pod_specs(started.stopped(())) == pod_specs(started)
+        a_job_set(*BOTH).start(INFOS[:1])
+    job_set = a_job_set(*BOTH)
+    job_set.start(INFOS)
+    specs = pod_specs(job_set)
+    job_set.restore(())
+    assert pod_specs(job_set) == specs
 
 
 @pytest.mark.parametrize(
@@ -76,9 +81,9 @@ def test_infos_for_other_pod_sets_are_refused_when_it_starts_and_ignored_when_it
         pytest.param([{"type": "Failed", "status": "False"}], None, id="not-failed"),
     ],
 )
-def test_ending(conditions: list[dict[str, str]], want: tuple[bool, str] | None) -> None:
-    ending = a_job_set(*BOTH, conditions=conditions).ending
-    assert (None if ending is None else (ending.is_success, ending.message)) == want
+def test_completion(conditions: list[dict[str, str]], want: tuple[bool, str] | None) -> None:
+    completion = a_job_set(*BOTH, conditions=conditions).completion
+    assert (None if completion is None else (completion.is_success, completion.message)) == want
 
 
 @pytest.mark.parametrize(
@@ -97,5 +102,5 @@ def test_ending(conditions: list[dict[str, str]], want: tuple[bool, str] | None)
     ],
 )
 def test_pods(statuses: list[dict[str, Any]], is_active: bool, is_ready: bool, reclaimable: dict[str, int]) -> None:
-    of = a_job_set(*BOTH, replicatedJobsStatus=statuses)
-    assert (of.is_active, of.are_pods_ready, of.reclaimable_pods) == (is_active, is_ready, reclaimable)
+    job_set = a_job_set(*BOTH, replicatedJobsStatus=statuses)
+    assert (job_set.is_active, job_set.are_pods_ready, job_set.reclaimable_pods) == (is_active, is_ready, reclaimable)

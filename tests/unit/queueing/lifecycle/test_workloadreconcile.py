@@ -45,14 +45,14 @@ def test_states_of_preemption_gates_follow_the_spec(settings: Settings, want: li
 def _admitted(**status: Any) -> workload.Workload:
     """A workload of a minute that was admitted an hour ago, and whose pods are not ready."""
     since = "2025-12-31T23:00:00Z"
-    told = [
+    events = [
         {"type": kind, "status": "True", "reason": "r", "message": "", "lastTransitionTime": since}
         for kind in (conditions.QUOTA_RESERVED, conditions.ADMITTED)
     ]
     document: dict[str, Any] = {
         "metadata": {"name": "w", "namespace": "ns"},
         "spec": {"queueName": "lq", "maximumExecutionTimeSeconds": 60, "podSets": []},
-        "status": {"admission": {"clusterQueue": "cq"}, "conditions": told, **status},
+        "status": {"admission": {"clusterQueue": "cq"}, "conditions": events, **status},
     }
     return decoding.decode(document, workload.Workload)
 

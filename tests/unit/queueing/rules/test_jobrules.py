@@ -1,4 +1,4 @@
-"""What Kueue's webhooks refuse of Jobs, JobSets and pods, and what they complete."""
+"""Rules and defaults of Kueue's webhooks for Jobs, JobSets and pods."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from drachma.queueing.configuration.gates import DEFAULT
-from drachma.queueing.jobs.jobowners import Management
-from drachma.queueing.jobs.jobsettings import JobSettings
+from drachma.queueing.jobs.settings import JobSettings, Management
 from drachma.queueing.rules import jobrules, jobwebhooks
 from drachma.queueing.rules.jobwebhooks import Place
 

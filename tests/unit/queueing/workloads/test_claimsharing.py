@@ -1,8 +1,7 @@
 """Claims by name are paid for once in a queue, and by whom follows from accounts."""
 
-from drachma.queueing.devices import deviceaccount
-from drachma.queueing.devices.devicerequests import DeviceRequests
-from drachma.queueing.devices.namedclaims import NamedCharge
+from drachma.queueing.devices import account as deviceaccount
+from drachma.queueing.devices.requests import DeviceRequests, NamedCharge
 from drachma.queueing.kinds import decoding, workload
 from drachma.queueing.workloads import claimsharing
 from drachma.queueing.workloads.requests import PodSetRequests
@@ -16,9 +15,9 @@ def _devices(uid: str = "claim") -> DeviceRequests:
 
 
 def _holder(name: str, *others: workload.Workload, second: int = 0, namespace: str = "default") -> workload.Workload:
-    """A workload that is admitted beside others of its queue, and uses the claim."""
+    """Return an admitted workload that shares the claim with others of its queue."""
     devices = _devices()
-    paid = claimsharing.covered(devices, namespace, others)
+    paid = claimsharing.shares_of_others(devices, namespace, others)
     gpus = {} if paid else {"gpus": "2"}
     assignment = {
         "name": "main",
@@ -36,7 +35,7 @@ def _holder(name: str, *others: workload.Workload, second: int = 0, namespace: s
         },
     }
     admitted = decoding.decode(document, workload.Workload)
-    return deviceaccount.opened(admitted, claimsharing.due(devices, paid), paid=paid)
+    return deviceaccount.with_account(admitted, claimsharing.unpaid_requests(devices, paid), paid=paid)
 
 
 _INHERITED = (PodSetRequests("claim shared", {"gpus": 2}, 1, {"gpus": "fast"}),)
@@ -45,34 +44,34 @@ _INHERITED = (PodSetRequests("claim shared", {"gpus": 2}, 1, {"gpus": "fast"}),)
 def test_who_comes_first_pays_and_others_do_not() -> None:
     first = _holder("first")
     assert claimsharing.shares(first)["shared"].is_paid
-    assert claimsharing.covered(_devices(), "default", [first]).keys() == {"shared"}
-    due = claimsharing.due(_devices(), claimsharing.covered(_devices(), "default", [first]))
-    assert due is not None
-    assert not due.named
+    assert claimsharing.shares_of_others(_devices(), "default", [first]).keys() == {"shared"}
+    unpaid = claimsharing.unpaid_requests(_devices(), claimsharing.shares_of_others(_devices(), "default", [first]))
+    assert unpaid is not None
+    assert not unpaid.named
     second = _holder("second", first, second=1)
     assert not claimsharing.shares(second)["shared"].is_paid
-    assert claimsharing.inherited(second, [first, second]) == ()
+    assert claimsharing.inherited_charges(second, [first, second]) == ()
 
 
 def test_who_was_admitted_next_inherits() -> None:
     first = _holder("first")
     second, third = _holder("z", first, second=1), _holder("a", first, second=2)
-    assert claimsharing.inherited(second, [second, third]) == _INHERITED
-    assert claimsharing.inherited(third, [second, third]) == ()
-    assert claimsharing.inherited(third, [third]) == _INHERITED
+    assert claimsharing.inherited_charges(second, [second, third]) == _INHERITED
+    assert claimsharing.inherited_charges(third, [second, third]) == ()
+    assert claimsharing.inherited_charges(third, [third]) == _INHERITED
 
 
 def test_of_one_second_the_uid_decides() -> None:
     first = _holder("first")
     one, other = _holder("a", first, second=1), _holder("b", first, second=1)
-    assert claimsharing.inherited(one, [one, other]) == _INHERITED
-    assert claimsharing.inherited(other, [one, other]) == ()
+    assert claimsharing.inherited_charges(one, [one, other]) == _INHERITED
+    assert claimsharing.inherited_charges(other, [one, other]) == ()
 
 
 def test_claims_of_other_namespaces_and_other_claims_of_the_name_are_not_shared() -> None:
     first = _holder("first")
-    assert claimsharing.covered(_devices(), "elsewhere", [first]) == {}
-    assert claimsharing.covered(_devices("made-anew"), "default", [first]) == {}
+    assert claimsharing.shares_of_others(_devices(), "elsewhere", [first]) == {}
+    assert claimsharing.shares_of_others(_devices("made-anew"), "default", [first]) == {}
 
 
 def test_what_is_charged_once_does_not_shrink_with_the_pods() -> None:

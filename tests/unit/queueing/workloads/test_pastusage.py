@@ -1,4 +1,4 @@
-"""How past usage fades, what admissions add to it, and what it comes to."""
+"""Past usage: decay, entry penalties, and the weighted sum."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What was charged becomes what was allocated: down, never up."""
+"""Settlement: charges become those of the allocated devices, and never grow."""
 
 from datetime import UTC, datetime
 
@@ -6,9 +6,9 @@ import pytest
 
 from drachma.api import meta, pod
 from drachma.queueing.configuration.gates import DEFAULT
-from drachma.queueing.devices import deviceaccount
-from drachma.queueing.devices.devicemeasure import Measure
-from drachma.queueing.devices.devicerequests import DeviceRequests
+from drachma.queueing.devices import account as deviceaccount
+from drachma.queueing.devices.measure import Measure
+from drachma.queueing.devices.requests import DeviceRequests
 from drachma.queueing.kinds import decoding, workload
 from drachma.queueing.rules import workloadrules
 from drachma.queueing.workloads import requests, settlement
@@ -41,7 +41,7 @@ def _admitted(count: int, *, reclaimable: int = 0, **usage: int) -> workload.Wor
     metadata = {"name": "job", "namespace": "default", "uid": "job"}
     document = {"metadata": metadata, "spec": {"podSets": [pod_set]}, "status": status}
     charges = {"fast": quantity.Quantity.from_int(1), "slow": quantity.Quantity.from_int(2)}
-    return deviceaccount.opened(
+    return deviceaccount.with_account(
         decoding.decode(document, workload.Workload),
         DeviceRequests(settled={"main": charges}, charges={"main": charges}),
         paid={},
@@ -98,13 +98,13 @@ def test_devices_that_nobody_thought_of_are_overdrawn() -> None:
 
 
 def test_pods_that_are_over_give_back_what_they_had() -> None:
-    running = _admitted(3, reclaimable=1, cpu=3, fast=1, slow=4)
-    counted = requests.usage(requests.total(running))
-    assert {key.resource: amount for key, amount in counted.items()} == {"cpu": 2000, "fast": 1, "slow": 4}
-    after = settlement.settle(running, [_use(slow=2), _use(slow=1)], gates=DEFAULT)
+    wl = _admitted(3, reclaimable=1, cpu=3, fast=1, slow=4)
+    usage = requests.usage(requests.total(wl))
+    assert {key.resource: amount for key, amount in usage.items()} == {"cpu": 2000, "fast": 1, "slow": 4}
+    after = settlement.settle(wl, [_use(slow=2), _use(slow=1)], gates=DEFAULT)
     assert isinstance(after, workload.Workload)
-    counted = requests.usage(requests.total(after))
-    assert {key.resource: amount for key, amount in counted.items()} == {"cpu": 2000, "fast": 0, "slow": 3}
+    usage = requests.usage(requests.total(after))
+    assert {key.resource: amount for key, amount in usage.items()} == {"cpu": 2000, "fast": 0, "slow": 3}
 
 
 def test_settling_more_than_the_account_says_is_refused() -> None:
@@ -116,9 +116,9 @@ def test_settling_more_than_the_account_says_is_refused() -> None:
 
 def test_pods_that_are_over_or_go_are_nobodys() -> None:
     ended = pod.Pod(status=pod.PodStatus(phase="Failed"))
-    going = pod.Pod(metadata=meta.ObjectMeta(deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC)))
+    deleted = pod.Pod(metadata=meta.ObjectMeta(deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC)))
     assert settlement.use(ended, _NoClaims(), {}, measure=Measure()) is None
-    assert settlement.use(going, _NoClaims(), {}, measure=Measure()) is None
+    assert settlement.use(deleted, _NoClaims(), {}, measure=Measure()) is None
 
 
 class _NoClaims:
@@ -126,7 +126,7 @@ class _NoClaims:
         return None
 
 
-def _usage(of: workload.Workload) -> dict[str, str]:
-    assert of.status.admission is not None
-    (assignment,) = of.status.admission.pod_set_assignments
+def _usage(wl: workload.Workload) -> dict[str, str]:
+    assert wl.status.admission is not None
+    (assignment,) = wl.status.admission.pod_set_assignments
     return {name: str(amount) for name, amount in assignment.resource_usage.items()}

@@ -1,6 +1,6 @@
-"""A plugin that is not in the product: pods of a kind are spread over zones, as PodTopologySpread does.
+"""Plugin that is not in the product: spreads pods of an app over zones, as PodTopologySpread does.
 
-It is what adding a plugin takes: this module, and one line in a profile.
+It shows what adding a plugin takes: this module, and one line in a profile.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class SpreadOverZones:
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
         app = cycle.pod.pod.metadata.labels[_APP]
         nodes = cycle.snapshot.nodes
-        zones = nodes.properties.classes("zone", _zone, among=nodes.everyone)
+        zones = nodes.properties.classes("zone", _zone, among=nodes.all_nodes)
         counts = dict.fromkeys(zones, 0)
-        pods = nodes.resources.classes(("pods", app), functools.partial(_count, app), among=nodes.everyone)
+        pods = nodes.resources.classes(("pods", app), functools.partial(_count, app), among=nodes.all_nodes)
         for zone, members in zones.items():
             for count, same in pods.items():
-                counts[zone] += count * (members & same & nodes.everyone).bit_count()
+                counts[zone] += count * (members & same & nodes.all_nodes).bit_count()
         fewest = min(counts.values())
         by_count: dict[int, int] = {}
         for zone, members in zones.items():
@@ -44,7 +44,7 @@ class SpreadOverZones:
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> plugin.Scores:
         by_count = cycle.find(_ZONES)
-        return {} if by_count is None else scoring.normalized(by_count, among=passing, less_is_better=True)
+        return {} if by_count is None else scoring.normalize(by_count, among=passing, less_is_better=True)
 
 
 def _zone(info: nodeinfo.NodeInfo) -> str:

@@ -1,4 +1,4 @@
-"""Why pods fit nowhere, and what people read about it."""
+"""Diagnoses: reasons why pods fit nowhere, and the messages for users."""
 
 import pytest
 

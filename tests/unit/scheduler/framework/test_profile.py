@@ -1,4 +1,4 @@
-"""Profiles: one order for everything, and plugins that come with a module and one line."""
+"""Profiles: one order for all decisions, and plugins that need a module and one line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from msgspec import structs
 
 from drachma.api import gates, pod
 from drachma.scheduler import cycle, profiles, settings
-from drachma.scheduler.decision import Decision, Placed, Unfit
-from drachma.scheduler.framework import cyclestate, hints, plugin, remedy, verdict
+from drachma.scheduler.cycle.decision import Decision, Placed, Unfit
+from drachma.scheduler.framework import cyclestate, hints, plugin, verdict
+from drachma.scheduler.framework.eviction import Eviction
 from drachma.scheduler.framework.profile import Entry, Profile
 from drachma.scheduler.snapshot import Snapshot, podinfo
 from drachma.testing import node
@@ -20,7 +21,7 @@ from tests.unit.scheduler.framework.spreading import SpreadOverZones
 
 
 class Named:
-    """A plugin that does nothing."""
+    """Plugin that does nothing."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -31,7 +32,7 @@ class Named:
 
 
 class Choosy(Named):
-    """Knows nodes by name."""
+    """Plugin that requires nodes by name."""
 
     def __init__(self, name: str, *nodes: str) -> None:
         super().__init__(name)
@@ -42,7 +43,7 @@ class Choosy(Named):
 
 
 class Rejecting(Named):
-    """Rejects every node, or only those with a bit of a set."""
+    """Plugin that rejects every node, or only those of a set."""
 
     def __init__(self, name: str, nodes: int = -1) -> None:
         super().__init__(name)
@@ -53,13 +54,13 @@ class Rejecting(Named):
 
 
 class World:
-    """A cluster, and a profile."""
+    """Cluster and profile."""
 
     def __init__(self, *entries: Entry) -> None:
         self.chance = random.Random(1)
-        self.default = profiles.default(settings.Settings(), time=ManualClock(), chance=self.chance)
+        self.default = profiles.default(settings.Settings(), clock=ManualClock(), rng=self.chance)
         self.profile = Profile((*self.default.entries, *entries))
-        self.cycle = cycle.Cycle(self.profile, chance=self.chance, monotonic=lambda: 0.0)
+        self.cycle = cycle.Cycle(self.profile, rng=self.chance, monotonic=lambda: 0.0)
         self.snapshot = Snapshot(gates.ALL)
         for number, zone in enumerate("xxy"):
             made = node(f"n{number}", labels={"zone": zone}, allocatable={"cpu": "2", "memory": "8Gi", "pods": "9"})
@@ -148,7 +149,7 @@ def test_a_new_plugin_takes_part_in_dry_runs() -> None:
     )
     tried = world.profile.post_filter(decided.cycle, decided.diagnosis)
     (eviction,) = tried.remedies
-    assert isinstance(eviction, remedy.Eviction)
+    assert isinstance(eviction, Eviction)
     assert (eviction.node, [victim.metadata.name for victim in eviction.victims]) == ("n2", ["web-0"])
     assert world.snapshot.nodes.node_of("web-0") == "n2"
 

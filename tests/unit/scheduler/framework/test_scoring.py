@@ -9,10 +9,10 @@ from drachma.scheduler.snapshot import nodeclass
 
 def test_normalized_scores() -> None:
     scores = {0: 0b0001, 5: 0b0010, 10: 0b0100, 20: 0b1000}
-    assert scoring.normalized(scores, among=0b0111) == {0: 0b0001, 50: 0b0010, 100: 0b0100}
-    assert scoring.normalized(scores, among=0b0111, less_is_better=True) == {100: 0b0001, 50: 0b0010, 0: 0b0100}
-    assert scoring.normalized({0: 0b11}, among=0b11) == {0: 0b11}
-    assert scoring.normalized({0: 0b11}, among=0b11, less_is_better=True) == {100: 0b11}
+    assert scoring.normalize(scores, among=0b0111) == {0: 0b0001, 50: 0b0010, 100: 0b0100}
+    assert scoring.normalize(scores, among=0b0111, less_is_better=True) == {100: 0b0001, 50: 0b0010, 0: 0b0100}
+    assert scoring.normalize({0: 0b11}, among=0b11) == {0: 0b11}
+    assert scoring.normalize({0: 0b11}, among=0b11, less_is_better=True) == {100: 0b11}
 
 
 @settings(max_examples=60)

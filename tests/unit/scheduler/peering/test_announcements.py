@@ -67,23 +67,23 @@ def test_what_is_said_again_keeps_its_version() -> None:
     book = announcements.Announced()
     assert read(book, "a", 1, p=announced("p")) == (["p"], [])
     assert read(book, "a", 2, p=announced("p"), q=announced("q")) == (["q"], [])
-    assert [(each.uid, each.version) for each in book.on_node("n1")] == [("p", 1), ("q", 2)]
+    assert [(each.uid, each.version) for each in book.node_records("n1")] == [("p", 1), ("q", 2)]
 
 
 def test_what_is_said_differently_is_new() -> None:
     book = announcements.Announced()
     read(book, "a", 1, p=announced("p", device="gpu-0"))
     assert read(book, "a", 2, p=announced("p", node="n2")) == (["p"], ["p"])
-    assert book.on_node("n1") == ()
-    assert book.with_device(DEVICE) == ()
-    assert [each.version for each in book.on_node("n2")] == [2]
+    assert book.node_records("n1") == ()
+    assert book.device_records(DEVICE) == ()
+    assert [each.version for each in book.node_records("n2")] == [2]
 
 
 def test_what_is_taken_back_stands_no_longer() -> None:
     book = announcements.Announced()
     read(book, "a", 1, p=announced("p", device="gpu-0"))
     assert read(book, "a", 2, p=announcements.TAKEN_BACK) == ([], ["p"])
-    assert book.of_pod("p") == book.on_node("n1") == book.with_device(DEVICE) == ()
+    assert book.pod_records("p") == book.node_records("n1") == book.device_records(DEVICE) == ()
     assert read(book, "a", 3) == ([], [])
 
 
@@ -91,31 +91,31 @@ def test_what_disappears_stands_until_the_pod_is_seen_bound() -> None:
     book = announcements.Announced()
     read(book, "a", 1, p=announced("p"))
     assert read(book, "a", 2) == ([], [])
-    assert [each.uid for each in book.on_node("n1")] == ["p"]
+    assert [each.uid for each in book.node_records("n1")] == ["p"]
     assert [each.uid for each in book.bound("p", allocated=())] == ["p"]
-    assert book.on_node("n1") == ()
+    assert book.node_records("n1") == ()
 
 
 @pytest.mark.parametrize("is_pod_first", [pytest.param(True, id="pod-first"), pytest.param(False, id="claim-first")])
 def test_what_is_bound_stands_until_its_claim_is_seen_with_its_devices(is_pod_first: bool) -> None:
-    """Pods and claims are watched apart: a device must not look free where only the pod was seen."""
+    """Pods and claims are watched separately: a device must not look free when only the pod was seen."""
     book = announcements.Announced()
     read(book, "a", 1, p=announced("p", device="gpu-0"))
     read(book, "a", 2)
     if is_pod_first:
         assert book.bound("p", allocated=()) == []
-        assert [each.uid for each in book.with_device(DEVICE)] == ["p"]
+        assert [each.uid for each in book.device_records(DEVICE)] == ["p"]
         settled = book.allocate(CLAIM, allocated={CLAIM})
     else:
         assert book.allocate(CLAIM, allocated={CLAIM}) == []
-        assert [each.uid for each in book.with_device(DEVICE)] == ["p"]
+        assert [each.uid for each in book.device_records(DEVICE)] == ["p"]
         settled = book.bound("p", allocated={CLAIM})
     assert [each.uid for each in settled] == ["p"]
-    assert book.with_device(DEVICE) == ()
+    assert book.device_records(DEVICE) == ()
 
 
 def test_the_claim_of_extended_resources_is_known_by_its_pod() -> None:
-    """It has no uid of its own before it is written, when it is announced."""
+    """The claim has no uid before it is written, when it is announced."""
     waiting = a_pod("p").container("c").build()
     drafted = extendedclaim.draft(waiting, uid="in memory")
     written = msgspec.structs.replace(drafted, metadata=msgspec.structs.replace(drafted.metadata, uid="written"))
@@ -130,7 +130,7 @@ def test_what_disappears_does_not_stand_for_ever() -> None:
     read(book, "a", 2, q=announced("q"))
     assert book.expire(now=2 + announcements.LINGER_SECONDS - 1) == []
     assert [each.uid for each in book.expire(now=2 + announcements.LINGER_SECONDS)] == ["p"]
-    assert [each.uid for each in book.on_node("n1")] == ["q"]
+    assert [each.uid for each in book.node_records("n1")] == ["q"]
 
 
 def test_a_pod_that_is_settled_does_not_come_back_with_the_next_version() -> None:
@@ -138,18 +138,18 @@ def test_a_pod_that_is_settled_does_not_come_back_with_the_next_version() -> Non
     read(book, "a", 1, p=announced("p"))
     book.bound("p", allocated=())
     assert read(book, "a", 2, p=announced("p")) == ([], [])
-    assert book.of_pod("p") == ()
+    assert book.pod_records("p") == ()
 
 
 def test_schedulers_are_kept_apart() -> None:
     book = announcements.Announced()
     read(book, "a", 1, p=announced("p", device="gpu-0"))
     read(book, "b", 2, p=announced("p", node="n2"), q=announced("q"))
-    assert {(each.peer, each.version) for each in book.of_pod("p")} == {("a", 1), ("b", 2)}
+    assert {(each.peer, each.version) for each in book.pod_records("p")} == {("a", 1), ("b", 2)}
     assert [each.uid for each in book.drop_all("b")] == ["p", "q"]
-    assert [each.peer for each in book.of_pod("p")] == ["a"]
+    assert [each.peer for each in book.pod_records("p")] == ["a"]
     book.end_all("a", now=5.0)
-    assert [each.peer for each in book.with_device(DEVICE)] == ["a"], "it may have been carried out"
+    assert [each.peer for each in book.device_records(DEVICE)] == ["a"], "it may have been carried out"
     assert [each.uid for each in book.expire(now=100.0)] == ["p"]
 
 
@@ -159,13 +159,13 @@ def test_schedulers_are_kept_apart() -> None:
 def test_devices_that_nobody_else_can_have(share: str | None, want: tuple[str, ...]) -> None:
     book = announcements.Announced()
     read(book, "a", 1, p=announced("p", device="gpu-0", share=share))
-    assert tuple(each.peer for each in book.with_device(DEVICE)) == want
+    assert tuple(each.peer for each in book.device_records(DEVICE)) == want
 
 
 def test_a_stand_in_is_no_claim_and_takes_no_share_of_one() -> None:
     book = announcements.Announced()
     read(book, "a", 1, p=announced("p", device="gpu-0", share="s"))
-    (record,) = book.of_pod("p")
+    (record,) = book.pod_records("p")
     claim, result = announcements.stand_in(record)
     assert not announcements.is_claim(identity.label(claim.metadata))
     assert announcements.is_claim("default/c")

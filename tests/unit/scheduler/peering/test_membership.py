@@ -33,7 +33,7 @@ PODS = [a_waiting_pod(number) for number in range(300)]
 
 
 def owners(*names: str) -> dict[str, str]:
-    """Who looks after each pod, by what each of these schedulers thinks; exactly one does."""
+    """Return the scheduler of each pod, as these schedulers see it; exactly one is responsible."""
     views = {name: members(*names, own=name) for name in names}
     found = {}
     for each in PODS:
@@ -71,7 +71,7 @@ def test_pods_of_one_claim_are_looked_after_together(own: str) -> None:
 
 @pytest.mark.parametrize("own", ["a", "b", "c"])
 def test_pods_of_one_gang_are_looked_after_together(own: str) -> None:
-    """Whatever claims some of them share with others."""
+    """That holds whatever claims some of them share with other pods."""
     found = members("a", "b", "c", own=own)
     gang = [
         a_pod(f"p{number}").uid(f"p{number}").label(gangs.LABEL, "g").claim("x", claim=f"c{number}").build()

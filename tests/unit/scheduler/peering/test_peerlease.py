@@ -11,7 +11,7 @@ from tests.unit.controllers import worlds
 
 
 class Server:
-    """Counts writes of leases, and refuses them on demand."""
+    """Server that counts writes of leases, and refuses them on demand."""
 
     def __init__(self) -> None:
         self.writes = 0
@@ -25,7 +25,7 @@ class Server:
 
 
 class Bench:
-    """A lease that is kept, and the cluster that it is kept in."""
+    """Lease that is renewed, and its cluster."""
 
     def __init__(self, world: worlds.World, server: Server, held: peerlease.PeerLease) -> None:
         self.world = world
@@ -42,7 +42,7 @@ async def kept() -> AsyncIterator[Bench]:
     server = Server()
     async with worlds.world(wrap=worlds.meddling(server.before)) as world:
         client = world.surroundings.client
-        held = peerlease.PeerLease(client, scheduler="s", time=world.clock, chance=random.Random(1))
+        held = peerlease.PeerLease(client, scheduler="s", clock=world.clock, rng=random.Random(1))
         running = asyncio.create_task(held.run())
         await world.advance(1)
         try:
@@ -72,7 +72,7 @@ async def test_it_is_deleted_in_the_end() -> None:
     server = Server()
     async with worlds.world(wrap=worlds.meddling(server.before)) as world:
         client = world.surroundings.client
-        held = peerlease.PeerLease(client, scheduler="s", time=world.clock, chance=random.Random(1))
+        held = peerlease.PeerLease(client, scheduler="s", clock=world.clock, rng=random.Random(1))
         running = asyncio.create_task(held.run())
         await world.advance(1)
         assert len((await world.client.list(lease.Lease, peerlease.SELECTION)).items) == 1

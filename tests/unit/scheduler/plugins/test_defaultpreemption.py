@@ -1,12 +1,12 @@
-"""Who has to go: disruption budgets are kept where that is possible."""
+"""Preemption: choice of victims, and disruption budgets."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from drachma.api import meta, poddisruptionbudget
-from drachma.scheduler.decision import Unfit
-from drachma.scheduler.framework import remedy
+from drachma.scheduler.cycle.decision import Unfit
+from drachma.scheduler.framework.eviction import Eviction
 from drachma.scheduler.snapshot import podinfo
 from drachma.testing import node
 from drachma.testing import pod as a_pod
@@ -34,12 +34,12 @@ def a_budget(app: str, allowed: int, **status: Any) -> poddisruptionbudget.PodDi
 
 
 def eviction(world: worlds.World, cpu: str) -> tuple[str, list[str], int]:
-    """From where a pod that needs so much evicts whom, and how many beyond their budgets."""
+    """Return the node, the victims and the number of exceeded budgets of the eviction for a pod with a cpu request."""
     waiting = a_pod("urgent").uid("urgent").container("c", requests={"cpu": cpu}).spec(priority=100).build()
     unfit = world.decide(podinfo.PodInfo(waiting))
     assert isinstance(unfit, Unfit)
     (proposed,) = world.profile.post_filter(unfit.cycle, unfit.diagnosis).remedies
-    assert isinstance(proposed, remedy.Eviction)
+    assert isinstance(proposed, Eviction)
     return proposed.node, [victim.metadata.name for victim in proposed.victims], proposed.violations
 
 

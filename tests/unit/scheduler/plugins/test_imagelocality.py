@@ -1,4 +1,4 @@
-"""Which nodes images make better."""
+"""Scores of nodes by images."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scores(cluster: list[nodes.Node], *images: str) -> dict[str, int]:
     )
     waiting = structs.replace(waiting, spec=structs.replace(waiting.spec, containers=containers))
     cycle = cyclestate.CycleState(podinfo.PodInfo(waiting), world.snapshot)
-    found = ImageLocality().score(cycle, world.snapshot.nodes.everyone)
+    found = ImageLocality().score(cycle, world.snapshot.nodes.all_nodes)
     return {info.name: score for score, members in found.items() for info in world.snapshot.nodes if info.bit & members}
 
 

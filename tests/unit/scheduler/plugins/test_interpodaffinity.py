@@ -1,4 +1,4 @@
-"""Affinity between pods: named cases. What it means in general is in tests/property/test_scheduler_neighbours.py."""
+"""Affinity between pods: named cases. General properties are in tests/property/test_scheduler_neighbours.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from drachma.api import meta, pod
-from drachma.scheduler.decision import Placed, Unfit
+from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.plugins.interpodaffinity import InterPodAffinity
 from drachma.scheduler.snapshot import podinfo
 from drachma.testing import node
@@ -50,7 +50,7 @@ def a_world() -> worlds.World:
 
 
 def places(world: worlds.World, waiting: Any) -> set[str]:
-    """The nodes that would do."""
+    """Return the feasible nodes."""
     remaining, found = world.snapshot, set()
     for name in ("a0", "a1", "b0", "lost"):
         on = waiting.spec(affinity=waiting.build().spec.affinity, node_selector={HOST: name})

@@ -1,4 +1,4 @@
-"""Fit, and scores by what is left."""
+"""Fit, and scores by the resources left."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Volumes of other pods, of other zones, and too many of them: what keeps pods away from nodes, in upstream's words."""
+"""Volumes in use by other pods, in other zones, or beyond limits: rejections in upstream's words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from drachma.api import csidriver, csinode, meta, persistentvolume, persistentvolumeclaim, pod, volumeattachment
-from drachma.scheduler.decision import Placed, Unfit
+from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.framework import hints
 from drachma.scheduler.plugins import nodevolumelimits, volumerestrictions, volumezone
 from drachma.scheduler.snapshot import Snapshot, podinfo
@@ -173,7 +173,7 @@ def test_no_more_volumes_than_a_node_can_have() -> None:
     attached = attachment("volume-c", "n2")
     world.snapshot.volumes.put_attachment(attached)
     assert "2 node(s) exceed max volume count" in why(world, with_volumes("p", of_claim("b")))
-    # What is there already does not count again.
+    # An attached volume does not count twice.
     assert where(world, with_volumes("p", of_claim("a"))) == "n1"
     assert where(world, with_volumes("p", of_claim("c"))) == "n2"
     fork = world.snapshot.fork()

@@ -1,4 +1,4 @@
-"""What is left out of recordings and dumps."""
+"""Fields that recordings and dumps leave out."""
 
 from msgspec import structs
 

@@ -1,4 +1,4 @@
-"""The lines of recordings, and what is no recording."""
+"""Lines of recordings, and malformed files."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""What claims hold: seen, assumed and in flight, counted exactly once."""
+"""Devices of claims: seen, assumed and in flight, counted exactly once."""
 
 from typing import Any
 
@@ -126,7 +126,7 @@ def test_watchers_hear_of_changes_until_they_stop() -> None:
 
 
 def test_claims_that_have_no_name_yet_hold_their_devices_side_by_side() -> None:
-    """Those for extended resources have one name for all until they are written."""
+    """Claims for extended resources share one name until they are written."""
     world = World()
     unnamed = [meta.ObjectMeta(namespace="default", name="<extended-resources>", uid=uid) for uid in ("u1", "u2")]
     other = claim("c").allocated(("r", "d", "pool", "y")).build().status.allocation

@@ -1,4 +1,4 @@
-"""Gangs: who belongs to which, by whatever a pod says, and how many it takes."""
+"""Gangs: membership by all three sources, and sizes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Classes of nodes: answers are remembered, and are those of the nodes as they are, in every fork."""
+"""Classes of nodes: remembered answers are those of the current nodes, in every fork."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVERYONE = (1 << 8) - 1
 
 
 class Numbers:
-    """Eight nodes that are numbers, and what was asked of them."""
+    """Eight nodes that are numbers, and the questions they were asked."""
 
     def __init__(self, parent: Numbers | None = None) -> None:
         self.asked: list[int] = []

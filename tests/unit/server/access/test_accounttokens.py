@@ -23,7 +23,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECONDS = int(NOW.timestamp())
 KEY = rsa.generate_private_key(65537, 2048)
 FOREIGN = rsa.generate_private_key(65537, 2048)
-KEYS = signingkeys.of(KEY)
+KEYS = signingkeys.make_keys(KEY)
 ACCOUNT = Reference("app", "uid-app")
 PLAIN = Binding(namespace="n", serviceaccount=ACCOUNT)
 EXTRA = "authentication.kubernetes.io/"
@@ -149,7 +149,7 @@ def unsigned(content: dict[str, Any]) -> str:
 
 
 def by_public_key(content: dict[str, Any]) -> str:
-    """Signed with what everybody knows, as if that were a shared secret."""
+    """Sign with the public key, as if it were a shared secret."""
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     secret = KEY.public_key().public_bytes(serialization.Encoding.PEM, form)
     text = f"{encoded({'alg': 'HS256'})}.{encoded(content)}"
@@ -257,7 +257,9 @@ def test_a_token_that_was_good_expires(tokens: AccountTokens, clock: Clock) -> N
 
 def test_keys_are_exchanged_without_a_break(objects: Objects, clock: Clock) -> None:
     before = AccountTokens(objects, KEYS, clock=clock)
-    after = AccountTokens(objects, signingkeys.of(FOREIGN, [FOREIGN.public_key(), KEY.public_key()]), clock=clock)
+    after = AccountTokens(
+        objects, signingkeys.make_keys(FOREIGN, [FOREIGN.public_key(), KEY.public_key()]), clock=clock
+    )
     assert after.identify(issued(before)) is not None
     with pytest.raises(RefusedTokenError, match="no keys found"):
         before.identify(issued(after))

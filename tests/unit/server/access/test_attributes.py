@@ -1,4 +1,4 @@
-"""What requests want to do, as authorisers see it: from their path alone, and from calls made of them."""
+"""Attributes of requests for authorisers: from their path alone, and from calls."""
 
 import urllib.parse
 from typing import Any
@@ -21,13 +21,13 @@ POD = {"version": "v1", "resource": "pods", "namespace": "n"}
 SPACE = {"version": "v1", "resource": "namespaces"}
 
 
-def shown(found: Attributes) -> dict[str, Any]:
-    """What is said beside the user, selectors as pairs."""
-    given = {field: getattr(found, field) for field in msgspec.structs.asdict(found)}
-    given["fields"] = [(term.field, term.value) for term in found.fields]
-    given["labels"] = [requirement.key for requirement in found.labels]
-    del given["user"]
-    return {key: value for key, value in given.items() if value or (key == "path" and value is not None)}
+def shown(attributes: Attributes) -> dict[str, Any]:
+    """Return all attributes but the user, with selectors as pairs."""
+    fields = {field: getattr(attributes, field) for field in msgspec.structs.asdict(attributes)}
+    fields["fields"] = [(term.field, term.value) for term in attributes.fields]
+    fields["labels"] = [requirement.key for requirement in attributes.labels]
+    del fields["user"]
+    return {key: value for key, value in fields.items() if value or (key == "path" and value is not None)}
 
 
 PATHS = [
@@ -99,7 +99,7 @@ def parsed(path: str) -> tuple[str, options.Query]:
 @pytest.mark.parametrize(("method", "path", "want"), PATHS)
 def test_what_a_path_is_about(method: str, path: str, want: dict[str, Any]) -> None:
     place, query = parsed(path)
-    found = shown(attributes.of_path(method, place, user=USER, query=query))
+    found = shown(attributes.from_path(method, place, user=USER, query=query))
     assert found == {key: value for key, value in want.items() if value}
 
 
@@ -130,4 +130,4 @@ def test_a_call_is_about_what_its_path_is_about(request_line: str) -> None:
     verb = verbs.WATCH if route.verb == verbs.LIST and options.boolean(query, "watch") else route.verb
     target = Target(route.resource, route.version, route.namespace, route.name, route.subresource)
     call = Call(user=USER, verb=verb, surface=surface, target=target, query=query)
-    assert shown(attributes.of_call(call)) == shown(attributes.of_path(method, place, user=USER, query=query))
+    assert shown(attributes.from_call(call)) == shown(attributes.from_path(method, place, user=USER, query=query))

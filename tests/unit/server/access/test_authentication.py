@@ -1,4 +1,4 @@
-"""Who makes a request: certificates before tokens, bad credentials refused everywhere, nobody where that is allowed."""
+"""Authentication: certificates before tokens, invalid credentials refused everywhere, and anonymous requests."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,7 @@ KUBELET_CLIENT = ClientCertificate(User(name=certificates.KUBELET_CLIENT), NOW +
 
 
 def authenticator(*, anonymous_paths: frozenset[str] | None = authentication.OPEN_PATHS) -> Authenticator:
-    keys = signingkeys.of(signingkeys.generate())
+    keys = signingkeys.make_keys(signingkeys.generate())
     issuer = accounttokens.AccountTokens(memory.MemoryStore(), keys, clock=lambda: NOW)
     users = {"good": User(name="ann", groups=("dev",))}
     return Authenticator(users, issuer, clock=lambda: NOW, anonymous_paths=anonymous_paths)

@@ -42,7 +42,7 @@ class Says:
     ],
 )
 def test_several_are_asked_in_order(opinions: list[Opinion], want: Opinion) -> None:
-    several = authorization.Several([Says(f"a{number}", each) for number, each in enumerate(opinions)])
+    several = authorization.Union([Says(f"a{number}", each) for number, each in enumerate(opinions)])
     assert several.authorise(Attributes(user=ANN, verb="get", path="/")) == want
 
 

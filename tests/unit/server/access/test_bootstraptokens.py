@@ -1,4 +1,4 @@
-"""Who comes in by a bootstrap token."""
+"""Authentication by bootstrap tokens."""
 
 import base64
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Acting as somebody else: what it takes in each mode, what comes with it, and what is never allowed."""
+"""Impersonation: the permissions of each mode, the groups that come with a user, and users that are never allowed."""
 
 from typing import Any
 
@@ -202,7 +202,7 @@ def headers(*pairs: tuple[str, str]) -> list[tuple[bytes, bytes]]:
     ],
 )
 def test_headers_name_a_user(given: list[tuple[bytes, bytes]], want: User | None) -> None:
-    assert impersonation.wanted_user(given) == want
+    assert impersonation.requested_user(given) == want
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_headers_name_a_user(given: list[tuple[bytes, bytes]], want: User | None
 )
 def test_nobody_without_a_name(given: tuple[str, str], shown: str) -> None:
     with pytest.raises(status.StatusError) as refusal:
-        impersonation.wanted_user(headers(given))
+        impersonation.requested_user(headers(given))
     message = f'requested &user.DefaultInfo{{Name:"", {shown}}} without impersonating a user name'
     assert (refusal.value.code, refusal.value.document["message"]) == (400, message)
 

@@ -31,14 +31,14 @@ PATHS = Rule(verbs=("get",), paths=("/healthz", "/apis/*"))
 def test_what_rules_allow(verb: str, group: str, resource: str, name: str, want: str | None) -> None:
     permissions = Permissions([("some", (PODS, ONE_SECRET)), ("others", (SCALES, PATHS))])
     resource, _, subresource = resource.partition("/")
-    source = permissions.allowing(verb, group, resource=resource, subresource=subresource, name=name)
+    source = permissions.find_resource_source(verb, group, resource=resource, subresource=subresource, name=name)
     assert source == want
 
 
 def test_a_star_is_every_resource_and_what_is_below() -> None:
     permissions = Permissions([("all", policyrules.EVERYTHING)])
-    assert permissions.allowing("fly", "x", resource="things", subresource="below", name="n") == "all"
-    assert permissions.allowing_path("post", "/anything") == "all"
+    assert permissions.find_resource_source("fly", "x", resource="things", subresource="below", name="n") == "all"
+    assert permissions.find_path_source("post", "/anything") == "all"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_star_is_every_resource_and_what_is_below() -> None:
     ],
 )
 def test_what_rules_allow_beside_resources(verb: str, path: str, want: bool) -> None:
-    assert (Permissions([("some", (PODS, PATHS))]).allowing_path(verb, path) is not None) is want
+    assert (Permissions([("some", (PODS, PATHS))]).find_path_source(verb, path) is not None) is want
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_what_rules_allow_beside_resources(verb: str, path: str, want: bool) -> 
     ],
 )
 def test_what_is_missing(owned: list[Rule], granted: Rule, want: list[str]) -> None:
-    assert [str(rule) for rule in policyrules.compact(policyrules.missing(owned, [granted]))] == want
+    assert [str(rule) for rule in policyrules.compact(policyrules.find_missing(owned, [granted]))] == want

@@ -46,12 +46,12 @@ def test_a_file_can_have_several_keys_of_both_kinds(tmp_path: pathlib.Path) -> N
 
 @pytest.mark.parametrize(("curve", "algorithm"), CURVES)
 def test_a_curve_has_one_algorithm(curve: ec.EllipticCurve, algorithm: str) -> None:
-    assert signingkeys.of(ec.generate_private_key(curve)).signer.algorithm == algorithm
+    assert signingkeys.make_keys(ec.generate_private_key(curve)).signer.algorithm == algorithm
 
 
 def test_other_curves_are_refused() -> None:
     with pytest.raises(ValueError, match="unknown curve secp256k1"):
-        signingkeys.of(ec.generate_private_key(ec.SECP256K1()))
+        signingkeys.make_keys(ec.generate_private_key(ec.SECP256K1()))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_is_no_key_is_refused(tmp_path: pathlib.Path, data: bytes) -> None:
 
 @pytest.mark.parametrize("key", [pytest.param(RSA, id="rsa"), pytest.param(signingkeys.generate(), id="curve")])
 def test_what_is_shown_has_no_secrets(key: signingkeys.PrivateKey) -> None:
-    public = signingkeys.of(key).signer
+    public = signingkeys.make_keys(key).signer
     document = public.document()
     assert document["kid"] == public.id
     assert document["use"] == "sig"

@@ -1,4 +1,4 @@
-"""Who may approve and sign requests for certificates."""
+"""Permissions for approving and signing certificate requests."""
 
 import base64
 from typing import Any

@@ -275,7 +275,7 @@ async def test_tokens_for_its_pods(bound: dict[str, str] | None, audiences: tupl
         content = {"nodeName": node, "volumes": [{"projected": {"sources": [token]}}]}
         draft = record.stamped({"metadata": {"name": name, "uid": uid}, "spec": content})
         await store.create(record.Key("pods", "default", name), draft, uid=uid)
-    restriction = NodeRestriction(store, authorization.Several(()))
+    restriction = NodeRestriction(store, authorization.Union(()))
     spec: dict[str, Any] = {"audiences": list(audiences)}
     if bound is not None:
         spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u1", **bound}

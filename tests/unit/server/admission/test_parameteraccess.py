@@ -1,4 +1,4 @@
-"""Who may write policies with parameters, and bind them."""
+"""Permissions for writing and binding policies with parameters."""
 
 from typing import Any
 

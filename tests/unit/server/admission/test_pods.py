@@ -1,4 +1,4 @@
-"""What admission makes of pods: accounts, priorities, tolerations."""
+"""Admission of pods: accounts, priorities, tolerations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What new volumes and claims for them are given: a class, and a finalizer while they are in use."""
+"""Admission of volumes and volume claims: the default class, and the finalizer of objects in use."""
 
 from typing import Any
 

@@ -420,7 +420,7 @@ class TestMutating:
         assert seen == calls
 
     async def test_plugins_look_again(self, server: client.Client, webhook: WebhookServer) -> None:
-        """What a webhook takes away of a pod, the server gives it again."""
+        """The server restores defaults of a pod that a webhook removes."""
         webhook.responses["/hook"] = {"patch": [{"op": "remove", "path": "/spec/tolerations"}]}
         await _mutating(server, _hook(webhook, rules=[rule("pods", operations=["CREATE"])]))
         answer = await server.call("POST", client.PODS, client.pod())

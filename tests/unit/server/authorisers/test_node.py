@@ -72,7 +72,7 @@ class Cluster:
         fields: str = "",
         version: str = "",
     ) -> str:
-        """What is said: nothing where it is allowed."""
+        """Return the refusal; empty if the action is allowed."""
         full, _, subresource = resource.partition("#")
         group, _, plural = full.rpartition("/")
         namespace, _, name = place.rpartition("/")

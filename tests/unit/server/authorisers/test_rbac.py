@@ -6,7 +6,7 @@ import pytest
 
 from drachma.server.access.authorization import NO_OPINION, Attributes, Decision, Opinion
 from drachma.server.authorisers import roles
-from drachma.server.authorisers.rbac import RBAC
+from drachma.server.authorisers.modes import RBAC
 from drachma.server.user import User
 from drachma.store import memory, protocol, record
 

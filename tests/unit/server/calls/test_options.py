@@ -36,13 +36,13 @@ assert CLAIMS is not None
 )
 def test_write_options_refused(query: options.Query, kind: str, message: str) -> None:
     with pytest.raises(status.StatusError) as caught:
-        options.for_write(query, kind, patch_type="application/merge-patch+json")
+        options.read_write_options(query, kind, patch_type="application/merge-patch+json")
     assert (caught.value.code, str(caught.value)) == (422, message)
 
 
 def test_apply_needs_a_manager() -> None:
     with pytest.raises(status.StatusError, match="fieldManager: Required value: is required for apply patch"):
-        options.for_write({}, "PatchOptions", patch_type="application/apply-patch+yaml")
+        options.read_write_options({}, "PatchOptions", patch_type="application/apply-patch+yaml")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_apply_needs_a_manager() -> None:
 )
 def test_list_options(query: options.Query, want: options.ListOptions) -> None:
     assert CLAIMS is not None
-    assert options.for_list(query, CLAIMS, version="v1") == want
+    assert options.read_list_options(query, CLAIMS, version="v1") == want
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_list_options(query: options.Query, want: options.ListOptions) -> None:
 def test_list_options_refused(query: options.Query, code: int, message: str) -> None:
     assert CLAIMS is not None
     with pytest.raises(status.StatusError) as caught:
-        options.for_list(query, CLAIMS, version="v1")
+        options.read_list_options(query, CLAIMS, version="v1")
     assert (caught.value.code, str(caught.value)) == (code, message)
 
 
@@ -142,7 +142,7 @@ def test_list_options_refused(query: options.Query, code: int, message: str) -> 
     ],
 )
 def test_delete_options(query: options.Query, body: Any, want: options.DeleteOptions) -> None:
-    assert options.for_delete(query, body) == want
+    assert options.read_delete_options(query, body) == want
 
 
 @pytest.mark.parametrize(
@@ -154,5 +154,5 @@ def test_delete_options(query: options.Query, body: Any, want: options.DeleteOpt
 )
 def test_delete_options_refused(body: Any, code: int) -> None:
     with pytest.raises(status.StatusError) as caught:
-        options.for_delete({}, body)
+        options.read_delete_options({}, body)
     assert caught.value.code == code

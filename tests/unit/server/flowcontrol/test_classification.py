@@ -7,7 +7,8 @@ import pytest
 from drachma.server import flowdefaults
 from drachma.server.flowcontrol.classification import Classifier, Inquiry, parse_schema
 from drachma.server.user import User
-from drachma.validation import flowschema
+from drachma.validation import flowcontrol
+from drachma.validation.path import ROOT
 
 ALL = "system:authenticated"
 ANN = User(name="ann", groups=("staff", ALL))
@@ -57,7 +58,7 @@ def _schema(name: str, *, precedence: int = 1000, subjects: list[Any] | None = N
         "matchingPrecedence": precedence,
         "rules": [{"subjects": subjects or [group], **rules}],
     }
-    assert not list(flowschema.check(spec, name=name))
+    assert not list(flowcontrol.FLOW_SCHEMA.always({"spec": spec}, ROOT, {"name": name}))
     return parse_schema(name, "", spec)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from drachma.server import flowdefaults
 from drachma.server.user import User
-from drachma.server.wire import app, bodies
+from drachma.server.wire import limits as requestlimits
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, Client
 
@@ -53,12 +53,12 @@ class Gate:
     async def closed(self, server: Client) -> AsyncIterator["Gate"]:
         dispatch = server.app.dispatcher.dispatch
 
-        async def wait(call: Any, *rest: Any) -> Any:
+        async def wait(call: Any, *arguments: Any, **options: Any) -> Any:
             self.entered += 1
             await self._open.wait()
-            return await dispatch(call, *rest)
+            return await dispatch(call, *arguments, **options)
 
-        server.app.dispatcher.dispatch = wait  # type: ignore[method-assign, assignment]
+        server.app.dispatcher.dispatch = wait  # type: ignore[method-assign]
         try:
             yield self
         finally:
@@ -69,7 +69,7 @@ class Gate:
         self._open.set()
 
 
-async def _start(limits: app.Limits | None = None) -> Client:
+async def _start(limits: requestlimits.Limits | None = None) -> Client:
     server = await client.start(limits=limits, users=USERS)
     await flowdefaults.populate(server.app.dispatcher)
     return server
@@ -95,7 +95,7 @@ async def test_bodies_that_do_not_come_hold_no_seats() -> None:
 
 
 async def test_masters_and_health_are_answered_while_all_seats_are_taken() -> None:
-    server = await _start(app.Limits(seats=10))
+    server = await _start(requestlimits.Limits(seats=10))
     async with Gate().closed(server) as gate:
         taking = [asyncio.create_task(server.showing("ann").call("GET", CLAIMS)) for _ in range(200)]
         await _entered(gate, 1)
@@ -111,7 +111,7 @@ async def test_masters_and_health_are_answered_while_all_seats_are_taken() -> No
 
 
 async def test_one_user_cannot_keep_another_from_its_turn() -> None:
-    server = await _start(app.Limits(seats=10))
+    server = await _start(requestlimits.Limits(seats=10))
     async with Gate().closed(server) as gate:
         elephant = [asyncio.create_task(server.showing("ann").call("GET", CLAIMS)) for _ in range(1000)]
         await _entered(gate, 1)
@@ -125,7 +125,7 @@ async def test_one_user_cannot_keep_another_from_its_turn() -> None:
 
 
 async def test_request_that_finds_its_queue_full_is_told_when_to_try_again() -> None:
-    server = await _start(app.Limits(seats=0))
+    server = await _start(requestlimits.Limits(seats=0))
     level = f"{FLOWS}/prioritylevelconfigurations/global-default"
     queuing = {"queues": 1, "handSize": 1, "queueLengthLimit": 1}
     patch = {"spec": {"limited": {"limitResponse": {"queuing": queuing}}}}
@@ -146,7 +146,7 @@ async def test_request_that_finds_its_queue_full_is_told_when_to_try_again() -> 
 
 
 async def test_wait_for_a_seat_ends() -> None:
-    server = await _start(app.Limits(seats=0, request_seconds=0.8))
+    server = await _start(requestlimits.Limits(seats=0, request_seconds=0.8))
     assert (await server.showing("ann").call("GET", CLAIMS)).code == 429
     assert 'reason="time-out"} 1.0' in (await server.call("GET", "/metrics")).body
 
@@ -164,7 +164,7 @@ async def test_answers_name_schema_and_level() -> None:
 
 
 async def test_changed_schema_counts_at_once() -> None:
-    server = await _start(app.Limits(seats=0, request_seconds=0.8))
+    server = await _start(requestlimits.Limits(seats=0, request_seconds=0.8))
     assert (await server.showing("ann").call("GET", CLAIMS)).code == 429
     patch = {"spec": {"priorityLevelConfiguration": {"name": "exempt"}}}
     changed = await server.call("PATCH", f"{FLOWS}/flowschemas/global-default", patch, content_type=MERGE)
@@ -182,7 +182,7 @@ async def test_schema_without_its_level_matches_nothing() -> None:
 
 
 async def test_open_watch_holds_no_seat() -> None:
-    server = await _start(app.Limits(seats=7))
+    server = await _start(requestlimits.Limits(seats=7))
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(20):
             stream = await stack.enter_async_context(server.showing("ann").watch(f"{CLAIMS}?watch=1"))
@@ -192,7 +192,7 @@ async def test_open_watch_holds_no_seat() -> None:
 
 
 async def test_body_has_its_time() -> None:
-    limits = app.Limits(bodies=bodies.BodyLimits(seconds=0.02))
+    limits = requestlimits.Limits(bodies=requestlimits.BodyLimits(seconds=0.02))
     server = await _start(limits)
     slow = SlowBody(server.showing("ann"), REVIEWS)
     await slow.task
@@ -200,7 +200,7 @@ async def test_body_has_its_time() -> None:
 
 
 async def test_bytes_of_bodies_are_limited_for_users_and_not_for_masters() -> None:
-    limits = app.Limits(bodies=bodies.BodyLimits(user_bytes=100))
+    limits = requestlimits.Limits(bodies=requestlimits.BodyLimits(user_bytes=100))
     server = await _start(limits)
     claim = client.claim(annotations={"a": "x" * 200})
     refused = await server.showing("ann").call("POST", CLAIMS, claim)

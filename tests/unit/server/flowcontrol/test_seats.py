@@ -1,4 +1,4 @@
-"""How seats are shared between levels, and queues between flows."""
+"""Sharing of seats between levels, and of queues between flows."""
 
 import collections
 

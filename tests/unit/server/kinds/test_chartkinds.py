@@ -376,14 +376,14 @@ async def test_services_are_selected_by_address_and_type(server: Client) -> None
     for selector, names in (("spec.clusterIP!=None", ["o"]), ("spec.type=ClusterIP", ["headless", "o"])):
         listed = await server.call("GET", f"{PATHS['Service']}?fieldSelector={selector}")
         assert [each["metadata"]["name"] for each in listed.body["items"] if "selector" in each["spec"]] == names
-    refused = await server.call("GET", f"{PATHS['Service']}?fieldSelector=spec.ports=1")
-    assert (refused.code, refused.body["message"]) == (400, "field label not supported: spec.ports")
+    refusal = await server.call("GET", f"{PATHS['Service']}?fieldSelector=spec.ports=1")
+    assert (refusal.code, refusal.body["message"]) == (400, "field label not supported: spec.ports")
 
 
 async def test_a_service_keeps_its_address(server: Client) -> None:
-    stored = (await server.call("POST", PATHS["Service"], made("Service"))).body
+    stored_object = (await server.call("POST", PATHS["Service"], made("Service"))).body
     replaced = await server.call("PUT", f"{PATHS['Service']}/o", made("Service"))
-    assert replaced.body["spec"]["clusterIP"] == stored["spec"]["clusterIP"]
+    assert replaced.body["spec"]["clusterIP"] == stored_object["spec"]["clusterIP"]
     patch = {"spec": {"clusterIP": "10.96.0.77", "clusterIPs": ["10.96.0.77"]}}
     moved = await server.call("PATCH", f"{PATHS['Service']}/o", patch, content_type="application/merge-patch+json")
     assert moved.code == 422

@@ -1,4 +1,4 @@
-"""What like objects and successive writes share, and that sharing changes nothing."""
+"""Parts that equal objects and successive writes share, without a visible difference."""
 
 import json
 from typing import Any
@@ -27,16 +27,16 @@ def _claim(name: str, **metadata: Any) -> dict[str, Any]:
 
 
 def _pod(name: str, **metadata: Any) -> dict[str, Any]:
-    made = client.pod(name)
-    made["metadata"] |= metadata
-    made["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "gpu"}]
-    return made
+    created = client.pod(name)
+    created["metadata"] |= metadata
+    created["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "gpu"}]
+    return created
 
 
 def _stored(server: client.Client, resource: str, name: str) -> record.Record:
-    found = server.store.get(record.Key(resource, "default", name))
-    assert found is not None
-    return found
+    result = server.store.get(record.Key(resource, "default", name))
+    assert result is not None
+    return result
 
 
 def _priority_class(name: str, value: int) -> dict[str, Any]:
@@ -102,9 +102,9 @@ async def test_a_patch_keeps_what_it_leaves_alone(
 
 
 async def test_a_whole_object_that_came_back_shares_its_spec(server: client.Client) -> None:
-    made = (await server.call("POST", PODS, _pod("a"))).body
-    made["metadata"]["labels"] = {"a": "b"}
-    assert (await server.call("PUT", f"{PODS}/a", made)).code == 200
+    created = (await server.call("POST", PODS, _pod("a"))).body
+    created["metadata"]["labels"] = {"a": "b"}
+    assert (await server.call("PUT", f"{PODS}/a", created)).code == 200
     again = (await server.call("GET", f"{PODS}/a")).body
     before = _stored(server, "pods", "a").value
     again["metadata"]["labels"] = {"a": "c"}
@@ -114,12 +114,12 @@ async def test_a_whole_object_that_came_back_shares_its_spec(server: client.Clie
 
 async def test_a_spec_is_stored_in_one_spelling(server: client.Client) -> None:
     for name in ("a", "b"):
-        made = (await server.call("POST", CLAIMS, _claim(name))).body
-        assert made["spec"]["devices"]["requests"][0]["exactly"]["capacity"] == {"requests": {"memory": "1Gi"}}
+        created = (await server.call("POST", CLAIMS, _claim(name))).body
+        assert created["spec"]["devices"]["requests"][0]["exactly"]["capacity"] == {"requests": {"memory": "1Gi"}}
 
 
 async def test_like_pods_get_the_priority_of_their_time(server: client.Client) -> None:
-    found = []
+    result = []
     for step in range(5):
         match step:
             case 1:
@@ -130,9 +130,9 @@ async def test_like_pods_get_the_priority_of_their_time(server: client.Client) -
                 await server.call("POST", CLASSES, _priority_class("rarely", 20))
             case 4:
                 await server.call("DELETE", f"{CLASSES}/rarely")
-        made = (await server.call("POST", PODS, _pod(f"p{step}"))).body
-        found.append((made["spec"]["priority"], made["spec"].get("priorityClassName")))
-    assert found == [(0, None), (10, "usual"), (0, None), (20, "rarely"), (0, None)]
+        created = (await server.call("POST", PODS, _pod(f"p{step}"))).body
+        result.append((created["spec"]["priority"], created["spec"].get("priorityClassName")))
+    assert result == [(0, None), (10, "usual"), (0, None), (20, "rarely"), (0, None)]
 
 
 async def test_priority_is_known_after_history_is_forgotten(server: client.Client) -> None:
@@ -140,26 +140,26 @@ async def test_priority_is_known_after_history_is_forgotten(server: client.Clien
     await server.call("POST", CLASSES, _priority_class("usual", 10))
     await server.call("POST", PODS, _pod("b"))
     await server.store.compact(server.store.revision)
-    made = (await server.call("POST", PODS, _pod("c"))).body
-    assert made["spec"]["priority"] == 10
+    created = (await server.call("POST", PODS, _pod("c"))).body
+    assert created["spec"]["priority"] == 10
 
 
 async def test_a_good_spec_is_not_good_for_static_pods(server: client.Client) -> None:
     assert (await server.call("POST", PODS, _pod("a"))).code == 201
-    refused = await server.call("POST", PODS, _pod("b", annotations={"kubernetes.io/config.mirror": "x"}))
-    assert refused.code == 422
-    assert "static pods do not support resource claims" in refused.body["message"]
+    refusal = await server.call("POST", PODS, _pod("b", annotations={"kubernetes.io/config.mirror": "x"}))
+    assert refusal.code == 422
+    assert "static pods do not support resource claims" in refusal.body["message"]
 
 
 async def test_a_bad_spec_stays_bad(server: client.Client) -> None:
-    made = _pod("a")
-    made["spec"]["containers"][0]["image"] = ""
-    answers = [(await server.call("POST", PODS, made)).body["message"] for _ in range(2)]
+    created = _pod("a")
+    created["spec"]["containers"][0]["image"] = ""
+    answers = [(await server.call("POST", PODS, created)).body["message"] for _ in range(2)]
     assert answers == ['Pod "a" is invalid: spec.containers[0].image: Required value'] * 2
 
 
 async def test_types_are_checked_beside_a_known_spec(server: client.Client) -> None:
     await server.call("POST", PODS, _pod("a"))
-    refused = await server.call("POST", PODS, _pod("b", labels={"a": 1}))
-    assert refused.code == 400
-    assert "cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string" in str(refused.body)
+    refusal = await server.call("POST", PODS, _pod("b", labels={"a": 1}))
+    assert refusal.code == 400
+    assert "cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string" in str(refusal.body)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from drachma.server import parts, status
-from drachma.server.ownership import apply, lastapplied, managedfields, managers
+from drachma.server.ownership import apply, managedfields, managers
 from tests.unit.server import served
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -170,14 +170,14 @@ def test_conflict_inside_an_item_shows_its_keys() -> None:
 def test_kubectl_may_change_what_it_applied_client_side() -> None:
     last = json.dumps(_config_map(a="1", b="1"))
     live = _created(
-        {**_config_map(a="1", b="9"), "metadata": {"name": "c", "annotations": {lastapplied.ANNOTATION: last}}},
+        {**_config_map(a="1", b="9"), "metadata": {"name": "c", "annotations": {apply.ANNOTATION: last}}},
         manager="kubectl-client-side-apply",
         kind=CONFIG_MAPS,
         now=NOW,
     )
     changed = _apply(live, _config_map(a="2"), manager="kubectl")
     assert changed["data"] == {"a": "2", "b": "9"}
-    annotation = json.loads(changed["metadata"]["annotations"][lastapplied.ANNOTATION])
+    annotation = json.loads(changed["metadata"]["annotations"][apply.ANNOTATION])
     assert annotation == _config_map(a="2")
     with pytest.raises(status.StatusError, match=r"1 conflict: conflict with .*: \.data\.b"):
         _apply(live, _config_map(a="2", b="2"), manager="kubectl")

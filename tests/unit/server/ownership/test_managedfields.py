@@ -48,7 +48,7 @@ def _claim(**metadata: Any) -> dict[str, Any]:
 def _record(old: dict[str, Any] | None, new: dict[str, Any], **how: Any) -> dict[str, Any]:
     """The new document with the entries that it gets."""
     entries = managedfields.entries_after_update(old, new, interner=parts.Interner(), **how)
-    clean = managedfields.without_owners(new)
+    clean = managedfields.strip_owners(new)
     return {**clean, "metadata": {**clean["metadata"], "managedFields": entries}} if entries else clean
 
 

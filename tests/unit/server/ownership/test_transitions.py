@@ -27,11 +27,11 @@ def _claim(*uids: str, **metadata: Any) -> dict[str, Any]:
 def _of_change(interner: parts.Interner, *uids: str, entries: tuple[dict[str, Any], ...] = (), **metadata: Any) -> Any:
     compared = comparison.compare({}, _claim(*uids, **metadata), schema=KIND.schema)
     changes = [transitions.Change(compared, WRITER, KIND.resets)]
-    return transitions.of_changes(entries, changes, api_version=KIND.api_version, interner=interner)
+    return transitions.compute_change_shares(entries, changes, api_version=KIND.api_version, interner=interner)
 
 
 def _of_new(interner: parts.Interner, *uids: str, **metadata: Any) -> Any:
-    return transitions.of_new(_claim(*uids, **metadata), kind=KIND, interner=interner)
+    return transitions.compute_create_shares(_claim(*uids, **metadata), kind=KIND, interner=interner)
 
 
 @pytest.mark.parametrize("ask", [pytest.param(_of_change, id="change"), pytest.param(_of_new, id="create")])

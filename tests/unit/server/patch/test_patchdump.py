@@ -25,9 +25,9 @@ DOCUMENT = {"kind": "K", "apiVersion": "v1", "metadata": {"name": "n", "labels":
     ],
 )
 def test_merge(patch: Any, want: str) -> None:
-    assert patchdump.after_merge(DOCUMENT, patch) == want
+    assert patchdump.format_merged(DOCUMENT, patch) == want
 
 
 def test_operations_open_what_is_on_their_way() -> None:
-    shown = patchdump.after_operations(DOCUMENT, [{"op": "add", "path": "/metadata/name", "value": "n"}])
+    shown = patchdump.format_operated(DOCUMENT, [{"op": "add", "path": "/metadata/name", "value": "n"}])
     assert shown == '{"apiVersion":"v1","kind":"K","metadata":{"labels":{"b":"\\u003c","a":"1"},"name":"n"}}'

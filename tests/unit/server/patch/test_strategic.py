@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.server.patch import listorder, strategic
-from drachma.server.schema import notation
+from tests.unit import typefiles
 from tests.unit.server import served
 
 POD = served.schema("v1", "Pod")
@@ -101,8 +101,9 @@ def test_pods(document: dict[str, Any], patch: dict[str, Any], want: dict[str, A
 
 
 def test_an_object_that_is_replaced_whole() -> None:
-    types = notation.Types("p", "Whole: a=str b=str\nOwner: whole=Whole~=")
-    merged = strategic.apply({"whole": {"a": "1"}}, {"whole": {"b": "2"}}, schema=types.object("Owner"))
+    whole = {"a": "string", "b": "string"}
+    types = typefiles.load("p", {"Whole": whole, "Owner": {"whole": {"type": "Whole", "patch": "replace"}}})
+    merged = strategic.apply({"whole": {"a": "1"}}, {"whole": {"b": "2"}}, schema=types.get("p/v1.Owner"))
     assert merged == {"whole": {"b": "2"}}
 
 

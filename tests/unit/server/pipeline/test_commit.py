@@ -1,4 +1,4 @@
-"""The one place that writes: an intent is decided anew when another write came first, and only then."""
+"""The committer: an intent decides again if another write was faster, and only then."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Events are forgotten when nobody has written them for a while."""
+"""Events are removed when they have not been written for a while."""
 
 from typing import Any
 

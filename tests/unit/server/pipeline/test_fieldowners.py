@@ -1,4 +1,4 @@
-"""Who owns which field: what a client wrote, and nothing of what the server added or put back."""
+"""Field ownership: clients own the fields that they wrote, and none that the server added or restored."""
 
 from typing import Any
 

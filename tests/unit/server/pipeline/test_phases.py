@@ -8,7 +8,7 @@ import pytest
 from drachma import errors
 from drachma.client import local
 from drachma.server import inprocess, status
-from drachma.server.access.authorization import NO_RULES, Attributes, Decision, Opinion, Rules
+from drachma.server.access.authorization import ALLOWED, NO_RULES, Attributes, Decision, Opinion, Rules
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call
 from drachma.server.pipeline.dispatcher import Dispatcher
@@ -162,7 +162,7 @@ async def populate(server: Client) -> None:
 
 
 def with_phases(server: Client, changed: Phases) -> Dispatcher:
-    """The same API with other phases."""
+    """Return the same API with other phases."""
     standard = server.app.dispatcher
     return Dispatcher(msgspec.structs.replace(standard.services, phases=changed), standard.surface)
 
@@ -172,7 +172,7 @@ def refuse(_: Proposal | Removal | Call) -> None:
 
 
 class Refusing:
-    """Lets nobody do anything."""
+    """Refuses every action."""
 
     name = "refusing"
 
@@ -184,7 +184,7 @@ class Refusing:
 
 
 def refusing_in(standard: Phases, name: str) -> Phases:
-    """The same phases, of which one refuses whatever comes to it, once its own steps are through."""
+    """Return the phases with a step that refuses everything at the end of one phase."""
     refusal = (Step("refuse", refuse, on=frozenset(Operation)), RemovalStep("refuse", refuse))
     return Phases(
         [phase._replace(steps=(*phase.steps, *refusal)) if phase.name == name else phase for phase in standard.phases],
@@ -227,6 +227,31 @@ async def test_who_is_not_authorised_writes_nothing(server: Client, act: Act) ->
     assert server.store.revision == before
 
 
+class Counting:
+    """Allows everything and records every question."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.questions: list[tuple[str, str]] = []
+
+    def authorise(self, attributes: Attributes) -> Opinion:
+        self.questions.append((attributes.verb, attributes.name))
+        return ALLOWED
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        return NO_RULES
+
+
+async def test_a_write_over_http_is_authorised_once() -> None:
+    authoriser = Counting()
+    server = await client.start(authoriser=authoriser)
+    authoriser.questions.clear()
+    assert (await server.call("POST", CLAIMS, client.claim("c"))).code == 201
+    assert (await server.call("DELETE", f"{CLAIMS}/c")).code == 200
+    assert authoriser.questions == [("create", ""), ("delete", "c")]
+
+
 class _Notebook:
     """An auditor that notes the codes of calls, 0 where they begin."""
 
@@ -236,6 +261,9 @@ class _Notebook:
     def call(self, call: Call) -> Finish:
         self.lines.append((call.user.name, call.verb, 0))
         return lambda end: self.lines.append((call.user.name, call.verb, end.code))
+
+    async def flush(self) -> None:
+        """Return at once: notes are kept in memory."""
 
     def request(self, *_: object, **facts: object) -> None:
         raise AssertionError(f"there is no other door: {facts}")

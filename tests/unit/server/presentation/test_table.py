@@ -112,7 +112,7 @@ def test_cells(plural: str, document: dict[str, Any], want: list[Any]) -> None:
 
 def test_a_list_becomes_a_table() -> None:
     listing = {"metadata": {"resourceVersion": "9"}, "items": [{"metadata": META, "status": {"phase": "Succeeded"}}]}
-    made = table.of_list(listing, _resource("pods"), now=NOW)
+    made = table.make_list_table(listing, _resource("pods"), now=NOW)
     assert (made["kind"], made["apiVersion"], made["metadata"]) == ("Table", "meta.k8s.io/v1", {"resourceVersion": "9"})
     (row,) = made["rows"]
     assert row["object"] == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": META}
@@ -120,7 +120,7 @@ def test_a_list_becomes_a_table() -> None:
 
 
 def test_an_empty_list_has_columns_and_no_rows() -> None:
-    made = table.of_list({"metadata": {}, "items": []}, _resource("resourceclaims"), now=NOW)
+    made = table.make_list_table({"metadata": {}, "items": []}, _resource("resourceclaims"), now=NOW)
     assert made["rows"] == []
     assert [column["name"] for column in made["columnDefinitions"]] == ["Name", "State", "Age"]
 
@@ -133,12 +133,12 @@ def test_an_empty_list_has_columns_and_no_rows() -> None:
     ],
 )
 def test_rows_carry_what_was_asked_for(include: str, want: Any) -> None:
-    made = table.of_object({"metadata": META}, _resource("configmaps"), now=NOW, include=include)
+    made = table.make_object_table({"metadata": META}, _resource("configmaps"), now=NOW, include=include)
     assert made["rows"][0]["object"] == want
 
 
 def test_later_events_of_a_watch_have_no_columns() -> None:
-    made = table.of_object({"metadata": META}, _resource("configmaps"), now=NOW, is_headless=True)
+    made = table.make_object_table({"metadata": META}, _resource("configmaps"), now=NOW, is_headless=True)
     assert made["columnDefinitions"] is None
     assert made["metadata"] == {"resourceVersion": "7"}
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from drachma.server import schema
+from drachma.api import types
 from drachma.server.schema import decodeerrors
 from tests.unit.server import served
 
@@ -127,5 +127,5 @@ SECRET = served.schema("v1", "Secret")
         pytest.param(CLAIM, {"unknown": 1, "spec": {"more": []}}, "", id="unknown-fields-have-no-type"),
     ],
 )
-def test_explain(kind: schema.Object, document: Any, want: str) -> None:
+def test_explain(kind: types.Object, document: Any, want: str) -> None:
     assert decodeerrors.explain(document, kind) == want

@@ -32,6 +32,6 @@ V1 = "resource.k8s.io/v1"
         pytest.param("DeviceClass", {}, {"metadata": {}, "spec": {}}, id="optional-lists-stay-away"),
     ],
 )
-def test_fill(kind: str, given: dict[str, Any], want: dict[str, Any]) -> None:
-    emptyfields.fill(given, served.schema(V1, kind))
+def test_containers_of_device_kinds(kind: str, given: dict[str, Any], want: dict[str, Any]) -> None:
+    emptyfields.fill_containers(given, served.schema(V1, kind))
     assert given == want

@@ -28,7 +28,7 @@ from tests.unit.server import served
     ],
 )
 def test_a_spec_is_settled(given: dict[str, Any], want: dict[str, Any]) -> None:
-    settled = normalform.settled({"spec": given}, served.schema("v1", "Pod"))
+    settled = normalform.normalize({"spec": given}, served.schema("v1", "Pod"))
     assert settled == {"spec": want}
 
 
@@ -41,14 +41,14 @@ def test_a_spec_is_settled(given: dict[str, Any], want: dict[str, Any]) -> None:
     ],
 )
 def test_times_are_in_utc(given: str, want: str) -> None:
-    settled = normalform.settled({"status": {"startTime": given}}, served.schema("v1", "Pod"))
+    settled = normalform.normalize({"status": {"startTime": given}}, served.schema("v1", "Pod"))
     assert settled["status"]["startTime"] == want
 
 
 def test_settling_twice_changes_nothing() -> None:
     given = {"spec": {"overhead": {"cpu": "1500m"}, "hostNetwork": True}, "status": {"conditions": [{"type": "X"}]}}
-    once = normalform.settled(given, served.schema("v1", "Pod"))
-    assert normalform.settled(once, served.schema("v1", "Pod")) == once
+    once = normalform.normalize(given, served.schema("v1", "Pod"))
+    assert normalform.normalize(once, served.schema("v1", "Pod")) == once
 
 
 @pytest.mark.parametrize(

@@ -5,23 +5,37 @@ from typing import Any
 import msgspec
 import pytest
 
-from drachma.server import schema
+from drachma.api import types
 from drachma.server.ownership import comparison, fieldset, merging
 from drachma.server.patch import strategic, strategicerrors
-from drachma.server.schema import decodeerrors, emptyfields, metatypes, normalform, notation, typecheck, unknownfields
+from drachma.server.schema import decodeerrors, emptyfields, normalform, typecheck, unknownfields
 from drachma.server.surface.openapi import schemas
+from tests.unit import typefiles
 
-TREES = notation.Types(
-    "com.example.v1",
-    """\
-Tree: apiVersion=str kind=str metadata=ObjectMeta! spec=Branch!
-Branch: amount=Quantity branches={Branch:name}~ by=<Branch> leaf=Leaf! name=str* next=Branch size=int32
-Leaf: branch=Branch color=str*
-Plain: other=Plain size=int32
-""",
-    uses=(metatypes.META,),
+_GROUP = "example.com"
+_LOADER = typefiles.load(
+    _GROUP,
+    {
+        "Tree": {
+            "apiVersion": "string",
+            "kind": "string",
+            "metadata": {"type": "meta/v1.ObjectMeta", "always": True},
+            "spec": {"type": "Branch", "always": True},
+        },
+        "Branch": {
+            "amount": "Quantity",
+            "branches": {"type": "[]Branch", "list": "map", "keys": ["name"], "patch": "merge"},
+            "by": "map[string]Branch",
+            "leaf": {"type": "Leaf", "always": True},
+            "name": {"type": "string", "required": True},
+            "next": "Branch",
+            "size": "int32",
+        },
+        "Leaf": {"branch": "Branch", "color": {"type": "string", "required": True}},
+        "Plain": {"other": "Plain", "size": "int32"},
+    },
 )
-TREE, BRANCH, PLAIN = TREES.object("Tree"), TREES.object("Branch"), TREES.object("Plain")
+TREE, BRANCH, PLAIN = (_LOADER.get(f"{_GROUP}/v1.{name}") for name in ("Tree", "Branch", "Plain"))
 
 
 def _nested(leaf: dict[str, Any], depth: int = 5) -> dict[str, Any]:
@@ -31,11 +45,13 @@ def _nested(leaf: dict[str, Any], depth: int = 5) -> dict[str, Any]:
 
 
 def test_empty() -> None:
-    assert schema.empty(TREE) == {"metadata": {}, "spec": {"leaf": {"color": ""}, "name": ""}}
+    assert types.empty(TREE) == {"metadata": {}, "spec": {"leaf": {"color": ""}, "name": ""}}
 
 
 def test_normal_form() -> None:
-    settled = normalform.settled(_nested({"name": "x", "size": 0, "amount": 1000, "next": {"amount": "1000m"}}), BRANCH)
+    settled = normalform.normalize(
+        _nested({"name": "x", "size": 0, "amount": 1000, "next": {"amount": "1000m"}}), BRANCH
+    )
     assert settled == _nested({"name": "x", "amount": "1k", "next": {"amount": "1"}})
 
 
@@ -44,6 +60,12 @@ def test_empty_fields() -> None:
     emptyfields.fill(document, BRANCH)
     bare = {"leaf": {"color": ""}, "name": ""}
     assert document == {"branches": [{"next": {"by": {"a": bare}, **bare}, **bare}], **bare}
+
+
+def test_empty_containers_of_encoded_structs() -> None:
+    document: dict[str, Any] = {"branches": [{"by": {"a": {}}}]}
+    emptyfields.fill_containers(document, BRANCH)
+    assert document == {"branches": [{"by": {"a": {"leaf": {}}}, "leaf": {}}], "leaf": {}}
 
 
 def test_a_type_in_which_nothing_is_to_be_filled() -> None:
@@ -66,8 +88,8 @@ def test_a_type_in_which_nothing_is_to_be_filled() -> None:
 )
 def test_types_of_values(leaf: dict[str, Any], want: str) -> None:
     document = _nested(leaf)
-    assert typecheck.in_types(document, BRANCH) == (want == "")
-    assert decodeerrors.explain(document, BRANCH) == decodeerrors.explained(document, BRANCH) == want
+    assert typecheck.has_types(document, BRANCH) == (want == "")
+    assert decodeerrors.explain(document, BRANCH) == decodeerrors.explain_slowly(document, BRANCH) == want
     assert bool(strategicerrors.explain(document, BRANCH)) == bool(want)
 
 
@@ -112,6 +134,6 @@ def test_openapi() -> None:
 def test_two_types_of_one_name_are_refused() -> None:
     definitions = schemas.Definitions(schemas.V3)
     definitions.add_kind(TREE, group="example.com", version="v1", kind="Tree")
-    other = notation.Types("com.example.v1", "Tree: name=str").object("Tree")
+    other = typefiles.load(_GROUP, {"Tree": {"name": "string"}}).get(f"{_GROUP}/v1.Tree")
     with pytest.raises(ValueError, match="two types of one name"):
         definitions.add_kind(other, group="example.com", version="v1", kind="Tree")

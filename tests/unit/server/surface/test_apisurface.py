@@ -18,7 +18,7 @@ def test_kinds_come_and_go() -> None:
     surface, tree = served.surface(), trees.kind()
     more = surface.with_kinds(tree)
     assert more.find(trees.GROUP, "v1", plural="trees") is tree
-    assert more.of_kind(f"{trees.GROUP}/v1", "Tree") is tree
+    assert more.find_kind(f"{trees.GROUP}/v1", "Tree") is tree
     assert more.schema(f"{trees.GROUP}/v1", "Tree") is tree.schema("v1")
     assert _route(more, f"{trees.PATH}/oak").resource is tree
     assert surface.find(trees.GROUP, "v1", plural="trees") is None
@@ -95,12 +95,12 @@ def test_what_others_make_of_a_kind_is_made_once() -> None:
     surface = served.surface()
     pods = surface.find("", "v1", plural="pods")
     assert pods is not None
-    made: list[resources.Resource] = []
+    created: list[resources.Resource] = []
 
     def make(kind: strategy.Served, version: str) -> str:
-        made.append(kind.resource)
+        created.append(kind.resource)
         return f"{kind.resource.plural} in {version}"
 
     assert [surface.served(pods).derive(make, "v1") for _ in range(3)] == ["pods in v1"] * 3
     assert surface.served(pods).derive(make, "v2") == "pods in v2"
-    assert made == [pods, pods]
+    assert created == [pods, pods]

@@ -21,10 +21,10 @@ def test_workloads_without_a_group_are_kueues_where_kueue_is() -> None:
 
 
 def test_a_group_names_its_preferred_version_first() -> None:
-    found = discovery.group(CATALOG, "resource.k8s.io")
-    assert found is not None
-    assert found["preferredVersion"] == {"groupVersion": "resource.k8s.io/v1", "version": "v1"}
-    assert [each["version"] for each in found["versions"]] == ["v1", "v1beta2", "v1beta1", "v1alpha3"]
+    result = discovery.group(CATALOG, "resource.k8s.io")
+    assert result is not None
+    assert result["preferredVersion"] == {"groupVersion": "resource.k8s.io/v1", "version": "v1"}
+    assert [each["version"] for each in result["versions"]] == ["v1", "v1beta2", "v1beta1", "v1alpha3"]
 
 
 def test_what_is_not_served_is_none() -> None:
@@ -34,9 +34,9 @@ def test_what_is_not_served_is_none() -> None:
 
 
 def test_resources_with_their_subresources() -> None:
-    found = discovery.resource_list(CATALOG, "resource.k8s.io", version="v1alpha3") or {}
-    taint_rules = [each for each in found["resources"] if each["name"].startswith("devicetaintrules")]
-    assert {**found, "resources": taint_rules} == {
+    result = discovery.resource_list(CATALOG, "resource.k8s.io", version="v1alpha3") or {}
+    taint_rules = [each for each in result["resources"] if each["name"].startswith("devicetaintrules")]
+    assert {**result, "resources": taint_rules} == {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": "resource.k8s.io/v1alpha3",
@@ -61,17 +61,17 @@ def test_resources_with_their_subresources() -> None:
 
 
 def test_the_core_list_has_no_version_of_its_own() -> None:
-    found = discovery.resource_list(CATALOG, "", version="v1")
-    assert found is not None
-    assert "apiVersion" not in found
-    eviction = next(each for each in found["resources"] if each["name"] == "pods/eviction")
+    result = discovery.resource_list(CATALOG, "", version="v1")
+    assert result is not None
+    assert "apiVersion" not in result
+    eviction = next(each for each in result["resources"] if each["name"] == "pods/eviction")
     assert (eviction["group"], eviction["version"], eviction["kind"]) == ("policy", "v1", "Eviction")
 
 
 def test_aggregated_discovery_has_everything_in_one_document() -> None:
-    found = discovery.aggregated(CATALOG)
-    assert (found["kind"], found["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
-    apps = found["items"][0]
+    result = discovery.aggregated(CATALOG)
+    assert (result["kind"], result["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
+    apps = result["items"][0]
     assert apps["metadata"] == {"name": "apps"}
     deployments = next(each for each in apps["versions"][0]["resources"] if each["resource"] == "deployments")
     assert deployments["scope"] == "Namespaced"
@@ -90,5 +90,5 @@ def test_aggregated_core_group_has_no_name() -> None:
 
 
 def test_api_versions_say_where_the_server_is() -> None:
-    found = discovery.api_versions(server_address="192.0.2.1:6443")
-    assert found["serverAddressByClientCIDRs"] == [{"clientCIDR": "0.0.0.0/0", "serverAddress": "192.0.2.1:6443"}]
+    result = discovery.api_versions(server_address="192.0.2.1:6443")
+    assert result["serverAddressByClientCIDRs"] == [{"clientCIDR": "0.0.0.0/0", "serverAddress": "192.0.2.1:6443"}]

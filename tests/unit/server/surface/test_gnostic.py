@@ -11,21 +11,21 @@ OLD_NAME = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 def fields(data: bytes) -> list[tuple[int, Any]]:
     """The fields of a message: numbers with bytes or integers."""
-    found: list[tuple[int, Any]] = []
+    result: list[tuple[int, Any]] = []
     position = 0
     while position < len(data):
         key, position = varint(data, position)
         if key & 7 == 2:
             size, position = varint(data, position)
-            found.append((key >> 3, data[position : position + size]))
+            result.append((key >> 3, data[position : position + size]))
             position += size
         elif key & 7 == 1:
-            found.append((key >> 3, data[position : position + 8]))
+            result.append((key >> 3, data[position : position + 8]))
             position += 8
         else:
             value, position = varint(data, position)
-            found.append((key >> 3, value))
-    return found
+            result.append((key >> 3, value))
+    return result
 
 
 def varint(data: bytes, position: int) -> tuple[int, int]:
@@ -59,15 +59,15 @@ def test_a_small_document() -> None:
     }
     parameters = [{"name": "dryRun", "in": "query", "type": "string", "uniqueItems": True}]
     operation = {"tags": ["t"], "parameters": parameters, "responses": {"200": {"description": "OK"}}}
-    whole = gnostic.encode({"swagger": "2.0", "paths": {"/a": {"patch": operation}}, "definitions": {"A": schema}})
-    assert only(whole, 1) == b"2.0"
-    made = by_name(only(whole, 9), 1)["A"]
-    assert only(only(made, 22), 1) == b"object"
-    assert only(made, 19) == b"a"
-    assert only(by_name(only(made, 25), 1)["a"], 1) == b"#/definitions/B"
-    assert only(only(made, 31), 1) == b"x-kubernetes-group-version-kind"
-    assert only(only(only(made, 31), 2), 2) == b'[{"kind":"A"}]\n'
-    patch = only(by_name(only(whole, 8), 2)["/a"], 8)
+    encoded = gnostic.encode({"swagger": "2.0", "paths": {"/a": {"patch": operation}}, "definitions": {"A": schema}})
+    assert only(encoded, 1) == b"2.0"
+    created = by_name(only(encoded, 9), 1)["A"]
+    assert only(only(created, 22), 1) == b"object"
+    assert only(created, 19) == b"a"
+    assert only(by_name(only(created, 25), 1)["a"], 1) == b"#/definitions/B"
+    assert only(only(created, 31), 1) == b"x-kubernetes-group-version-kind"
+    assert only(only(only(created, 31), 2), 2) == b'[{"kind":"A"}]\n'
+    patch = only(by_name(only(encoded, 8), 2)["/a"], 8)
     query = only(only(only(only(patch, 8), 1), 2), 3)
     assert (only(query, 4), only(query, 20)) == (b"dryRun", 1)
 

@@ -54,7 +54,7 @@ def test_kinds_are_found_by_their_paths_and_patches_take_the_parameters_kubectl_
         for each in document["components"]["schemas"].values()
         for mark in each.get("x-kubernetes-group-version-kind", [])
     ]
-    for resource in SURFACE.in_version(group, version):
+    for resource in SURFACE.resources_in(group, version):
         if resource.traits.is_question:
             continue
         place = "namespaces/{namespace}/" if resource.namespaced else ""

@@ -14,12 +14,12 @@ EVERYTHING = resources.Catalog(builtin.served(firstalpha.GATES))
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{kind.plural}-{kind.versions[-1]}") for kind in scheme.KINDS])
 def test_every_kind_of_the_scheme_is_served(kind: scheme.Kind) -> None:
     for version in kind.versions:
-        found = EVERYTHING.find(kind.group, version, plural=kind.plural)
-        assert found is not None
-        assert (found.versions, found.namespaced) == (kind.versions, kind.namespaced)
+        result = EVERYTHING.find(kind.group, version, plural=kind.plural)
+        assert result is not None
+        assert (result.versions, result.namespaced) == (kind.versions, kind.namespaced)
         if kind.group == "resource.k8s.io" or not kind.complete:
-            assert found.model is (kind if kind.complete else None)
-        assert EVERYTHING.of_kind(found.api_version(version), kind.name) is found
+            assert result.model is (kind if kind.complete else None)
+        assert EVERYTHING.find_kind(result.api_version(version), kind.name) is result
 
 
 def test_the_first_alpha_can_be_switched_off() -> None:
@@ -58,15 +58,15 @@ def test_versions_of_a_group_are_ordered_by_stability_then_number() -> None:
     ],
 )
 def test_subresources_of_core(plural: str, want_subresources: list[str]) -> None:
-    found = served.CATALOG.find("", "v1", plural=plural)
-    assert found is not None
-    assert [each.name for each in found.subresources] == want_subresources
+    result = served.CATALOG.find("", "v1", plural=plural)
+    assert result is not None
+    assert [each.name for each in result.subresources] == want_subresources
 
 
 def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
-    found = served.CATALOG.find("", "v1", plural="namespaces")
-    assert found is not None
-    assert not found.has("deletecollection")
+    result = served.CATALOG.find("", "v1", plural="namespaces")
+    assert result is not None
+    assert not result.has("deletecollection")
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
     ],
 )
 def test_deprecation(plural: str, version: str, want: str | None) -> None:
-    found = served.CATALOG.find("resource.k8s.io", version, plural=plural)
-    assert found is not None
-    assert resources.deprecation(found, version) == want
+    result = served.CATALOG.find("resource.k8s.io", version, plural=plural)
+    assert result is not None
+    assert resources.deprecation(result, version) == want
 
 
 def test_unknown_resources_are_not_found() -> None:
     assert served.CATALOG.find("resource.k8s.io", "v1", plural="nopes") is None
     assert served.CATALOG.find("resource.k8s.io", "v2", plural="resourceclaims") is None
-    assert served.CATALOG.in_version("nope.example.com", "v1") == ()
+    assert served.CATALOG.resources_in("nope.example.com", "v1") == ()

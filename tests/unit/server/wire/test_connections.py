@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import pathlib
 import socket
 import ssl
@@ -9,8 +10,11 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
+from uvicorn.protocols.http import httptools_impl
 
+from drachma.listening import addresses
 from drachma.listening.budget import Budget
+from drachma.listening.guard import Guard
 from drachma.listening.limits import Limits
 from drachma.server.access import certificates
 from drachma.server.wire import serving
@@ -26,7 +30,7 @@ REQUEST = b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
 class Place:
-    """Where the server is."""
+    """Address of the server."""
 
     def __init__(self, port: int, trust: ssl.SSLContext, server: client.Client, budget: Budget) -> None:
         self.server = server
@@ -72,7 +76,7 @@ class _Server(serving.Server):
 @contextlib.asynccontextmanager
 async def serving_with(limits: Limits, folder: pathlib.Path) -> AsyncIterator[Place]:
     started = await client.start()
-    opened, bound = serving.bind(serving.Address("127.0.0.1", 0))
+    opened, bound = addresses.bind(addresses.Address("127.0.0.1", 0))
     files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=datetime.now(UTC))
     budget = Budget(limits)
     server = _Server(started.app, files, budget=budget)
@@ -217,3 +221,27 @@ async def test_client_that_closes_its_half_is_noticed(tmp_path: pathlib.Path) ->
         await place.emptied()
         while len(place.server.app.dispatcher.services.watches):
             await asyncio.sleep(0.01)
+
+
+async def test_an_ended_connection_leaves_nothing_for_the_garbage_collector(tmp_path: pathlib.Path) -> None:
+    async with serving_with(PATIENT, tmp_path) as place:
+        gc.collect()
+        gc.disable()
+        try:
+            reader, writer = await place.connect()
+            writer.write(REQUEST)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 ")
+            assert len(connections_in_memory()) == 2
+            writer.close()
+            await place.emptied()
+            await asyncio.sleep(0)
+            assert connections_in_memory() == []
+        finally:
+            gc.enable()
+
+
+def connections_in_memory() -> list[object]:
+    """Return protocols and guards that were made since the last collection, and that the server has not freed."""
+    return [
+        each for each in gc.get_objects(generation=0) if isinstance(each, (httptools_impl.HttpToolsProtocol, Guard))
+    ]

@@ -1,4 +1,4 @@
-"""What Prometheus reads is what was counted."""
+"""The metrics that Prometheus reads are those that were counted."""
 
 from prometheus_client import parser
 
@@ -12,7 +12,7 @@ WATCH = GET._replace(verb="WATCH", scope="namespace")
 
 def samples(counted: metrics.Metrics, name: str, **labels: str) -> list[float]:
     """The values of all samples of this name that have these labels."""
-    families = parser.text_string_to_metric_families(metrics.write(counted.families()).decode())
+    families = parser.text_string_to_metric_families(counted.read().write().decode())
     return [
         sample.value
         for family in families
@@ -63,7 +63,17 @@ def test_watches_count_while_open_and_their_bytes_afterwards() -> None:
 
 def test_requests_in_flight_by_kind() -> None:
     counted = metrics.Metrics()
-    counted.in_flight("GET").value += 2
-    counted.in_flight("PATCH").value += 1
+    counted.in_flight_gauge("GET").value += 2
+    counted.in_flight_gauge("PATCH").value += 1
     assert samples(counted, "apiserver_current_inflight_requests", request_kind="readOnly") == [2]
     assert samples(counted, "apiserver_current_inflight_requests", request_kind="mutating") == [1]
+
+
+def test_a_reading_keeps_the_values_of_its_moment() -> None:
+    counted = metrics.Metrics()
+    counted.answered(GET, code=200, seconds=0.001, size=10)
+    reading = counted.read()
+    counted.answered(GET, code=200, seconds=0.001, size=10)
+    families = parser.text_string_to_metric_families(reading.write().decode())
+    counts = [sample.value for family in families for sample in family.samples if sample.name.endswith("_count")]
+    assert counts == [1, 1]

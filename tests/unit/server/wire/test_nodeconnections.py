@@ -14,17 +14,17 @@ import pytest
 from drachma.node.endpoint import certificate
 from drachma.server import status
 from drachma.server.access import certificates
-from drachma.server.pipeline.answer import Elsewhere
+from drachma.server.pipeline.answer import NodeEndpoint
 from drachma.server.wire import nodeconnections, nodetls
 
 NOW = dt.datetime.now(dt.UTC)
 
 
-def _where(host: str, port: int = 10250, **fields: Any) -> Elsewhere:
-    return Elsewhere(node="n1", host=host, port=port, path="/", is_secure=fields.pop("is_secure", False), **fields)
+def _where(host: str, port: int = 10250, **fields: Any) -> NodeEndpoint:
+    return NodeEndpoint(node="n1", host=host, port=port, path="/", is_secure=fields.pop("is_secure", False), **fields)
 
 
-async def _refusal(dialer: nodeconnections.Dialer, where: Elsewhere) -> str:
+async def _refusal(dialer: nodeconnections.Dialer, where: NodeEndpoint) -> str:
     with pytest.raises(status.StatusError) as refused:
         await dialer.dial(where)
     return f"{refused.value.code} {refused.value}"
@@ -48,7 +48,7 @@ async def _listening(host: str = "127.0.0.1", context: Any = None) -> AsyncItera
     await asyncio.gather(*accepted, return_exceptions=True)
 
 
-async def _dials(dialer: nodeconnections.Dialer, where: Elsewhere) -> None:
+async def _dials(dialer: nodeconnections.Dialer, where: NodeEndpoint) -> None:
     _, writer = await dialer.dial(where)
     writer.close()
     await writer.wait_closed()
@@ -163,7 +163,7 @@ async def test_an_endpoint_of_this_process_is_dialled_for_its_own_node_and_port(
         local.add(_Endpoint(port), certificate=serving.certificate)
         where = _where("127.0.0.1", port, is_secure=True)
         await _dials(dialer, where)
-        stranger = Elsewhere(node="n2", host="127.0.0.1", port=port, path="/")
+        stranger = NodeEndpoint(node="n2", host="127.0.0.1", port=port, path="/")
         assert "loopback" in await _refusal(dialer, stranger)
         assert "loopback" in await _refusal(dialer, _where("127.0.0.1", other))
 
@@ -179,7 +179,7 @@ async def test_an_endpoint_of_this_process_must_show_its_certificate() -> None:
 
 
 async def test_certificates_of_nodes_are_verified_by_an_authority(tmp_path: pathlib.Path) -> None:
-    """Those of the authority's own, for the address that is dialled."""
+    """A node needs a certificate of the authority for the dialled address."""
     files = certificates.ensure(tmp_path / "ours", hosts=["127.0.0.1"], now=NOW)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(files.certificate, files.key)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from drachma.server.user import User
-from drachma.server.wire import app, frames, outgoing, sending
+from drachma.server.wire import frames, outgoing, sending
+from drachma.server.wire import limits as requestlimits
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, Client
 
@@ -122,7 +123,7 @@ async def _nothing_more() -> Any:
     ],
 )
 async def test_connection_of_a_client_that_does_not_read_is_ended(path: str) -> None:
-    server = await client.start(limits=app.Limits(unread_seconds=0.02))
+    server = await client.start(limits=requestlimits.Limits(unread_seconds=0.02))
     await _large_list(server)
     connection = Connection()
     scope = {**server.scope("GET", path), "state": {"connection": connection}}
@@ -171,7 +172,7 @@ async def test_events_are_encoded_once_and_shared(server: Client) -> None:
 
 
 async def test_watches_of_a_user_are_limited() -> None:
-    server = await client.start(limits=app.Limits(user_watches=2, watches=4), users=USERS)
+    server = await client.start(limits=requestlimits.Limits(user_watches=2, watches=4), users=USERS)
     async with contextlib.AsyncExitStack() as stack:
 
         async def open_watch(of: Client) -> int:

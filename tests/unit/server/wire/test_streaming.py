@@ -1,4 +1,4 @@
-"""How streams share the one thread that also writes."""
+"""Streams share the one thread that also writes."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Reports: what is in use, what of the rest is in one piece; as tables, documents and pictures."""
+"""Reports on usage and fragmentation, as tables, documents and pictures."""
 
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from drachma import testing
 from drachma.api import meta
 from drachma.simulate import ClusterState, Simulation
-from drachma.simulate.reports import drawing, fragmentation, pictures, utilisation
+from drachma.simulate.reports import fragmentation, pictures, utilisation
 
 DRIVER = "gpu.example.com"
 CPU = {"cpu": "8", "memory": "32Gi", "pods": "110"}
@@ -23,7 +23,7 @@ def machine(name: str, gpus: int) -> list[meta.Object]:
 
 
 def card(name: str) -> list[meta.Object]:
-    """A machine with a card that can be had as a whole, in halves, and in quarters."""
+    """Return a machine with a card that can be used whole, in halves, or in quarters."""
     counters = testing.resource_slice(f"{name}-a", driver="mig.example.com", pool=name, slices=2).on_node(name)
     parts = [
         testing.device(f"{kind}-{place}").consumes("card", slots=width)
@@ -39,7 +39,7 @@ def card(name: str) -> list[meta.Object]:
 
 
 def shared(name: str) -> list[meta.Object]:
-    """A device on a network that all nodes can use, of which claims take parts."""
+    """Return a network-attached device that all nodes can use, with shares."""
     nic = testing.device("nic").shared().capacity("bandwidth", 8, default=1)
     return [testing.resource_slice(name, driver="net.example.com").on_all_nodes().devices(nic).build()]
 
@@ -129,17 +129,17 @@ def test_partitions() -> None:
 
 def test_pictures_are_well_formed() -> None:
     cluster = snapshot(*machine("n1", 40), *card("n2"), *shared("net"), held("a", (DRIVER, "n1", "gpu-0")))
-    picture = ET.fromstring(pictures.of_utilisation(utilisation.measure(cluster)))
+    picture = ET.fromstring(pictures.draw_utilisation(utilisation.measure(cluster)))
     hints = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}title")]
     assert f"{DRIVER}/n1/gpu-0: used by default/a" in hints
     assert "net.example.com/net/nic: free" in hints
     assert picture.get("viewBox", "").startswith("0 0 960 ")
-    ET.fromstring(pictures.of_fragmentation(fragmentation.measure(cluster)))
-    ET.fromstring(pictures.of_fragmentation(fragmentation.measure(snapshot())))
+    ET.fromstring(pictures.draw_fragmentation(fragmentation.measure(cluster)))
+    ET.fromstring(pictures.draw_fragmentation(fragmentation.measure(snapshot())))
 
 
 def test_texts_are_escaped() -> None:
-    made = drawing.Drawing(100)
+    made = pictures.Drawing(100)
     made.text(0, 0, '<script>"&\x00')
     made.rectangle(0, 0, width=1, height=1, fill="#fff", hint="a<b")
     document = ET.fromstring(made.render())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from drachma.validation.admissionregistration import mutatingadmissionpolicy, policybinding, validatingadmissionpolicy
+from drachma.validation.admissionregistration import policies
 
 _RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"], "scope": "*"}
 _MATCH: dict[str, Any] = {
@@ -36,7 +36,7 @@ def _mutating(*mutations: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def _errors(spec: dict[str, Any], **how: Any) -> list[str]:
-    return [str(error) for error in validatingadmissionpolicy.check(spec, name="p", **how)]
+    return [str(error) for error in policies.check_validating(spec, name="p", **how)]
 
 
 def _rule(**changes: Any) -> dict[str, Any]:
@@ -176,14 +176,14 @@ def test_validating(spec: dict[str, Any], want: list[str]) -> None:
 def test_a_stored_expression_may_use_more() -> None:
     spec = _validating(validations=[{"expression": "[1].includes(1)"}])
     assert len(_errors(spec)) == 1
-    assert _errors(spec, stored=spec) == []
+    assert _errors(spec, old=spec) == []
 
 
 def test_conditions_that_do_not_change_are_not_looked_at_again() -> None:
     spec = _validating(matchConditions=[{"name": "x", "expression": "nonsense"}])
     assert len(_errors(spec)) == 1
-    assert _errors(spec, stored=spec) == []
-    assert len(_errors({**spec, "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}, stored=spec)) == 1
+    assert _errors(spec, old=spec) == []
+    assert len(_errors({**spec, "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}, old=spec)) == 1
 
 
 @pytest.mark.parametrize(
@@ -224,12 +224,12 @@ def test_conditions_that_do_not_change_are_not_looked_at_again() -> None:
     ],
 )
 def test_binding(spec: dict[str, Any], want: list[str]) -> None:
-    assert [str(error) for error in policybinding.check_validating(spec)] == want
+    assert [str(error) for error in policies.VALIDATING_BINDING.always({"spec": spec})] == want
 
 
 def test_binding_of_a_mutating_policy_is_not_about_deletions() -> None:
     resources = {**_MATCH, "resourceRules": [{**_RULE, "operations": ["DELETE"]}]}
-    (error,) = policybinding.check_mutating({"policyName": "p", "matchResources": resources})
+    (error,) = policies.MUTATING_BINDING.always({"spec": {"policyName": "p", "matchResources": resources}})
     assert str(error) == (
         'spec.matchResources.resourceRules.operations: Unsupported value: "DELETE": '
         'supported values: "*", "CONNECT", "CREATE", "UPDATE"'
@@ -287,4 +287,4 @@ def test_binding_of_a_mutating_policy_is_not_about_deletions() -> None:
     ],
 )
 def test_mutating(spec: dict[str, Any], want: list[str]) -> None:
-    assert [str(error) for error in mutatingadmissionpolicy.check(spec)] == want
+    assert [str(error) for error in policies.check_mutating(spec)] == want

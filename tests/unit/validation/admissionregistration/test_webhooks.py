@@ -16,7 +16,7 @@ _URL = "; desired format: https://host[/path]"
 
 
 def _errors(*hooks: dict[str, Any], stored: list[dict[str, Any]] | None = None) -> list[str]:
-    return [str(error).removeprefix("webhooks[0].") for error in webhooks.check(hooks, stored=stored)]
+    return [str(error).removeprefix("webhooks[0].") for error in webhooks.check(hooks, old=stored)]
 
 
 @pytest.mark.parametrize(

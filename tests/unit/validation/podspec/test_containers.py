@@ -12,22 +12,42 @@ from tests.unit.validation.podspec import specs
     [
         pytest.param(
             {"containers": [{"name": "c", "image": "x", "ports": [{"containerPort": 80, "protocol": "tcp"}]}]},
-            ['spec.containers[0].ports[0].protocol: Unsupported value: "tcp": supported values: "SCTP", "T'],
+            [
+                (
+                    'spec.containers[0].ports[0].protocol: Unsupported value: "tcp": supported values: "SCTP", '
+                    '"TCP", "UDP"'
+                )
+            ],
             id="containers-0-ports-0-protocol-unsupported-value",
         ),
         pytest.param(
             {"containers": [{"name": "c", "image": "x", "imagePullPolicy": "No"}]},
-            ['spec.containers[0].imagePullPolicy: Unsupported value: "No": supported values: "Always", "If'],
+            [
+                (
+                    'spec.containers[0].imagePullPolicy: Unsupported value: "No": supported values: "Always", '
+                    '"IfNotPresent", "Never"'
+                )
+            ],
             id="containers-0-image-pull-policy-unsupported-value",
         ),
         pytest.param(
             {"containers": [{"name": "c", "image": "x", "terminationMessagePolicy": "No"}]},
-            ['spec.containers[0].terminationMessagePolicy: Unsupported value: "No": supported values: "Fil'],
+            [
+                (
+                    'spec.containers[0].terminationMessagePolicy: Unsupported value: "No": supported values: '
+                    '"File", "FallbackToLogsOnError"'
+                )
+            ],
             id="containers-0-termination-message-policy-unsupported-value",
         ),
         pytest.param(
             {"containers": [{"name": "c", "image": "x", "restartPolicy": "Bogus"}]},
-            ['spec.containers[0].restartPolicy: Unsupported value: "Bogus": supported values: "Always", "N'],
+            [
+                (
+                    'spec.containers[0].restartPolicy: Unsupported value: "Bogus": supported values: "Always", '
+                    '"Never", "OnFailure"'
+                )
+            ],
             id="containers-0-restart-policy-unsupported-value",
         ),
         pytest.param(
@@ -47,7 +67,12 @@ from tests.unit.validation.podspec import specs
         ),
         pytest.param(
             {"initContainers": [{"name": "i", "image": "x", "livenessProbe": {"exec": {"command": ["x"]}}}]},
-            ["spec.initContainers[0].livenessProbe: Forbidden: may not be set for init containers without"],
+            [
+                (
+                    "spec.initContainers[0].livenessProbe: Forbidden: may not be set for init containers without "
+                    "restartPolicy=Always"
+                )
+            ],
             id="init-containers-0-liveness-probe-forbidden",
         ),
         pytest.param(
@@ -57,7 +82,12 @@ from tests.unit.validation.podspec import specs
         ),
         pytest.param(
             {"initContainers": [{"name": "i", "image": "x", "lifecycle": {"preStop": {"exec": {"command": ["x"]}}}}]},
-            ["spec.initContainers[0].lifecycle: Forbidden: may not be set for init containers without rest"],
+            [
+                (
+                    "spec.initContainers[0].lifecycle: Forbidden: may not be set for init containers without "
+                    "restartPolicy=Always"
+                )
+            ],
             id="init-containers-0-lifecycle-forbidden",
         ),
         pytest.param(
@@ -73,7 +103,10 @@ from tests.unit.validation.podspec import specs
             },
             [
                 'spec.containers[0].resizePolicy: Unsupported value: "x": supported values: "cpu", "memory"',
-                'spec.containers[0].resizePolicy: Unsupported value: "y": supported values: "NotRequired", "R',
+                (
+                    'spec.containers[0].resizePolicy: Unsupported value: "y": supported values: "NotRequired", '
+                    '"RestartContainer"'
+                ),
             ],
             id="containers-0-resize-policy-unsupported-value",
         ),
@@ -81,5 +114,4 @@ from tests.unit.validation.podspec import specs
 )
 def test_refused(fields: dict[str, Any], want: list[str]) -> None:
     found = specs.errors(**fields)
-    assert len(found) == len(want), found
-    assert all(error.startswith(start) for error, start in zip(found, want, strict=True)), found
+    assert found == want

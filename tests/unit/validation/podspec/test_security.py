@@ -12,7 +12,12 @@ from tests.unit.validation.podspec import specs
     [
         pytest.param(
             {"hostPID": True, "shareProcessNamespace": True},
-            ["spec.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot bo"],
+            [
+                (
+                    "spec.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot "
+                    "both be enabled"
+                )
+            ],
             id="share-process-namespace-invalid-value",
         ),
         pytest.param(
@@ -24,7 +29,7 @@ from tests.unit.validation.podspec import specs
             {"securityContext": {"runAsUser": -1, "fsGroup": -1, "runAsGroup": 5}},
             [
                 "spec.securityContext.fsGroup: Invalid value: -1: must be between 0 and 2147483647, inclusive",
-                "spec.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusi",
+                "spec.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive",
             ],
             id="security-context-fs-group-invalid-value",
         ),
@@ -32,5 +37,4 @@ from tests.unit.validation.podspec import specs
 )
 def test_refused(fields: dict[str, Any], want: list[str]) -> None:
     found = specs.errors(**fields)
-    assert len(found) == len(want), found
-    assert all(error.startswith(start) for error, start in zip(found, want, strict=True)), found
+    assert found == want

@@ -17,7 +17,14 @@ from tests.unit.validation.podspec import specs
         ),
         pytest.param(
             {"volumes": [{"name": "V_", "emptyDir": {}}]},
-            ['spec.volumes[0].name: Invalid value: "V_": a lowercase RFC 1123 label must consist of lower'],
+            [
+                (
+                    'spec.volumes[0].name: Invalid value: "V_": a lowercase RFC 1123 label must consist of lower '
+                    "case alphanumeric characters or '-', and must start and end with an alphanumeric character "
+                    "(e.g. 'my-name',  or '123-abc', regex used for validation is "
+                    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+                )
+            ],
             id="volumes-0-name-invalid-value",
         ),
         pytest.param(
@@ -42,7 +49,13 @@ from tests.unit.validation.podspec import specs
         ),
         pytest.param(
             {"volumes": [{"name": "v", "hostPath": {"path": "/a", "type": "Bogus"}}]},
-            ['spec.volumes[0].hostPath.type: Unsupported value: "Bogus": supported values: "", "BlockDevic'],
+            [
+                (
+                    'spec.volumes[0].hostPath.type: Unsupported value: "Bogus": supported values: "", '
+                    '"BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", '
+                    '"Socket"'
+                )
+            ],
             id="volumes-0-host-path-type-unsupported-value",
         ),
         pytest.param(
@@ -65,7 +78,12 @@ from tests.unit.validation.podspec import specs
         ),
         pytest.param(
             {"volumes": [{"name": "v", "secret": {"secretName": "x", "defaultMode": 9999}}]},
-            ["spec.volumes[0].secret.defaultMode: Invalid value: 9999: must be a number between 0 and 0777"],
+            [
+                (
+                    "spec.volumes[0].secret.defaultMode: Invalid value: 9999: must be a number between 0 and "
+                    "0777 (octal), both inclusive"
+                )
+            ],
             id="volumes-0-secret-default-mode-invalid-value",
         ),
         pytest.param(
@@ -75,12 +93,12 @@ from tests.unit.validation.podspec import specs
         ),
         pytest.param(
             {"volumes": [{"name": "v", "downwardAPI": {"items": [{"path": "x"}]}}]},
-            ["spec.volumes[0].downwardAPI: Required value: one of fieldRef and resourceFieldRef is require"],
+            ["spec.volumes[0].downwardAPI: Required value: one of fieldRef and resourceFieldRef is required"],
             id="volumes-0-downward-api-required-value",
         ),
         pytest.param(
             {"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "-1"}}]},
-            ["spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quan"],
+            ["spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity"],
             id="volumes-0-empty-dir-size-limit-forbidden",
         ),
         pytest.param(
@@ -150,7 +168,10 @@ from tests.unit.validation.podspec import specs
             },
             [
                 "spec.containers[0].volumeMounts.subPath: Invalid value: \"a/../b\": must not contain '..'",
-                'spec.containers[0].volumeMounts.mountPropagation: Unsupported value: "Bogus": supported valu',
+                (
+                    'spec.containers[0].volumeMounts.mountPropagation: Unsupported value: "Bogus": supported '
+                    'values: "Bidirectional", "HostToContainer", "None"'
+                ),
             ],
             id="containers-0-volume-mounts-sub-path-invalid-value-2",
         ),
@@ -163,5 +184,4 @@ from tests.unit.validation.podspec import specs
 )
 def test_refused(fields: dict[str, Any], want: list[str]) -> None:
     found = specs.errors(**fields)
-    assert len(found) == len(want), found
-    assert all(error.startswith(start) for error, start in zip(found, want, strict=True)), found
+    assert found == want

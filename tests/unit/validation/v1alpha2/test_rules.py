@@ -47,7 +47,11 @@ ATTRIBUTES_AT = "spec.namedResourcesWithAttributes[0].attributes"
             "ResourceClass",
             "parametersRef/namespace",
             "A",
-            'parametersRef.namespace: Invalid value: "A": a lowercase RFC 1123 label must',
+            (
+                'parametersRef.namespace: Invalid value: "A": a lowercase RFC 1123 label must consist of lower '
+                "case alphanumeric characters or '-', and must start and end with an alphanumeric character "
+                "(e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+            ),
             id="class-namespace",
         ),
         pytest.param(
@@ -58,7 +62,16 @@ ATTRIBUTES_AT = "spec.namedResourcesWithAttributes[0].attributes"
             id="class-nodes",
         ),
         pytest.param(
-            "ResourceClaim", "spec/resourceClassName", "", 'spec.resourceClassName: Invalid value: ""', id="claim-class"
+            "ResourceClaim",
+            "spec/resourceClassName",
+            "",
+            (
+                'spec.resourceClassName: Invalid value: "": a lowercase RFC 1123 subdomain must consist of lower '
+                "case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character "
+                "(e.g. 'example.com', regex used for validation is "
+                "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+            ),
+            id="claim-class",
         ),
         pytest.param(
             "ResourceClaim", "spec/parametersRef", {}, "spec.parametersRef.kind: Required value", id="claim-reference"
@@ -74,14 +87,19 @@ ATTRIBUTES_AT = "spec.namedResourcesWithAttributes[0].attributes"
             "ResourceClaimTemplate",
             "spec/metadata",
             {"name": "x"},
-            "spec.metadata.name: Forbidden",
+            "spec.metadata.name: Forbidden: cannot be set",
             id="template-metadata",
         ),
         pytest.param(
             "ResourceClaimTemplate",
             "spec/spec/resourceClassName",
             ...,
-            'spec.spec.resourceClassName: Invalid value: ""',
+            (
+                'spec.spec.resourceClassName: Invalid value: "": a lowercase RFC 1123 subdomain must consist of '
+                "lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric "
+                "character (e.g. 'example.com', regex used for validation is "
+                "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+            ),
             id="template-class",
         ),
         pytest.param(
@@ -120,8 +138,12 @@ ATTRIBUTES_AT = "spec.namedResourcesWithAttributes[0].attributes"
             "ResourceClaimParameters",
             "requests/0/namedResourcesWithAttributes/required/0/selector",
             'attributes.string["a"] == 5',
-            "requests[0].namedResourcesWithAttributes.required[0].selector: Invalid value: "
-            '"attributes.string[\\"a\\"] == 5": compilation failed: ERROR: <input>:1:24: found no matching overload',
+            (
+                "requests[0].namedResourcesWithAttributes.required[0].selector: Invalid value: "
+                '"attributes.string[\\"a\\"] == 5": compilation failed: ERROR: <input>:1:24: found no matching '
+                "overload for '_==_' applied to '(string, int)'\n | attributes.string[\"a\"] == 5\n | "
+                ".......................^"
+            ),
             id="selector-of-wrong-types",
         ),
         pytest.param(
@@ -202,7 +224,12 @@ ATTRIBUTES_AT = "spec.namedResourcesWithAttributes[0].attributes"
             "NodeResourceSlice",
             f"{RESOURCES}/0/name",
             "GPU/0",
-            'spec.namedResourcesWithAttributes[0].name: Invalid value: "GPU/0": a lowercase RFC 1123 subdomain must',
+            (
+                'spec.namedResourcesWithAttributes[0].name: Invalid value: "GPU/0": a lowercase RFC 1123 '
+                "subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+                "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+                "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+            ),
             id="resource-name",
         ),
         pytest.param(
@@ -230,7 +257,12 @@ ATTRIBUTES_AT = "spec.namedResourcesWithAttributes[0].attributes"
             "NodeResourceSlice",
             f"{ATTRIBUTES}/0/name",
             "a_b",
-            f'{ATTRIBUTES_AT}[0].name: Invalid value: "a_b"',
+            (
+                'spec.namedResourcesWithAttributes[0].attributes[0].name: Invalid value: "a_b": an RFC 1123 '
+                "subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an "
+                "alphanumeric character (e.g. 'Example.com', regex used for validation is "
+                "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+            ),
             id="attribute-name",
         ),
         pytest.param(
@@ -259,7 +291,12 @@ ATTRIBUTES_AT = "spec.namedResourcesWithAttributes[0].attributes"
             "ResourceSlice",
             "namedResources/instances/0/name",
             "A",
-            'namedResources.instances[0].name: Invalid value: "A"',
+            (
+                'namedResources.instances[0].name: Invalid value: "A": a lowercase RFC 1123 subdomain must '
+                "consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+                "alphanumeric character (e.g. 'example.com', regex used for validation is "
+                "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+            ),
             id="instance-name",
         ),
     ],
@@ -267,7 +304,7 @@ ATTRIBUTES_AT = "spec.namedResourcesWithAttributes[0].attributes"
 def test_refused(kind: str, path: str, value: Any, want: str) -> None:
     verdict = writes.create(read(kind, changed(kind, path, value)), CONTEXT)
     found = list(map(str, verdict.errors))
-    assert any(each.startswith(want) for each in found), found
+    assert want in found
 
 
 @pytest.mark.parametrize("kind", ["NodeResourceSlice", "ResourceSlice"])
@@ -279,23 +316,63 @@ def test_a_slice_of_an_unknown_model_is_taken(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "path", "value", "want"),
     [
-        pytest.param("ResourceClaim", "spec/resourceClassName", "other", "spec: Invalid value: ", id="claim"),
         pytest.param(
-            "ResourceClaimTemplate", "spec/spec/resourceClassName", "other", "spec: Invalid value: ", id="template"
+            "ResourceClaim",
+            "spec/resourceClassName",
+            "other",
+            (
+                "spec: Invalid value: "
+                '{"ResourceClassName":"other","ParametersRef":{"APIGroup":"dra.example.com","Kind":"CardParameters"'
+                ',"Name":"my-parameters","UID":""},"AllocationMode":"Immediate"}: field is immutable'
+            ),
+            id="claim",
         ),
-        pytest.param("NodeResourceSlice", "spec/nodeName", "w", 'spec.nodeName: Invalid value: "w": ', id="slice-node"),
         pytest.param(
-            "NodeResourceSlice", "spec/driverName", "w", "spec.driverName: Invalid value: ", id="slice-driver"
+            "ResourceClaimTemplate",
+            "spec/spec/resourceClassName",
+            "other",
+            (
+                "spec: Invalid value: "
+                '{"metadata":{"labels":{"a":"b"}},"spec":{"resourceClassName":"other","parametersRef":{"apiGroup":"'
+                'dra.example.com","kind":"CardParameters","name":"my-parameters"},"allocationMode":"WaitForFirstCon'
+                'sumer"}}: field is immutable'
+            ),
+            id="template",
         ),
-        pytest.param("ResourceSlice", "nodeName", "w", 'nodeName: Invalid value: "w": ', id="slice-node-of-1-30"),
-        pytest.param("ResourceSlice", "driverName", "w", "driverName: Invalid value: ", id="slice-driver-of-1-30"),
+        pytest.param(
+            "NodeResourceSlice",
+            "spec/nodeName",
+            "w",
+            'spec.nodeName: Invalid value: "w": field is immutable',
+            id="slice-node",
+        ),
+        pytest.param(
+            "NodeResourceSlice",
+            "spec/driverName",
+            "w",
+            'spec.driverName: Invalid value: "w": field is immutable',
+            id="slice-driver",
+        ),
+        pytest.param(
+            "ResourceSlice",
+            "nodeName",
+            "w",
+            'nodeName: Invalid value: "w": field is immutable',
+            id="slice-node-of-1-30",
+        ),
+        pytest.param(
+            "ResourceSlice",
+            "driverName",
+            "w",
+            'driverName: Invalid value: "w": field is immutable',
+            id="slice-driver-of-1-30",
+        ),
     ],
 )
 def test_immutable(kind: str, path: str, value: Any, want: str) -> None:
     verdict = writes.update(read(kind, changed(kind, path, value)), read(kind, GOOD[kind]), CONTEXT)
     [error] = map(str, verdict.errors)
-    assert error.startswith(want)
-    assert error.endswith("field is immutable")
+    assert error == want
 
 
 @pytest.mark.parametrize(

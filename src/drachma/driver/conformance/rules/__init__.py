@@ -1,1 +1,1 @@
-"""What is asked of a driver, by subject; each module has ``CHECKS``, in the order in which they are tried."""
+"""Rules for drivers, by subject; each module has ``CHECKS`` in the order in which they are tried."""

@@ -1,4 +1,4 @@
-"""What an API server does between calls: it refuses, is slow or away, and others write what is the driver's."""
+"""Rules about a faulty API server: it refuses, is slow or away, and other clients write the driver's slices."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def _start_alone(stage: Stage) -> None:
     with faults.injected(Fault(code=HTTPStatus.SERVICE_UNAVAILABLE)) as injection:
         await stage.start()
         await stage.until(lambda: injection.count >= _REFUSALS, "the driver does not ask the API server again")
-    await _until_devices(stage, before, "after the API server was away at its start")
+    await _await_devices(stage, before, "after the API server was away at its start")
     async with acts.claim_of(stage) as claim:
         await acts.prepared(stage, claim)
 
@@ -77,7 +77,7 @@ async def _slices_deleted(stage: Stage) -> None:
     before = _devices(slices)
     for each in slices:
         await stage.client.delete(resourceslice.ResourceSlice, each.metadata.name)
-    await _until_devices(stage, before, "after somebody deleted its slices")
+    await _await_devices(stage, before, "after another client deleted its slices")
 
 
 async def _slices_conflict(stage: Stage) -> None:
@@ -91,19 +91,19 @@ async def _slices_conflict(stage: Stage) -> None:
     with faults.injected(fault) as injection:
         spec = structs.replace(changed.spec, devices=changed.spec.devices[:-1])
         await stage.client.update(structs.replace(changed, spec=spec))
-        await _until_devices(stage, before, f"after somebody removed one and {_REFUSALS} writes of it failed")
+        await _await_devices(stage, before, f"after another client removed one and {_REFUSALS} writes of it failed")
     if not injection.is_over:
         raise FailureError(f"slices are as before, and the driver wrote only {injection.count} times that failed")
 
 
 def _devices(slices: Sequence[resourceslice.ResourceSlice]) -> dict[str, set[str]]:
-    """The names of devices, by pool."""
+    """Return the names of devices, by pool."""
     return {
         pool: {device.name for each in own for device in each.spec.devices} for pool, own in acts.pools(slices).items()
     }
 
 
-async def _until_devices(stage: Stage, before: dict[str, set[str]], when: str) -> None:
+async def _await_devices(stage: Stage, before: dict[str, set[str]], when: str) -> None:
     """Returns once all pools are complete and have the devices that they had."""
 
     async def look() -> bool:
@@ -111,7 +111,7 @@ async def _until_devices(stage: Stage, before: dict[str, set[str]], when: str) -
         is_complete = not any(map(acts.incomplete, acts.pools(slices).values()))
         return is_complete and _devices(slices) == before
 
-    await stage.until_async(look, lambda: f"the devices of the driver are not published again {when}")
+    await stage.await_condition(look, lambda: f"the devices of the driver are not published again {when}")
 
 
 CHECKS: Final = (
@@ -142,13 +142,13 @@ CHECKS: Final = (
     ),
     Check(
         "slices-deleted",
-        "slices that somebody deletes are published again, as kubelets delete those of a node when they start",
+        "deleted slices are published again, as kubelets delete the slices of a node when they start",
         "kubelet, slices of absent drivers",
         _slices_deleted,
     ),
     Check(
         "slices-conflict",
-        "slices that somebody changes are repaired, also where writes fail at first",
+        "changed slices are repaired, also if writes fail at first",
         "ResourceSlice controller",
         _slices_conflict,
     ),

@@ -66,9 +66,9 @@ async def _unprepare(stage: Stage) -> None:
     async with acts.claim_of(stage) as claim:
         answer = await acts.prepared(stage, claim)
         await acts.unprepared(stage, stages.reference(claim))
-        left = set(answer.cdi_ids) - set(stage.unresolved(answer.cdi_ids))
-        if left:
-            raise FailureError(f"CDI devices {', '.join(sorted(left))} are still there")
+        remaining_ids = set(answer.cdi_ids) - set(stage.unresolved(answer.cdi_ids))
+        if remaining_ids:
+            raise FailureError(f"CDI devices {', '.join(sorted(remaining_ids))} are still there")
 
 
 async def _unprepare_again(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""What happens at once."""
+"""Rules about concurrent calls."""
 
 from __future__ import annotations
 

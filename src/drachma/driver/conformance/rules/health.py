@@ -1,4 +1,4 @@
-"""What a driver says of the health of its devices."""
+"""Rules about the health that a driver reports for its devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEALTH_SECONDS: Final = 35.0
 async def _health(stage: Stage) -> None:
     if not any(service.advertised in stage.info.versions for service in services.HEALTH):
         raise SkipError("the driver does not offer it")
-    known = {(each.pool, each.device.name) for each in await acts.some_devices(stage, 10_000)}
+    published = {(each.pool, each.device.name) for each in await acts.some_devices(stage, 10_000)}
     async with stage.health() as reports:
         try:
             async with asyncio.timeout(_HEALTH_SECONDS):
@@ -34,10 +34,10 @@ async def _health(stage: Stage) -> None:
             raise FailureError(services.problem(error)) from error
     if report is None:
         raise FailureError("the stream ends before the first report")
-    strangers = {(each.device.pool_name, each.device.device_name) for each in report.devices} - known
+    strangers = {(each.device.pool_name, each.device.device_name) for each in report.devices} - published
     if strangers:
-        shown = ", ".join(f"{pool}/{device}" for pool, device in sorted(strangers))
-        raise FailureError(f"reports are about devices that are not published: {shown}")
+        names = ", ".join(f"{pool}/{device}" for pool, device in sorted(strangers))
+        raise FailureError(f"reports are about devices that are not published: {names}")
 
 
 CHECKS: Final = (

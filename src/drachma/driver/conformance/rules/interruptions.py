@@ -1,4 +1,4 @@
-"""What happens between calls: processes that end, files that are lost."""
+"""Rules about interruptions between calls: processes that end, files that are lost."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ CHECKS: Final = (
     ),
     Check(
         "killed-while-preparing",
-        "a driver that was killed halfway begins anew",
+        "a driver that was killed halfway begins again",
         f"{GRPC}, NodePrepareResources",
         _killed_while_preparing,
     ),

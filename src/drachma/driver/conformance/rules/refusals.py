@@ -13,8 +13,8 @@ from drachma.driver.conformance.stage import CallError, Stage
 
 
 async def _unknown_claim(stage: Stage) -> None:
-    asked = {"namespace": "default", "name": "never-seen", "uid": str(uuid.uuid4())}
-    await acts.check_refused(stage, asked, "a claim that does not exist")
+    reference = {"namespace": "default", "name": "never-seen", "uid": str(uuid.uuid4())}
+    await acts.check_refused(stage, reference, "a claim that does not exist")
 
 
 async def _other_uid(stage: Stage) -> None:
@@ -35,9 +35,9 @@ async def _invalid_parameters(stage: Stage) -> None:
 
 async def _bad_beside_good(stage: Stage) -> None:
     async with acts.claim_of(stage) as claim:
-        asked = [stages.reference(claim), {"namespace": "default", "name": "never-seen", "uid": str(uuid.uuid4())}]
+        references = [stages.reference(claim), {"namespace": "default", "name": "never-seen", "uid": str(uuid.uuid4())}]
         with contextlib.suppress(CallError):
-            await stage.prepare_references(*asked)
+            await stage.prepare_references(*references)
         await acts.prepared(stage, claim)
 
 
@@ -69,7 +69,7 @@ CHECKS: Final = (
     ),
     Check(
         "bad-beside-good",
-        "a claim can be prepared after it was asked for beside one that cannot",
+        "a claim can be prepared after a call that also named an invalid claim",
         f"{GRPC}, NodePrepareResources",
         _bad_beside_good,
     ),

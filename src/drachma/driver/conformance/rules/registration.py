@@ -1,4 +1,4 @@
-"""How a driver presents itself."""
+"""Rules about registration."""
 
 from __future__ import annotations
 

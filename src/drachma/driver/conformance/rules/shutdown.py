@@ -1,4 +1,4 @@
-"""How a driver ends."""
+"""Rules about shutdown."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ async def _stops(stage: Stage) -> None:
     sockets = [pathlib.Path(stage.info.endpoint)]
     if not await stage.subject.stop():
         raise FailureError("it does not end within a minute of SIGTERM")
-    left = [str(path) for path in sockets if path.exists()]
+    remaining_sockets = [str(path) for path in sockets if path.exists()]
     await stage.start()
-    if left:
-        raise FailureError(f"it leaves {', '.join(left)}")
+    if remaining_sockets:
+        raise FailureError(f"it leaves {', '.join(remaining_sockets)}")
 
 
 CHECKS: Final = (

@@ -1,4 +1,4 @@
-"""What a driver publishes."""
+"""Rules about published slices."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ async def _slices(stage: Stage) -> None:
         problems = [problem for each in acts.pools(await stage.slices()).values() if (problem := acts.incomplete(each))]
         raise FailureError("; ".join(problems) or str(error)) from error
     for pool, own in acts.pools(slices).items():
-        seen: set[str] = set()
+        names: set[str] = set()
         for each in own:
             for device in each.spec.devices:
-                if device.name in seen:
+                if device.name in names:
                     raise FailureError(f"pool {pool}: device {device.name} is there twice")
-                seen.add(device.name)
+                names.add(device.name)
 
 
 async def _slice_owner(stage: Stage) -> None:

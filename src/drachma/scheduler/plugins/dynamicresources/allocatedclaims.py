@@ -1,4 +1,4 @@
-"""Claims that are allocated already: on which nodes a pod can use them, and what rules that out."""
+"""Claims that are allocated: the nodes on which a pod can use them, and obstacles to that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Allocation = resourceclaim.AllocationResult
 
 
 def usable_on(allocation: _Allocation, nodes: snapshotnodes.Nodes, *, among: int) -> int:
-    """The nodes on which an allocation can be used."""
+    """Return the nodes on which an allocation can be used."""
     here = among & _available_on(allocation, nodes, among=among)
     if here and any(result.skip_node_operations for result in allocation.devices.results):
         feature = gates.Gate.OPTIONAL_NODE_OPERATIONS
@@ -25,13 +25,13 @@ def usable_on(allocation: _Allocation, nodes: snapshotnodes.Nodes, *, among: int
     return here
 
 
-def is_hopeless(claim: resourceclaim.ResourceClaim, chosen: options.Options) -> bool:
-    """Whether the devices of an allocated claim will not become ready any more."""
-    if not chosen.has_binding_conditions:
+def is_hopeless(claim: resourceclaim.ResourceClaim, options: options.Options) -> bool:
+    """Return True if the devices of an allocated claim will not become ready any more."""
+    if not options.has_binding_conditions:
         return False
     readiness = bindingconditions.judge(claim).readiness
     if readiness is bindingconditions.Readiness.WAITING:
-        return bindingconditions.is_late(claim, now=chosen.now(), timeout=chosen.binding_seconds)
+        return bindingconditions.is_late(claim, now=options.now(), timeout=options.binding_seconds)
     return readiness is bindingconditions.Readiness.FAILED
 
 
@@ -42,21 +42,21 @@ def is_unshareable(
     user: pod.Pod,
     snapshot: Snapshot,
 ) -> bool:
-    """Whether a claim is in use by another pod and its devices are a node's own resources.
+    """Return True if another pod uses a claim whose devices are a node's own resources.
 
-    Differs from upstream: that is so, too, where nobody publishes the devices any more and only the status of a pod
-    that uses the claim still tells. Each further pod would count as if it took nothing of the node.
+    Differs from upstream: that is also the case if the devices are no longer published, and only the status of a pod
+    that uses the claim shows it. Each further pod would count as if it took nothing of the node.
     """
     if not claim.status.reserved_for or reservation.is_reserved_for(claim, user):
         return False
     if not footprint.has_mapping(allocation, snapshot.devices.find) and not _is_mapped_for_users(claim, snapshot.nodes):
         return False
-    with verdicts.aborting():
+    with verdicts.abort_on_allocation_error():
         return not snapshot.accountant.may_be_shared(claim, allocation)
 
 
 def _is_mapped_for_users(claim: resourceclaim.ResourceClaim, nodes: snapshotnodes.Nodes) -> bool:
-    """Whether some pod that uses a claim says that its devices are resources of the pod's node."""
+    """Return True if the status of a pod that uses a claim maps its devices to resources of the node."""
     for consumer in claim.status.reserved_for:
         booked = nodes.resident(consumer.uid)
         if booked is not None:

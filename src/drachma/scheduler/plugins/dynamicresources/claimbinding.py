@@ -1,33 +1,31 @@
-"""Claim bindings: all that is written about the claims of one pod before it is bound (PreBind), or taken back.
+"""Claim bindings: all writes about the claims of one pod before it is bound (PreBind), and their undoing.
 
-Finalizer, allocation and reservation of each claim; the claim that is made for extended resources; what the pod's
-status says of both. Where other schedulers work, what was written is checked against theirs, and where devices have to
-become ready first, the pod waits for that.
+These are the finalizer, allocation and reservation of each claim, the claim for extended resources, and the pod's
+status about both. With peers, the writes are checked against those of other schedulers. If devices must become ready
+first, the pod waits.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import structs
 
 from drachma import errors
 from drachma.api import pod, resourceclaim
-from drachma.claims import identity, reservation
+from drachma.claims import identity, reservation, wellknown
 from drachma.client import patches, transactions
-from drachma.scheduler.framework import bindingwork, collision
-from drachma.scheduler.plugins.dynamicresources import (
-    bindingconditions,
-    claimassignment,
-    claimchanges,
-    claimwriter,
-    devicewait,
-    extendedclaim,
-    options,
-)
+from drachma.scheduler.framework import bindingwork, handle
+from drachma.scheduler.plugins.dynamicresources import bindingconditions, claimplan, claimwriter, extendedclaim, options
 from drachma.scheduler.snapshot import assignment, claimtracker
+
+if TYPE_CHECKING:
+    from drachma.api import pod, resourceclaim
+    from drachma.scheduler.plugins.dynamicresources import bindingconditions, claimplan, claimwriter
+
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +35,7 @@ Claim = resourceclaim.ResourceClaim
 
 
 class ClaimBinding(bindingwork.BindingWork):
-    """The claims of a pod that is about to be bound."""
+    """Claims of a pod that is about to be bound."""
 
     __slots__ = (
         "_assigned", "_created", "_handle", "_is_void", "_node", "_options", "_pod", "_reserved", "_status", "_tracker",
@@ -47,54 +45,54 @@ class ClaimBinding(bindingwork.BindingWork):
     def __init__(
         self,
         consumer: pod.Pod,
-        assigned: claimassignment.ClaimAssignment,
+        assigned: claimplan.ClaimAssignment,
         *,
         node: str,
         tracker: claimtracker.ClaimTracker,
-        handle: bindingwork.Handle,
-        chosen: options.Options,
+        handle: handle.Handle,
+        options: options.Options,
     ) -> None:
         self._pod: Final = consumer
         self._assigned: Final = assigned
         self._node: Final = node
         self._tracker: Final = tracker
         self._handle: Final = handle
-        self._options: Final = chosen
+        self._options: Final = options
         self._writer: Final = claimwriter.ClaimWriter(
-            handle.client, time=handle.clock, chance=handle.chance, with_timestamps=chosen.has_binding_conditions
+            handle.client, clock=handle.clock, rng=handle.rng, with_timestamps=options.has_binding_conditions
         )
         self._reserved: Final[list[Claim]] = []
-        """Claims that have the pod among their consumers because of this attempt, as they were written."""
+        """Claims that this attempt reserved for the pod, as they were written."""
         self._created: Claim | None = None
-        """The claim that was made for extended resources."""
+        """Claim that was created for extended resources."""
         self._status: Final[dict[str, Any]] = {}
-        """What the pod's status says about its claims."""
+        """Fields of the pod's status about its claims."""
         self._wrote_statuses = False
         self._is_void = False
-        """Whether its allocations collide with those of another scheduler, and must not stay."""
+        """True if the allocations collide with those of another scheduler, and must not stay."""
 
     # With the binding
 
     def changes(self) -> Sequence[transactions.Change] | None:
-        """What is written to claims, if nothing but that is to be done for the pod."""
-        return claimchanges.of(self._pod, self._assigned, writer=self._writer)
+        """Return the changes of claims, if nothing else has to be written for the pod."""
+        return _claim_changes(self._pod, self._assigned, writer=self._writer)
 
-    def committed(self, written: Sequence[Any]) -> None:
-        """Claims are as they were written, and nothing is in flight any more."""
-        for claim in written:
+    def committed(self, written_claims: Sequence[Any]) -> None:
+        """Note the written claims. Nothing is in flight any more."""
+        for claim in written_claims:
             self._tracker.observe(claim)
             self._tracker.settle(claim.metadata.uid)
 
     # Step by step
 
     async def write(self) -> None:
-        """Writes claims, and then what the pod's status says of them."""
+        """Write claims, and then the pod's status about them."""
         await self._write_claims()
         self._describe_claims()
         if self._status:
             await self._write_statuses()
-        if self._handle.others is not None:
-            await self._check_devices(self._handle.others)
+        if self._handle.peers is not None:
+            await self._check_devices(self._handle.peers)
 
     async def _write_claims(self) -> None:
         assigned = self._assigned
@@ -109,35 +107,35 @@ class ClaimBinding(bindingwork.BindingWork):
             await self._write_special(assigned.allocations[-1])
 
     async def _reserve(self, claim: Claim, *, allocation: resourceclaim.AllocationResult | None) -> Claim:
-        written = await self._writer.reserve(claim, self._pod, allocation=allocation)
-        self._reserved.append(written)
-        self._tracker.observe(written)
-        if self._handle.others is None:
-            # Written and seen: nothing is in flight any more.
+        written_claim = await self._writer.reserve(claim, self._pod, allocation=allocation)
+        self._reserved.append(written_claim)
+        self._tracker.observe(written_claim)
+        if self._handle.peers is None:
+            # The write is done and noted, so nothing is in flight any more.
             self._tracker.settle(claim.metadata.uid)
-        return written
+        return written_claim
 
     async def _write_special(self, entry: assignment.Allocation) -> None:
-        """Make the claim for extended resources, and tell the pod's containers about it."""
+        """Create the claim for extended resources, and note its name for the pod's status."""
         metadata = msgspec.structs.replace(entry.claim.metadata, name="", uid="")
         try:
-            made = await self._writer.create(msgspec.structs.replace(entry.claim, metadata=metadata))
+            created_claim = await self._writer.create(msgspec.structs.replace(entry.claim, metadata=metadata))
         except claimwriter.ClaimError:
             self._handle.measures.claim_created("failure")
             raise
         self._handle.measures.claim_created("success")
-        self._created = made
-        # What was in flight under a name of its own now is under the real one.
+        self._created = created_claim
+        # The allocation was in flight under a placeholder, and is under the real name now.
         self._tracker.settle(entry.claim.metadata.uid)
-        self._tracker.reserve(made.metadata, entry.result)
-        self._tracker.observe(made)
-        written = await self._reserve(made, allocation=entry.result)
+        self._tracker.reserve(created_claim.metadata, entry.result)
+        self._tracker.observe(created_claim)
+        reserved_claim = await self._reserve(created_claim, allocation=entry.result)
         self._status["extendedResourceClaimStatus"] = pod.PodExtendedResourceClaimStatus(
-            request_mappings=self._assigned.mappings, resource_claim_name=written.metadata.name
+            request_mappings=self._assigned.mappings, resource_claim_name=reserved_claim.metadata.name
         )
 
     def _describe_claims(self) -> None:
-        """Have the pod's status say what its claims add to its requests (KEP-5517)."""
+        """Add to the pod's status what its claims add to its requests (KEP-5517)."""
         created = self._created
         if self._assigned.statuses:
             self._status[_ALLOCATABLE] = [
@@ -168,25 +166,27 @@ class ClaimBinding(bindingwork.BindingWork):
             patch=patches.merge({"status": status}, patches.same(self._pod)),
         )
 
-    # Devices that have to become ready
+    # Binding conditions
 
     @property
     def is_waiting(self) -> bool:
-        """Whether devices have conditions that somebody else has to see to."""
+        """True if devices have binding conditions."""
         return bool(self._unready())
 
     async def wait(self) -> None:
-        """Returns once the devices are ready."""
-        patience = devicewait.DeviceWait(self._tracker, handle=self._handle, seconds=self._options.binding_seconds)
-        await patience.until_ready(self._unready(), self._pod, node=self._node)
+        """Return once the devices are ready."""
+        patience = bindingconditions.DeviceWait(
+            self._tracker, handle=self._handle, seconds=self._options.binding_seconds
+        )
+        await patience.wait_until_ready(self._unready(), self._pod, node=self._node)
 
     def _unready(self) -> list[Claim]:
         if not self._options.has_binding_conditions:
             return []
-        return [claim for claim in self._claims() if bindingconditions.awaited(claim.status.allocation)]
+        return [claim for claim in self._claims() if bindingconditions.has_binding_conditions(claim.status.allocation)]
 
     def _claims(self) -> list[Claim]:
-        """The pod's claims, those that were written as they were written."""
+        """Return the pod's claims, in their written state if they were written."""
         plan = self._assigned.plan
         claims = {entry.claim.metadata.uid: entry.claim for entry in plan.claims} if plan is not None else {}
         return list((claims | {claim.metadata.uid: claim for claim in self._reserved}).values())
@@ -194,18 +194,18 @@ class ClaimBinding(bindingwork.BindingWork):
     # Other schedulers
 
     async def check(self) -> None:
-        """Makes sure that nobody took claims away before the pod was in hand; afterwards nobody may."""
-        if self._handle.others is not None:
+        """Check that no claim was taken away before this scheduler held the pod. Afterwards no peer may."""
+        if self._handle.peers is not None:
             await self._check_claims(self._claims())
 
-    async def _check_devices(self, others: bindingwork.Others) -> None:
-        """Make sure that the claims are what they were decided to be, and that nobody was faster with the devices."""
+    async def _check_devices(self, peers: handle.Peers) -> None:
+        """Check that the claims are unchanged, and that no other scheduler was faster with their devices."""
         claims = self._claims()
-        written = {claim.metadata.uid for claim in self._reserved}
-        await self._check_claims(claim for claim in claims if claim.metadata.uid not in written)
+        written_uids = {claim.metadata.uid for claim in self._reserved}
+        await self._check_claims(claim for claim in claims if claim.metadata.uid not in written_uids)
         try:
-            await others.check_claims(claims)
-        except collision.CollisionError:
+            await peers.check_claims(claims)
+        except handle.CollisionError:
             self._is_void = True
             raise
         for claim in claims:
@@ -219,40 +219,90 @@ class ClaimBinding(bindingwork.BindingWork):
             if not is_same or not reservation.is_reserved_for(current, self._pod):
                 raise claimwriter.ClaimError(f"claim {identity.label(metadata)} got taken away in the meantime")
 
-    # Taking back
+    # Undo
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was written, and nothing that another scheduler wrote for the pod is void."""
+        """True if nothing was written, and nothing that another scheduler wrote for the pod is void."""
         return not (self._reserved or self._created is not None or self._wrote_statuses or self._is_void)
 
     async def undo(self) -> None:
-        """Takes reservations back, and allocations that are void; deletes the claim that was made for the pod."""
+        """Take back reservations and void allocations, and delete the claim that was created for the pod."""
         created = self._created
         claims = {claim.metadata.uid: claim for claim in self._reserved}
         if self._is_void and self._assigned.plan is not None:
-            # What another scheduler wrote for the pod and left is void as well.
+            # Writes of another scheduler for the pod are void as well.
             claims |= {entry.claim.metadata.uid: entry.claim for entry in self._assigned.plan.claims}
         for claim in claims.values():
             if created is None or claim.metadata.uid != created.metadata.uid:
                 undo = self._writer.withdraw if self._is_void else self._writer.release
-                await _tried(undo(claim, self._pod), f"unreserve {identity.label(claim.metadata)}")
+                await _try_write(undo(claim, self._pod), f"unreserve {identity.label(claim.metadata)}")
         if created is not None:
             newest = self._tracker.get(created.metadata.namespace, created.metadata.name) or created
-            await _tried(self._writer.delete(newest), f"delete {identity.label(created.metadata)}")
+            await _try_write(self._writer.delete(newest), f"delete {identity.label(created.metadata)}")
         if self._wrote_statuses and _ALLOCATABLE in self._status:
-            await _tried(self._patch_pod({_ALLOCATABLE: []}), "clear node allocatable resources")
+            await _try_write(self._patch_pod({_ALLOCATABLE: []}), "clear node allocatable resources")
 
     def forget(self) -> None:
-        """Nothing is in flight any more."""
+        """Note that nothing is in flight any more."""
         for entry in self._assigned.allocations:
             self._tracker.settle(entry.claim.metadata.uid)
         if self._created is not None:
             self._tracker.settle(self._created.metadata.uid)
 
 
-async def _tried(write: Awaitable[None], what: str) -> None:
+async def _try_write(write: Awaitable[None], what: str) -> None:
     try:
         await write
     except errors.DrachmaError as error:
         _log.warning("%s failed: %s", what, error)
+
+
+def _claim_changes(
+    consumer: pod.Pod, assigned: claimplan.ClaimAssignment, *, writer: claimwriter.ClaimWriter
+) -> list[transactions.Change] | None:
+    """Return a change for each claim that is not reserved for the pod yet, or None if the states in between matter.
+
+    They matter if devices must become ready first, if a claim must be created or the pod's status written, or if a
+    claim has changed, for which the writer has a message.
+    """
+    if assigned.mappings or assigned.statuses:
+        return None
+    if assigned.plan is None:
+        return []
+    results = {entry.claim.metadata.uid: entry.result for entry in assigned.allocations}
+    changes: list[transactions.Change] = []
+    # A pod may refer to a claim under several names.
+    for uid, claim in {entry.claim.metadata.uid: entry.claim for entry in assigned.plan.claims}.items():
+        if bindingconditions.has_binding_conditions(
+            claim.status.allocation
+        ) or bindingconditions.has_binding_conditions(results.get(uid)):
+            return None
+        if reservation.is_reserved_for(claim, consumer):
+            continue
+        change = _change(claim, consumer, results, writer=writer)
+        if change is None:
+            return None
+        changes.append(change)
+    return changes
+
+
+def _change(
+    claim: resourceclaim.ResourceClaim,
+    consumer: pod.Pod,
+    results: Mapping[str, resourceclaim.AllocationResult],
+    *,
+    writer: claimwriter.ClaimWriter,
+) -> transactions.StatusChange | None:
+    allocation = results.get(claim.metadata.uid)
+    # The claim must either be allocated, or get an allocation.
+    if claim.metadata.deletion_timestamp is not None or (allocation is None) is (claim.status.allocation is None):
+        return None
+    finalizers, status = claim.metadata.finalizers, claim.status
+    reserved_for = (*status.reserved_for, reservation.consumer(consumer))
+    if allocation is None:
+        return transactions.StatusChange(claim, structs.replace(status, reserved_for=reserved_for), finalizers)
+    if wellknown.CLAIM_FINALIZER not in finalizers:
+        finalizers = (*finalizers, wellknown.CLAIM_FINALIZER)
+    status = structs.replace(status, allocation=writer.stamped(allocation), reserved_for=reserved_for)
+    return transactions.StatusChange(claim, status, finalizers)

@@ -1,47 +1,48 @@
-"""Claim plans: what a pod's claims mean before any node is looked at (PreFilter).
+"""Claim plans: the claims of a pod before any node is filtered (PreFilter), and their result on its node (Reserve).
 
-Refused, as a rejection with upstream's words: claims that are missing or being allocated for another pod, classes that
-do not exist, requests of a type that is not known.
+Rejected in upstream's words: claims that are missing or being allocated for another pod, classes that do not exist, and
+requests of an unknown type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from drachma.api import gates, resourceclaim
+from drachma.accounting import policies
+from drachma.api import gates, nodeallocatable, resourceclaim
 from drachma.claims import podclaims
-from drachma.scheduler.framework import verdict
+from drachma.scheduler.framework import cyclestate, verdict
 from drachma.scheduler.plugins.dynamicresources import extendedclaim, verdicts
-from drachma.scheduler.snapshot import delegation, podinfo
+from drachma.scheduler.snapshot import assignment, claimtracker, delegation, podinfo
 from drachma.scheduler.snapshot import devices as snapshotdevices
 
 
 class ClaimPlan(NamedTuple):
-    """The claims of a pod, those of its spec in their order."""
+    """Claims of a pod, in the order of its spec."""
 
     claims: tuple[podclaims.PodClaim, ...]
     special: resourceclaim.ResourceClaim | None = None
-    """The claim for extended resources: a draft, or one that is left over from an earlier attempt."""
+    """Claim for extended resources: a draft, or one that an earlier attempt left behind."""
     extended: tuple[str, ...] = ()
-    """The extended resources that the pod requests."""
+    """Extended resources that the pod requests."""
 
     @property
     def unallocated(self) -> tuple[resourceclaim.ResourceClaim, ...]:
-        """The claims that have to be allocated, each once, without the special one."""
+        """Claims to allocate, each once, without the special one."""
         by_uid = {entry.claim.metadata.uid: entry.claim for entry in self.claims}
         return tuple(claim for claim in by_uid.values() if claim.status.allocation is None)
 
     @property
     def is_stale(self) -> bool:
-        """Whether the special claim is left over, and has to go before the pod can be scheduled."""
+        """True if the special claim was left behind, and must be deleted before the pod can be scheduled."""
         return self.special is not None and bool(self.special.spec.devices.requests)
 
 
 def make(
     info: podinfo.PodInfo, devices: snapshotdevices.Devices, enabled: gates.Gates, *, new_uid: Callable[[], str]
 ) -> ClaimPlan | verdict.Rejection | None:
-    """The plan for a pod, why there is none, or None for a pod without claims."""
+    """Return the plan for a pod, a rejection, or None for a pod without claims."""
     try:
         entries = podclaims.resolve(info.pod, devices.claims) if info.pod.spec.resource_claims else []
     except podclaims.MissingError as error:
@@ -86,3 +87,51 @@ def _problem(claim: resourceclaim.ResourceClaim, devices: snapshotdevices.Device
             if devices.classes.get(class_name) is None:
                 return f"request {name}: device class {class_name} does not exist"
     return ""
+
+
+class ClaimAssignment(NamedTuple):
+    """Everything to write for a pod's claims."""
+
+    plan: ClaimPlan | None = None
+    allocations: tuple[assignment.Allocation, ...] = ()
+    """Allocations, the special claim last."""
+    mappings: extendedclaim.Mappings = ()
+    statuses: tuple[nodeallocatable.NodeAllocatableResourceClaimStatus, ...] = ()
+    """Additions of the claims to the pod's requests."""
+    settled: policies.Settlement | None = None
+    """With accounting policies: amounts that come out of pools."""
+
+    def on(self, tracker: claimtracker.ClaimTracker) -> ClaimAssignment:
+        """Return the assignment with the newest state of claims that have the same devices as at the decision.
+
+        Another pod may have reserved a claim meanwhile, or a pod of the same gang may have been written.
+        """
+        if self.plan is None:
+            return self
+        claims = tuple(entry._replace(claim=_newest(entry.claim, tracker)) for entry in self.plan.claims)
+        return self._replace(plan=self.plan._replace(claims=claims))
+
+
+def _newest(claim: resourceclaim.ResourceClaim, tracker: claimtracker.ClaimTracker) -> resourceclaim.ResourceClaim:
+    newest = tracker.get(claim.metadata.namespace, claim.metadata.name)
+    if newest is None or newest.metadata.uid != claim.metadata.uid:
+        return claim
+    before, now = claim.status.allocation, newest.status.allocation
+    if before is None or now is None:
+        return newest if before is now else claim
+    is_same = (before.devices, before.node_selector) == (now.devices, now.node_selector)
+    return newest if is_same else claim
+
+
+NOTHING: Final = ClaimAssignment()
+_KEY: Final = cyclestate.Key[ClaimAssignment](verdicts.NAME)
+
+
+def write_assignment(cycle: cyclestate.CycleState, outcome: ClaimAssignment) -> None:
+    """Keep the assignment for PreBind."""
+    cycle.write(_KEY, outcome)
+
+
+def read_assignment(cycle: cyclestate.CycleState) -> ClaimAssignment:
+    """Return the assignment of a pod; an empty one for a pod without claims."""
+    return cycle.find(_KEY) or NOTHING

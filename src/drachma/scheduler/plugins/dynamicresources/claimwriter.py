@@ -1,16 +1,18 @@
-"""Writes claims: finalizer, allocation and reservation before a pod is bound, and all of it taken back if it is not.
+"""Writes of claims: finalizer, allocation and reservation before a pod is bound, and their undoing.
 
-Called before a pod is bound, and after a failed attempt. A write that another one came before is tried again on the
-newest state; what makes it pointless (the claim is going, is another one of the same name, or was allocated by somebody
-else) is a :class:`ClaimError`. A write without an answer may have been done. The claim is then read until the server
-answers, and its devices stay in flight: another claim would get them before the watch shows the first one.
+A write with a conflict is tried again on the newest state. A :class:`ClaimError` says that a retry is pointless: the
+claim is being deleted, was replaced, or was allocated elsewhere. A write without an answer may have happened. Then the
+claim is read until the server answers, and its devices stay in flight: otherwise another claim would get them before
+the watch shows the first one.
+
+The remedies that PostFilter proposes for claims are here too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -19,51 +21,53 @@ from drachma.api import pod, resourceclaim
 from drachma.claims import identity, reservation, wellknown
 from drachma.client import patches, protocol
 from drachma.runtime import clock
-from drachma.scheduler.framework import verdict
+from drachma.scheduler.framework import handle, verdict
 
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.01
 _OUTAGE_PAUSE: Final = 0.5
 _UNANSWERED: Final = (errors.UnreachableError, errors.ServerFaultError)
-"""Errors after which a write may have happened or not."""
+"""Errors after which a write may or may not have happened."""
 
 Claim = resourceclaim.ResourceClaim
 
 
 class ClaimError(verdict.AbortError):
-    """A claim cannot be had; the text says which and why."""
+    """Error of a claim that cannot be used, with its name and the reason."""
 
 
 class ClaimWriter:
     """Writes claims through a client."""
 
     def __init__(
-        self, client: protocol.Client, *, time: clock.Clock, chance: random.Random, with_timestamps: bool
+        self, client: protocol.Client, *, clock: clock.Clock, rng: random.Random, with_timestamps: bool
     ) -> None:
-        """``with_timestamps`` notes when a claim was allocated, which binding conditions need."""
+        """``with_timestamps`` records the time of each allocation, which binding conditions need."""
         self._client: Final = client
-        self._clock: Final = time
-        self._chance: Final = chance
+        self._clock: Final = clock
+        self._rng: Final = rng
         self._with_timestamps: Final = with_timestamps
 
     async def reserve(
         self, claim: Claim, consumer: pod.Pod, *, allocation: resourceclaim.AllocationResult | None
     ) -> Claim:
-        """The claim with a pod among its consumers, and allocated where ``allocation`` says what."""
+        """Reserve a claim for a pod, with an allocation if it has none, and return it."""
         current = claim
         for attempt in range(_ATTEMPTS):
             try:
                 return await self._reserve(current, consumer, allocation=allocation)
             except _UNANSWERED as error:
-                stored = await self._read_after_outage(claim)
-                if _is_written(stored, consumer, allocation=allocation):
-                    return stored
-                raise ClaimError(f"{_doing(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
+                stored_claim = await self._read_after_outage(claim)
+                if _is_written(stored_claim, consumer, allocation=allocation):
+                    return stored_claim
+                raise ClaimError(f"{_action(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
             except errors.ObjectConflictError as error:
                 if attempt + 1 == _ATTEMPTS:
-                    raise ClaimError(f"{_doing(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
-            await self._clock.sleep(_PAUSE * (1 + self._chance.random() / 10))
-            current = await self._refreshed(claim)
+                    raise ClaimError(
+                        f"{_action(allocation)} claim {identity.label(claim.metadata)}: {error}"
+                    ) from error
+            await self._clock.sleep(_PAUSE * (1 + self._rng.random() / 10))
+            current = await self._read_again(claim)
             if allocation is None and current.status.allocation not in (None, claim.status.allocation):
                 # The node was chosen for the devices that the claim had.
                 raise ClaimError(f"claim {identity.label(claim.metadata)} got allocated elsewhere in the meantime")
@@ -78,7 +82,7 @@ class ClaimWriter:
         if allocation is not None:
             if claim.status.allocation is not None:
                 raise ClaimError(f"claim {identity.label(claim.metadata)} got allocated elsewhere in the meantime")
-            claim = await self._protected(claim)
+            claim = await self._add_finalizer(claim)
             status["allocation"] = self.stamped(allocation)
         elif claim.status.allocation is None:
             raise ClaimError(f"claim {identity.label(claim.metadata)} got deallocated elsewhere in the meantime")
@@ -89,17 +93,17 @@ class ClaimWriter:
         except (errors.ObjectConflictError, *_UNANSWERED):
             raise
         except errors.DrachmaError as error:
-            raise ClaimError(f"{_doing(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
+            raise ClaimError(f"{_action(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
 
     def stamped(self, allocation: resourceclaim.AllocationResult) -> resourceclaim.AllocationResult:
-        """An allocation with the time at which it is written, where that is noted."""
-        # Only with the allocation itself: once that is written, the server takes no changes of it.
+        """Return an allocation with the time of the write, if timestamps are recorded."""
+        # The server accepts the timestamp only together with the allocation.
         if not self._with_timestamps or allocation.allocation_timestamp is not None:
             return allocation
         return msgspec.structs.replace(allocation, allocation_timestamp=self._clock.utc().replace(microsecond=0))
 
-    async def _protected(self, claim: Claim) -> Claim:
-        """The claim with the finalizer, which has to be there before an allocation is."""
+    async def _add_finalizer(self, claim: Claim) -> Claim:
+        """Return the claim with the finalizer, which must be written before the allocation."""
         if wellknown.CLAIM_FINALIZER in claim.metadata.finalizers:
             return claim
         finalizers = [*claim.metadata.finalizers, wellknown.CLAIM_FINALIZER]
@@ -115,27 +119,27 @@ class ClaimWriter:
         except errors.DrachmaError as error:
             raise ClaimError(f"add finalizer to claim {identity.label(claim.metadata)}: {error}") from error
 
-    async def _refreshed(self, claim: Claim) -> Claim:
+    async def _read_again(self, claim: Claim) -> Claim:
         try:
-            found = await self._client.get(Claim, claim.metadata.name, namespace=claim.metadata.namespace)
+            current = await self._client.get(Claim, claim.metadata.name, namespace=claim.metadata.namespace)
         except errors.DrachmaError as error:
             raise ClaimError(f"get updated claim {identity.label(claim.metadata)} after conflict: {error}") from error
-        if found.metadata.uid != claim.metadata.uid:
+        if current.metadata.uid != claim.metadata.uid:
             raise ClaimError(f"claim {identity.label(claim.metadata)} got deleted in the meantime")
-        return found
+        return current
 
     async def _read_after_outage(self, claim: Claim) -> Claim:
         """Return the claim as it is stored, once the server answers again."""
         while True:
             try:
-                return await self._refreshed(claim)
+                return await self._read_again(claim)
             except ClaimError as error:
                 if not isinstance(error.__cause__, _UNANSWERED):
                     raise
-            await self._clock.sleep(_OUTAGE_PAUSE * (1 + self._chance.random()))
+            await self._clock.sleep(_OUTAGE_PAUSE * (1 + self._rng.random()))
 
     async def release(self, claim: Claim, consumer: pod.Pod) -> None:
-        """Takes a pod off the consumers of a claim, whatever else changed there."""
+        """Remove a pod from the consumers of a claim, whatever else has changed."""
         entry = {"$patch": "delete", "uid": consumer.metadata.uid}
         patch = patches.strategic({"status": {"reservedFor": [entry]}}, patches.same(claim))
         await self._client.patch(
@@ -143,7 +147,7 @@ class ClaimWriter:
         )
 
     async def withdraw(self, claim: Claim, consumer: pod.Pod) -> None:
-        """Takes back an allocation that collides with another one; as long as others use it, only the reservation."""
+        """Take back an allocation that collides with another one, or only the reservation while other pods use it."""
         for _ in range(_ATTEMPTS):
             current = await self._client.get(Claim, claim.metadata.name, namespace=claim.metadata.namespace)
             if current.metadata.uid != claim.metadata.uid or current.status.allocation is None:
@@ -156,24 +160,26 @@ class ClaimWriter:
                 return
 
     async def deallocate(self, claim: Claim) -> Claim:
-        """Clears all that a claim's status says, if the claim is still as it is known."""
+        """Clear the status of a claim, if the claim is unchanged."""
         return await self._patch_status(claim, {"allocation": None, "reservedFor": None, "devices": None})
 
-    async def create(self, made: Claim) -> Claim:
-        """A new claim, under a generated name."""
+    async def create(self, draft: Claim) -> Claim:
+        """Create a claim under a generated name."""
         try:
-            return await self._client.create(made)
+            return await self._client.create(draft)
         except errors.DrachmaError as error:
-            raise ClaimError(f"create claim for extended resources {identity.label(made.metadata)}: {error}") from error
+            raise ClaimError(
+                f"create claim for extended resources {identity.label(draft.metadata)}: {error}"
+            ) from error
 
     async def delete(self, claim: Claim) -> None:
-        """Deletes a claim for good, in use or not: only for claims that the scheduler made itself."""
+        """Delete a claim, in use or not: only for claims that the scheduler created."""
         current = claim
         for attempt in range(_ATTEMPTS):
             try:
                 if wellknown.CLAIM_FINALIZER in current.metadata.finalizers:
-                    left = [name for name in current.metadata.finalizers if name != wellknown.CLAIM_FINALIZER]
-                    patch = patches.merge({"metadata": {"finalizers": left}}, patches.unchanged(current))
+                    finalizers = [name for name in current.metadata.finalizers if name != wellknown.CLAIM_FINALIZER]
+                    patch = patches.merge({"metadata": {"finalizers": finalizers}}, patches.unchanged(current))
                     await self._client.patch(
                         Claim, claim.metadata.name, namespace=claim.metadata.namespace, patch=patch
                     )
@@ -202,12 +208,74 @@ class ClaimWriter:
 
 def _is_written(claim: Claim, consumer: pod.Pod, *, allocation: resourceclaim.AllocationResult | None) -> bool:
     """Return True if a write that got no answer was done."""
-    stored = claim.status.allocation
-    if stored is None or not reservation.is_reserved_for(claim, consumer):
+    stored_allocation = claim.status.allocation
+    if stored_allocation is None or not reservation.is_reserved_for(claim, consumer):
         return False
-    timestamp = stored.allocation_timestamp
-    return allocation is None or stored == msgspec.structs.replace(allocation, allocation_timestamp=timestamp)
+    timestamp = stored_allocation.allocation_timestamp
+    return allocation is None or stored_allocation == msgspec.structs.replace(
+        allocation, allocation_timestamp=timestamp
+    )
 
 
-def _doing(allocation: resourceclaim.AllocationResult | None) -> str:
+def _action(allocation: resourceclaim.AllocationResult | None) -> str:
     return "add reservation to" if allocation is None else "add allocation and reservation to"
+
+
+# Remedies
+
+
+class Deallocation(NamedTuple):
+    """Deallocation of a claim whose devices the pod cannot use, and that no other pod uses. A remedy."""
+
+    claim: Claim
+    waiting_pod: pod.Pod
+    """Pod that cannot use the devices."""
+
+    @property
+    def title(self) -> str:
+        """Name of the action in logs."""
+        return f"deallocation of {identity.label(self.claim.metadata)}"
+
+    @property
+    def victims(self) -> tuple[pod.Pod, ...]:
+        """No pods."""
+        return ()
+
+    async def apply(self, handle: handle.Handle) -> bool:
+        """Write the claim without its allocation and without the waiting pod's reservation."""
+        writer = _remedy_writer(handle)
+        if handle.peers is None or not self.claim.status.reserved_for:
+            await writer.deallocate(self.claim)
+            return True
+        # Another scheduler may be about to bind the pod with this claim. Then the claim is not in the way.
+        hold = await handle.peers.hold_back(self.waiting_pod)
+        try:
+            await writer.deallocate(self.claim)
+        finally:
+            handle.peers.let_go(hold)
+        return True
+
+
+class Deletion(NamedTuple):
+    """Deletion of a claim that an earlier attempt left behind. A remedy."""
+
+    claim: Claim
+
+    @property
+    def title(self) -> str:
+        """Name of the action in logs."""
+        return f"deletion of {identity.label(self.claim.metadata)}"
+
+    @property
+    def victims(self) -> tuple[pod.Pod, ...]:
+        """No pods."""
+        return ()
+
+    async def apply(self, handle: handle.Handle) -> bool:
+        """Delete the claim."""
+        await _remedy_writer(handle).delete(self.claim)
+        return True
+
+
+def _remedy_writer(handle: handle.Handle) -> ClaimWriter:
+    return ClaimWriter(handle.client, clock=handle.clock, rng=handle.rng, with_timestamps=False)

@@ -1,8 +1,7 @@
-"""The device filter: on which nodes a pod's claims are available or can be allocated, for all nodes at once.
+"""The device filter: finds the nodes on which a pod's claims are available or can be allocated, for all nodes at once.
 
-Run with the nodes that passed all other filters. Sets of nodes are integers; nodes that look alike are decided
-together. The outcome also says what PostFilter needs (claims that were in the way), what Score does, and what it takes
-to commit to one of the nodes (Reserve).
+It runs on the nodes that passed all other filters. Sets of nodes are integers, and nodes that look alike are decided
+together. The result also serves PostFilter (claims in the way), Score, and Reserve (claims to allocate on a node).
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Final, NamedTuple
 
-from drachma.accounting import accountant, footprint, podbudget
+from drachma.accounting import accountant, footprint, ledger, policies, requests, resourcenames
 from drachma.api import resourceclaim
 from drachma.scheduler.framework import verdict
 from drachma.scheduler.plugins.dynamicresources import (
@@ -19,8 +18,6 @@ from drachma.scheduler.plugins.dynamicresources import (
     devicequestion,
     extendedclaim,
     options,
-    preference,
-    sharedfit,
     verdicts,
 )
 from drachma.scheduler.plugins.dynamicresources.devicequestion import Answer, Outcome
@@ -30,19 +27,19 @@ _FITS: Final = Answer(Outcome.FITS)
 
 
 class Group(NamedTuple):
-    """Nodes on which the same claims have to be allocated."""
+    """Nodes on which the same claims must be allocated."""
 
     nodes: int
     claims: tuple[resourceclaim.ResourceClaim, ...] = ()
-    """The special one last."""
+    """Claims to allocate, the special one last."""
     question: devicequestion.DeviceQuestion | None = None
-    """None where nothing has to be allocated."""
+    """Question about the claims; None if there are none to allocate."""
     special: resourceclaim.ResourceClaim | None = None
     mappings: extendedclaim.Mappings = ()
 
 
 class DeviceFilter:
-    """One pass over nodes for one pod; run once."""
+    """One pass over nodes for one pod. Run once."""
 
     def __init__(
         self,
@@ -51,26 +48,26 @@ class DeviceFilter:
         *,
         plan: claimplan.ClaimPlan,
         questions: devicequestion.DeviceQuestions,
-        chosen: options.Options,
+        options: options.Options,
     ) -> None:
         self._pod: Final = info
         self._snapshot: Final = snapshot
         self._plan: Final = plan
         self._questions: Final = questions
-        self._options: Final = chosen
+        self._options: Final = options
         self.passing = 0
         self.rejections: list[tuple[verdict.Rejection, int]] = []
         self.groups: list[Group] = []
-        """The nodes by what has to be allocated there; also of nodes that do not pass."""
+        """Nodes by the claims to allocate, including nodes that do not pass."""
         self.scores: dict[int, int] = {}
-        """The passing nodes by how good their alternatives are."""
+        """Passing nodes by the score of their alternatives."""
         self.ranks: dict[int, int] = {}
-        """The same by how well the policy for devices likes what they give."""
+        """Passing nodes by the rank of their devices under the policy."""
         self.unavailable: list[int] = []
-        """Claims (their numbers in the plan) that are allocated and were not to be had on some node."""
+        """Numbers (in the plan) of allocated claims that are not available on some node."""
 
     def run(self, alive: int) -> None:
-        """Find out what becomes of nodes; AbortError for what makes scheduling the pod pointless."""
+        """Filter nodes. Raises AbortError if the pod cannot be scheduled for other reasons."""
         plan = self._plan
         if plan.is_stale:
             self._reject(alive, "cannot schedule extended resource claim")
@@ -82,7 +79,7 @@ class DeviceFilter:
         alive = self._check_allocated(alive, blocked)
         unavailable = functools.reduce(int.__or__, blocked.values(), 0) if blocked else 0
         base = sum(
-            preference.score(entry.claim, entry.claim.status.allocation)
+            devicequestion.preference_score(entry.claim, entry.claim.status.allocation)
             for entry in plan.claims
             if entry.claim.status.allocation is not None
         )
@@ -107,19 +104,19 @@ class DeviceFilter:
             self.passing |= passing
 
     def group_of(self, info: nodeinfo.NodeInfo) -> Group:
-        """The group of a passing node."""
+        """Return the group of a passing node."""
         return next(group for group in self.groups if group.nodes & info.bit)
 
     def account_for(
         self, group: Group, info: nodeinfo.NodeInfo, *, results: tuple[resourceclaim.AllocationResult, ...]
     ) -> accountant.Account:
-        """What the claims of the pod come to on the node that was chosen."""
+        """Return the account of the pod's claims on its node."""
         if not self._has_mappings:
             return accountant.NOTHING
         find = self._snapshot.devices.view(info).find
-        with verdicts.aborting():
+        with verdicts.abort_on_allocation_error():
             footprints = tuple(
-                self._snapshot.accountant.meaning(claim, result, find=find)
+                self._snapshot.accountant.claim_footprint(claim, result, find=find)
                 for claim, result in zip(group.claims, results, strict=True)
             )
         return self._account(group, footprints)
@@ -133,7 +130,7 @@ class DeviceFilter:
             self.rejections.append((verdicts.rejection(reason), nodes))
 
     def _split(self, alive: int) -> list[Group]:
-        """The nodes by what has to be allocated on them; only extended resources make a difference there."""
+        """Return nodes by the claims to allocate on them. Only extended resources make a difference."""
         plan, devices = self._plan, self._snapshot.devices
         claims = plan.unallocated
         if plan.special is None:
@@ -141,7 +138,7 @@ class DeviceFilter:
         groups: list[Group] = []
         backed = tuple(name for name in plan.extended if devices.names.get(name) is not None)
         classes = self._snapshot.nodes.resources.classes(
-            ("extended", plan.extended, backed), functools.partial(_by_devices, plan.extended, backed), among=alive
+            ("extended", plan.extended, backed), functools.partial(_device_backed, plan.extended, backed), among=alive
         )
         for by_devices, nodes_alike in classes.items():
             nodes = nodes_alike & alive
@@ -152,8 +149,8 @@ class DeviceFilter:
             elif not by_devices:
                 groups.append(self._group(nodes, claims))
             else:
-                requested = extendedclaim.requested(self._pod.pod, by_devices, devices.names)
-                special = extendedclaim.named(plan.special, requested)
+                requested = extendedclaim.build_requests(self._pod.pod, by_devices, devices.names)
+                special = extendedclaim.add_requests(plan.special, requested)
                 group = self._group(nodes, (*claims, special))
                 groups.append(group._replace(special=special, mappings=requested.mappings))
         return groups
@@ -162,9 +159,9 @@ class DeviceFilter:
         return Group(nodes, claims, self._questions.of(claims, self._snapshot.devices) if claims else None)
 
     def _check_allocated(self, alive: int, blocked: dict[int, int]) -> int:
-        """The nodes that no allocated claim rules out at once.
+        """Return the nodes that no allocated claim rules out at once.
 
-        ``blocked`` gets, by the number of a claim, the nodes on which it is not to be had.
+        ``blocked`` gets the nodes on which a claim is not available, by the number of the claim.
         """
         for number, entry in enumerate(self._plan.claims):
             claim = entry.claim
@@ -192,7 +189,7 @@ class DeviceFilter:
         )
 
     def _answers(self, group: Group, nodes: int) -> list[tuple[Answer, int]]:
-        """The nodes on which the claims can be allocated, by what comes out."""
+        """Return the nodes on which the claims can be allocated, by answer."""
         if group.question is None:
             return [(_FITS, nodes)]
         fitting: list[tuple[Answer, int]] = []
@@ -209,17 +206,17 @@ class DeviceFilter:
         return fitting
 
     def _check_account(self, group: Group, answer: Answer, *, nodes: int) -> int:
-        """The nodes that have enough left for what the devices mean, beside the pod's own requests."""
+        """Return the nodes with enough left for the mapped resources of devices and the pod's own requests."""
         if not self._has_mappings:
             return nodes
         account = self._account(group, answer.footprints)
-        problem = account.problem or podbudget.problem(self._pod.pod, account.statuses)
+        problem = account.problem or requests.budget_problem(self._pod.pod, account.statuses)
         if problem:
             self._reject(nodes, problem)
             return 0
         if not account.statuses and not self._manages_node_resources():
             return nodes
-        ask = sharedfit.question(self._pod, account)
+        ask = _shared_fit_question(self._pod, account)
         passing = 0
         for fit, nodes_alike in self._snapshot.nodes.resources.classes(("shared", ask.args), ask, among=nodes).items():
             same = nodes_alike & nodes
@@ -230,31 +227,33 @@ class DeviceFilter:
         return passing
 
     def _manages_node_resources(self) -> bool:
-        """Whether the node's own resources were left to this filter."""
+        """Return True if the node's own resources were left to this filter."""
         if not self._snapshot.accountant.has_policies:
             return False
         return delegation.manages_node_resources([entry.claim for entry in self._plan.claims], self._snapshot.devices)
 
     def _account(self, group: Group, footprints: tuple[footprint.Footprint, ...]) -> accountant.Account:
-        """What the claims of the pod come to, with these footprints of those that are to be allocated."""
+        """Return the account of the pod's claims, with these footprints for the claims to allocate."""
         books = self._snapshot.accountant
-        meanings: dict[str, tuple[str, footprint.Footprint]] = {}
-        remaining = iter(footprints)
+        claim_footprints: dict[str, tuple[str, footprint.Footprint]] = {}
+        footprints_left = iter(footprints)
         for entry in self._plan.claims:
             allocation = entry.claim.status.allocation
             if allocation is not None:
-                with verdicts.aborting():
-                    mark = books.meaning(entry.claim, allocation)
+                with verdicts.abort_on_allocation_error():
+                    claim_footprint = books.claim_footprint(entry.claim, allocation)
             else:
-                mark = next(remaining, footprint.NOTHING)
-            meanings[entry.claim.metadata.name] = (entry.name, mark)
+                claim_footprint = next(footprints_left, footprint.NOTHING)
+            claim_footprints[entry.claim.metadata.name] = (entry.name, claim_footprint)
         if group.special is not None:
-            meanings[group.special.metadata.name] = ("", next(remaining, footprint.NOTHING))
-        return books.account(self._pod.pod, meanings)
+            claim_footprints[group.special.metadata.name] = ("", next(footprints_left, footprint.NOTHING))
+        return books.account(self._pod.pod, claim_footprints)
 
 
-def _by_devices(extended: tuple[str, ...], backed: tuple[str, ...], info: nodeinfo.NodeInfo) -> tuple[str, ...] | str:
-    """Which of the extended resources devices have to stand for on a node; a text says why it will not do."""
+def _device_backed(
+    extended: tuple[str, ...], backed: tuple[str, ...], info: nodeinfo.NodeInfo
+) -> tuple[str, ...] | str:
+    """Return the extended resources that devices must provide on a node, or a text that rejects the node."""
     by_devices: list[str] = []
     for name in extended:
         if name in backed and not info.ledger.allocatable.get(name, 0):
@@ -262,3 +261,38 @@ def _by_devices(extended: tuple[str, ...], backed: tuple[str, ...], info: nodein
         elif name not in info.ledger.allocatable:
             return "cannot fit resource"
     return tuple(by_devices)
+
+
+class SharedFit(NamedTuple):
+    """Resources that a node has too little of; none if it has enough."""
+
+    reasons: tuple[str, ...]
+    is_resolvable: bool
+
+
+def _shared_fit_question(info: podinfo.PodInfo, account: accountant.Account) -> functools.partial[SharedFit]:
+    """Return the question for nodes, whether they have enough left. Its arguments identify it."""
+    exact = ledger.without(requests.total(info.pod, claims=account.statuses), account.settled)
+    requested = tuple((name, amount) for name, amount in resourcenames.amounts(exact) if delegation.is_shared(name))
+    return functools.partial(_fit, requested, () if account.settled is None else account.settled.pools)
+
+
+def _fit(requested: resourcenames.Amounts, pools: tuple[policies.PoolUse, ...], info: nodeinfo.NodeInfo) -> SharedFit:
+    account = info.ledger
+    reasons: list[str] = []
+    needed = dict(requested)
+    for use in pools:
+        pool = account.pools.get(use.claim)
+        if pool is None:
+            for name, amount in use.held:
+                needed[name] = needed.get(name, 0) + amount
+        amounts_left = dict(use.held) if pool is None else pool.left()
+        reasons += (
+            f"Insufficient {name} in the pool of claim {use.claim}"
+            for name, amount in use.taken
+            if amount > amounts_left.get(name, 0)
+        )
+    amounts = tuple(sorted(needed.items()))
+    short = ledger.lacking_resources(amounts, account)
+    reasons += (f"Insufficient {name}" for name in short)
+    return SharedFit(tuple(reasons), bool(reasons) and ledger.could_fit_empty(short, amounts, account=account))

@@ -1,8 +1,8 @@
-"""The claim behind a pod's extended resources: what it asks for, and which container gets which of its requests.
+"""The claim for a pod's extended resources: its requests, and the containers that use them.
 
-One claim holds all extended resources of a pod that devices stand for. Containers and sidecars, which run together,
-each have their own request. Init containers run one after the other and before the containers, so they use what later
-long-lived containers asked for and share one extra request for what is still missing.
+One claim has all extended resources of a pod that devices provide. Containers and sidecars run together, so each has
+its own request. Init containers run one after the other before the containers, so they use the requests of later
+long-lived containers, and share one extra request for what is missing.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from drachma.api import meta, pod, resourceclaim
 from drachma.claims import ownership, wellknown
 
 IN_MEMORY_NAME: Final = "<extended-resources>"
-"""The name of the claim until it is written; no real claim can have it."""
+"""Name of the claim until it is written. No real claim can have it."""
 
 Mappings = tuple[pod.PodExtendedResourceRequest, ...]
 
 
 class ExtendedRequests(NamedTuple):
-    """What the claim asks for, and who gets it."""
+    """Requests of the claim, and the containers that use them."""
 
     requests: tuple[resourceclaim.DeviceRequest, ...]
     mappings: Mappings
 
 
-def draft(waiting: pod.Pod, *, uid: str) -> resourceclaim.ResourceClaim:
-    """The claim before it is known what it asks for; ``uid`` stands for it until it is written."""
+def draft(waiting_pod: pod.Pod, *, uid: str) -> resourceclaim.ResourceClaim:
+    """Return the claim without its requests. ``uid`` identifies it until it is written."""
     return resourceclaim.ResourceClaim(
         metadata=meta.ObjectMeta(
-            namespace=waiting.metadata.namespace,
+            namespace=waiting_pod.metadata.namespace,
             name=IN_MEMORY_NAME,
-            generate_name=f"{waiting.metadata.name}-extended-resources-",
+            generate_name=f"{waiting_pod.metadata.name}-extended-resources-",
             uid=uid,
-            owner_references=(ownership.by_pod(waiting),),
+            owner_references=(ownership.pod_reference(waiting_pod),),
             annotations={wellknown.EXTENDED_RESOURCE_ANNOTATION: "true"},
         )
     )
 
 
-def requested(
-    waiting: pod.Pod, by_devices: Sequence[str], names: extendedresources.ExtendedResources
+def build_requests(
+    waiting_pod: pod.Pod, by_devices: Sequence[str], names: extendedresources.ExtendedResources
 ) -> ExtendedRequests:
-    """The requests for those extended resources that devices stand for, on some node."""
-    spec = waiting.spec
+    """Return the requests for the extended resources that devices provide on some node."""
+    spec = waiting_pod.spec
     containers = (*spec.init_containers, *spec.containers)
     short_lived = [
         number for number, container in enumerate(spec.init_containers) if not aggregate.is_sidecar(container)
@@ -93,21 +93,21 @@ def _request(
     device_class: str,
     reusable: tuple[resourceclaim.DeviceRequest, ...] = (),
 ) -> tuple[resourceclaim.DeviceRequest | None, tuple[str, ...]]:
-    """A container's own request, if it needs one, and the names of all requests that it uses."""
+    """Return a container's own request, if it needs one, and the names of all requests that it uses."""
     stated: Mapping[str, object] = container.resources.requests
     amount = container.resources.requests.get(resource)
-    missing = None if amount is None else amount.exact_int64()
-    if not missing:
+    missing_count = None if amount is None else amount.exact_int64()
+    if not missing_count:
         return None, ()
     used: list[str] = []
     for entry in reusable:
         used.append(entry.name)
-        missing -= _count(entry)
-        if missing <= 0:
+        missing_count -= _count(entry)
+        if missing_count <= 0:
             return None, tuple(used)
     name = f"container-{number}-request-{sorted(stated).index(resource)}"
     exactly = resourceclaim.ExactDeviceRequest(
-        device_class_name=device_class, allocation_mode="ExactCount", count=missing
+        device_class_name=device_class, allocation_mode="ExactCount", count=missing_count
     )
     return resourceclaim.DeviceRequest(name=name, exactly=exactly), (*used, name)
 
@@ -123,7 +123,7 @@ def _mappings(container: pod.Container, resource: str, used: tuple[str, ...]) ->
     )
 
 
-def named(draft: resourceclaim.ResourceClaim, asked: ExtendedRequests) -> resourceclaim.ResourceClaim:
-    """The claim with its requests."""
-    spec = resourceclaim.ResourceClaimSpec(devices=resourceclaim.DeviceClaim(requests=asked.requests))
+def add_requests(draft: resourceclaim.ResourceClaim, requests: ExtendedRequests) -> resourceclaim.ResourceClaim:
+    """Return the claim with its requests."""
+    spec = resourceclaim.ResourceClaimSpec(devices=resourceclaim.DeviceClaim(requests=requests.requests))
     return msgspec.structs.replace(draft, spec=spec)

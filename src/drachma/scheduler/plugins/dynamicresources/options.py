@@ -1,4 +1,4 @@
-"""What DynamicResources goes by beside the cluster; passed in, so that tests can hold it fast."""
+"""Options of DynamicResources, passed in so that tests can fix time and chance."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from drachma.api import gates
 
 
 class Patience(NamedTuple):
-    """How long one node may take; no time at all stands for as long as it takes."""
+    """Time limit for one node; None for no limit."""
 
     seconds: float | None
     clock: Callable[[], float]
 
     def limits(self) -> budget.Limits:
-        """The same for the allocator, from now on."""
+        """Return the limits for the allocator, starting now."""
         if self.seconds is None:
             return budget.Limits(steps=2**62)
         return budget.Limits(deadline=self.clock() + self.seconds, clock=self.clock)
 
 
 class Options(NamedTuple):
-    """Gates, times and chance."""
+    """Gates, times and randomness."""
 
     enabled: gates.Gates
     patience: Patience
     binding_seconds: float
-    """How long devices may take to become ready."""
+    """Time limit for devices to become ready."""
     now: Callable[[], datetime]
     new_uid: Callable[[], str]
     chance: random.Random
     policy: allocator.Preference = allocator.Policy.FIRST_FIT
-    """In which order devices are tried."""
+    """Order in which devices are tried."""
 
     @property
     def has_binding_conditions(self) -> bool:
-        """Whether binding conditions are looked at."""
+        """True if binding conditions are respected."""
         return self.enabled.binding_conditions
 
     @property
     def has_node_allocatable(self) -> bool:
-        """Whether devices can mean something for a node's own resources."""
+        """True if devices can be mapped to a node's own resources."""
         return self.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES)

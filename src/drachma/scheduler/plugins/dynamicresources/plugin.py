@@ -1,4 +1,4 @@
-"""The plugin: extension point by extension point, each with its own module behind it."""
+"""The plugin, with its extension points and hints."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Final
 import msgspec
 
 from drachma.accounting import ledger
-from drachma.api import pod
-from drachma.claims import reservation
-from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, hints, plugin, remedy, scoring, verdict
+from drachma.api import pod, resourceclaim
+from drachma.claims import podclaims, reservation
+from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, handle, hints, plugin, scoring, verdict
 from drachma.scheduler.plugins.dynamicresources import (
-    claimassignment,
     claimbinding,
     claimplan,
+    claimwriter,
     devicefilter,
     devicequestion,
     options,
-    queueinghints,
     verdicts,
 )
 from drachma.scheduler.snapshot import Snapshot, assignment
@@ -27,24 +26,24 @@ _FILTER: Final = cyclestate.Key[devicefilter.DeviceFilter]("device filter")
 
 
 class DynamicResources:
-    """Has claims allocated where a pod goes."""
+    """Allocates claims on the node of a pod."""
 
     name: Final = verdicts.NAME
 
-    def __init__(self, chosen: options.Options) -> None:
-        self._options: Final = chosen
-        self._questions: Final = devicequestion.DeviceQuestions(chosen)
+    def __init__(self, options: options.Options) -> None:
+        self._options: Final = options
+        self._questions: Final = devicequestion.DeviceQuestions(options)
 
-    def pre_enqueue(self, waiting: pod.Pod, snapshot: Snapshot) -> verdict.Rejection | None:
-        """Why the pod is not even tried: a claim of it is not there."""
-        return queueinghints.pre_enqueue(waiting, snapshot)
+    def pre_enqueue(self, waiting_pod: pod.Pod, snapshot: Snapshot) -> verdict.Rejection | None:
+        """Return a rejection if a claim of the pod does not exist."""
+        return _missing_claim(waiting_pod, snapshot)
 
     def hints(self, snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
-        return queueinghints.QueueingHints(snapshot).all()
+        """Return the changes that can help."""
+        return QueueingHints(snapshot).all()
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> plugin.PreFilterResult | verdict.Rejection:
-        """Works out what the pod's claims mean."""
+        """Make the plan for the pod's claims."""
         plan = claimplan.make(cycle.pod, cycle.snapshot.devices, self._options.enabled, new_uid=self._options.new_uid)
         if plan is None:
             return plugin.SKIP
@@ -54,9 +53,9 @@ class DynamicResources:
         return plugin.ALL_NODES
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
-        """The nodes on which the claims are available or can be allocated."""
+        """Return the nodes on which the claims are available or can be allocated."""
         devices = devicefilter.DeviceFilter(
-            cycle.pod, cycle.snapshot, plan=cycle.read(_PLAN), questions=self._questions, chosen=self._options
+            cycle.pod, cycle.snapshot, plan=cycle.read(_PLAN), questions=self._questions, options=self._options
         )
         devices.run(alive)
         cycle.write(_FILTER, devices)
@@ -65,7 +64,7 @@ class DynamicResources:
     def post_filter(
         self, cycle: cyclestate.CycleState, _unfit: diagnosis.Diagnosis, *, filters: plugin.Filters
     ) -> plugin.PostFilterResult:
-        """Has a claim that is in the way and not in use deallocated, or one that is left over deleted."""
+        """Propose to deallocate a claim that is in the way and not in use, or to delete one that was left behind."""
         plan, devices = cycle.find(_PLAN), cycle.find(_FILTER)
         if plan is None:
             return plugin.PostFilterResult()
@@ -75,21 +74,21 @@ class DynamicResources:
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and reservation.is_reserved_for(claim, cycle.pod.pod)):
                 message = "deallocation of ResourceClaim completed"
-                return plugin.PostFilterResult(message, remedies=(remedy.Deallocation(claim),))
+                return plugin.PostFilterResult(message, remedies=(claimwriter.Deallocation(claim, cycle.pod.pod),))
         if plan.is_stale and plan.special is not None:
             message = "deletion of ResourceClaim completed"
-            return plugin.PostFilterResult(message, remedies=(remedy.ClaimDeletion(plan.special),))
+            return plugin.PostFilterResult(message, remedies=(claimwriter.Deletion(plan.special),))
         return plugin.PostFilterResult()
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> plugin.Scores:
-        """The earlier the alternatives that a node gives, the better."""
+        """Score nodes higher for earlier alternatives."""
         devices = cycle.find(_FILTER)
         if devices is None or len(devices.scores) < 2:
             return {}
-        return scoring.normalized(devices.scores, among=passing)
+        return scoring.normalize(devices.scores, among=passing)
 
     def reserve(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> assignment.Assignment:
-        """Allocates the claims on the node that was chosen, and adds what their devices mean for it."""
+        """Allocate the claims on the chosen node, and add the mapped resources of their devices."""
         plan = cycle.find(_PLAN)
         info = cycle.snapshot.nodes.find(planned.node)
         if plan is None or info is None:
@@ -103,26 +102,26 @@ class DynamicResources:
                 raise verdict.AbortError("claim allocation not found for node")
             allocations = tuple(map(assignment.Allocation, group.claims, results))
         account = devices.account_for(group, info, results=tuple(entry.result for entry in allocations))
-        claimassignment.leave(
+        claimplan.write_assignment(
             cycle,
-            claimassignment.ClaimAssignment(plan, allocations, group.mappings, account.statuses, account.settled),
+            claimplan.ClaimAssignment(plan, allocations, group.mappings, account.statuses, account.settled),
         )
         planned = planned._replace(
             allocations=(*planned.allocations, *allocations), delegated=planned.delegated | frozenset(plan.extended)
         )
         if not account.statuses and account.settled is None:
             return planned
-        # Counted with what its status will say: others who want the same claims can tell from it what these mean.
+        # Count the pod with its future status, which other pods with the same claims read.
         status = msgspec.structs.replace(planned.pod.status, node_allocatable_resource_claim_statuses=account.statuses)
-        counted = msgspec.structs.replace(planned.pod, status=status)
+        counted_pod = msgspec.structs.replace(planned.pod, status=status)
         demand = ledger.demand(planned.pod, claims=account.statuses, settled=account.settled)
-        return planned._replace(pod=counted, demand=demand)
+        return planned._replace(pod=counted_pod, demand=demand)
 
     def pre_bind(
-        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: bindingwork.Handle
+        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: handle.Handle
     ) -> bindingwork.BindingWork | None:
-        """Writes the pod's claims; nothing where it has none."""
-        assigned = claimassignment.of(cycle)
+        """Return the work that writes the pod's claims, or None."""
+        assigned = claimplan.read_assignment(cycle)
         if assigned.plan is None:
             return None
         return claimbinding.ClaimBinding(
@@ -131,20 +130,20 @@ class DynamicResources:
             node=planned.node,
             tracker=cycle.snapshot.claims,
             handle=handle,
-            chosen=self._options,
+            options=self._options,
         )
 
 
 class DevicePolicy:
-    """Prefers nodes by what a policy for devices thinks of the devices that they would give."""
+    """Prefers nodes by the rank of their devices under a policy."""
 
     name: Final = "DevicePolicy"
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> plugin.Scores:
-        """The rank of the devices that DynamicResources found; without claims no node is preferred.
+        """Return the rank of the devices that DynamicResources found. Without claims no node is preferred.
 
-        Nodes that only have a later alternative of a prioritized list have the lowest: what a pod likes best by itself
-        comes before what a policy does.
+        Nodes with only a later alternative of a prioritized list have the lowest rank: the pod's own preference comes
+        before the policy.
         """
         devices = cycle.find(_FILTER)
         if devices is None or not devices.scores:
@@ -154,3 +153,58 @@ class DevicePolicy:
         for rank, nodes in devices.ranks.items():
             ranks[rank] = ranks.get(rank, 0) | nodes & best
         return ranks
+
+
+Claim = resourceclaim.ResourceClaim
+
+
+def _missing_claim(waiting_pod: pod.Pod, snapshot: Snapshot) -> verdict.Rejection | None:
+    """Return a rejection that names a claim of the pod that does not exist, if any."""
+    if not waiting_pod.spec.resource_claims:
+        return None
+    try:
+        podclaims.resolve(waiting_pod, snapshot.claims)
+    except podclaims.MissingError as error:
+        return verdicts.rejection(str(error))
+    return None
+
+
+class QueueingHints:
+    """Tests of changes."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot: Final = snapshot
+
+    def all(self) -> tuple[hints.Hint, ...]:
+        """Return all hints of the plugin."""
+        action, resource = hints.Action, hints.Resource
+        node_actions = action.ADD | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_ALLOCATABLE
+        return (
+            hints.Hint(resource.NODE, node_actions, hints.always),
+            hints.Hint(resource.RESOURCE_CLAIM, action.ADD | action.UPDATE | action.DELETE, self._claim_helps),
+            hints.Hint(resource.TARGET_POD, action.UPDATE_POD_GENERATED_CLAIM, self._own_update_helps),
+            hints.Hint(resource.DEVICE_CLASS, action.ADD | action.UPDATE, hints.always),
+            hints.Hint(resource.RESOURCE_SLICE, action.ADD | action.UPDATE, hints.always),
+            # Differs from upstream, where such a pod waits for minutes: devices that are mapped to cpu or memory can
+            # have been too much for a node together with its pods.
+            hints.Hint(resource.ASSIGNED_POD, action.DELETE | action.UPDATE_POD_SCALE_DOWN, self._room_helps),
+        )
+
+    def _room_helps(self, _waiting: pod.Pod, _old: pod.Pod, _new: pod.Pod | None) -> bool:
+        return self._snapshot.devices.has_mappings
+
+    def _claim_helps(self, waiting_pod: pod.Pod, old: Claim | None, new: Claim | None) -> bool:
+        if new is None:
+            return old is not None and old.status.allocation is not None
+        try:
+            used = podclaims.resolve(waiting_pod, self._snapshot.claims)
+        except podclaims.MissingError:
+            return False
+        if reservation.frees_devices(old, new):
+            return True
+        if all(entry.claim.metadata.uid != new.metadata.uid for entry in used):
+            return False
+        return old is None or old.status != new.status
+
+    def _own_update_helps(self, _waiting: pod.Pod, _old: pod.Pod, new: pod.Pod) -> bool:
+        return _missing_claim(new, self._snapshot) is None

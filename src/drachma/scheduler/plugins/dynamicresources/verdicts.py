@@ -1,4 +1,4 @@
-"""What DynamicResources says about pods and nodes, in kube-scheduler's words."""
+"""Verdicts of DynamicResources about pods and nodes, in kube-scheduler's words."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ NAME: Final = "DynamicResources"
 
 
 def rejection(*reasons: str, is_resolvable: bool = False) -> verdict.Rejection:
-    """Why a node, or the pod, is out of the question."""
+    """Return a rejection of a node, or of the pod."""
     return verdict.Rejection(NAME, reasons, is_resolvable)
 
 
 def failure(error: object) -> verdict.AbortError:
-    """What people see of an error while nodes are filtered."""
+    """Return the error that users see when filtering fails."""
     return verdict.AbortError(f'running "{NAME}" filter plugin: {error}')
 
 
 @contextlib.contextmanager
-def aborting() -> Iterator[None]:
-    """For what is asked about devices that a pod has, or would have: where that cannot be told, scheduling ends."""
+def abort_on_allocation_error() -> Iterator[None]:
+    """Turn errors about a pod's devices into an AbortError."""
     try:
         yield
     except errors.AllocationError as error:

@@ -1,1 +1,1 @@
-"""PodTopologySpread: pods that are alike are spread evenly over topologies, as they require or prefer."""
+"""PodTopologySpread: spreads pods of a group evenly over topologies, as they require or prefer."""

@@ -1,6 +1,6 @@
-"""The plugin: constraints that must hold rule nodes out, those that had better hold prefer some.
+"""The plugin: required constraints filter nodes, preferred ones score them.
 
-How many pods of a group are where is asked node by node and remembered, and added up by domain.
+The pods of a group are counted node by node, remembered, and added up by domain.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PodTopologySpread:
     name: Final = _NAME
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult:
-        """Reads the pod's constraints; nothing is to be filtered where none must hold."""
+        """Read the pod's constraints. Skip the filter if none is required."""
         spread = _spread(cycle, constraints.DO_NOT_SCHEDULE)
         if not spread.constraints:
             return plugin.SKIP
@@ -38,21 +38,21 @@ class PodTopologySpread:
         return plugin.ALL_NODES
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """The nodes that stay within what each constraint allows, with the pod on them."""
-        spread, waiting, snapshot = cycle.read(_REQUIRED), cycle.pod.pod, cycle.snapshot
+        """Return the nodes within the maximum skew of each constraint, with the pod on them."""
+        spread, waiting_pod, snapshot = cycle.read(_REQUIRED), cycle.pod.pod, cycle.snapshot
         rejections: list[tuple[verdict.Rejection, int]] = []
         for each in spread.constraints:
             domains = topology.of(snapshot.nodes, each.topology_key)
             alive, more = plugin.split(alive, domains.members, rejection=_NO_LABEL)
             rejections += more
-            alive, more = plugin.split(alive, _even(each, spread, waiting, snapshot), rejection=_UNEVEN)
+            alive, more = plugin.split(alive, _balanced_nodes(each, spread, waiting_pod, snapshot), rejection=_UNEVEN)
             rejections += more
             if not alive:
                 break
         return alive, rejections
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
-        """The fewer pods of the groups are in the domains of a node, the better."""
+        """Score nodes higher for fewer pods of the groups in their domains."""
         spread = _spread(cycle, constraints.SCHEDULE_ANYWAY)
         if not spread.constraints:
             return {}
@@ -62,11 +62,11 @@ class PodTopologySpread:
                 scored &= topology.of(cycle.snapshot.nodes, each.topology_key).members
         classes: list[tuple[float, int]] = [(0.0, scored)]
         for each in spread.constraints:
-            classes = _added(classes, _weighted(each, spread, cycle, scored=scored))
-        return _normalized(classes, ignored=passing & ~scored)
+            classes = _added(classes, _weighted_counts(each, spread, cycle, scored=scored))
+        return _normalize(classes, ignored=passing & ~scored)
 
     def hints(self, snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _Hints(snapshot).all()
 
 
@@ -78,16 +78,18 @@ def _spread(cycle: cyclestate.CycleState, action: str) -> constraints.Spread:
         raise verdict.AbortError(f"obtaining pod's {kind} topology spread constraints: {error}") from error
 
 
-def _even(each: constraints.Constraint, spread: constraints.Spread, waiting: pod.Pod, snapshot: Snapshot) -> int:
-    """The nodes in domains that may get the pod."""
+def _balanced_nodes(
+    each: constraints.Constraint, spread: constraints.Spread, waiting_pod: pod.Pod, snapshot: Snapshot
+) -> int:
+    """Return the nodes in domains that may get the pod."""
     domains = topology.of(snapshot.nodes, each.topology_key)
-    eligible = spread.eligible(each, waiting, snapshot) & domains.members
+    eligible = spread.eligible(each, waiting_pod, snapshot) & domains.members
     totals = domains.totals(spread.counts(each, snapshot), among=eligible)
-    counted = domains.around(eligible)
-    least = min((total for total, members in totals.items() if members & counted), default=0)
+    counted_nodes = domains.around(eligible)
+    least = min((total for total, members in totals.items() if members & counted_nodes), default=0)
     if domains.number(eligible) < each.min_domains:
         least = 0
-    own = each.group.has(waiting.metadata.namespace, waiting.metadata.labels)
+    own = each.group.has(waiting_pod.metadata.namespace, waiting_pod.metadata.labels)
     even = 0
     for total, members in totals.items():
         if total + own - least <= each.max_skew:
@@ -95,10 +97,10 @@ def _even(each: constraints.Constraint, spread: constraints.Spread, waiting: pod
     return even
 
 
-def _weighted(
+def _weighted_counts(
     each: constraints.Constraint, spread: constraints.Spread, cycle: cyclestate.CycleState, *, scored: int
 ) -> dict[float, int]:
-    """The scored nodes by what a constraint makes of the pods in their domain; the fewer, the better."""
+    """Return the scored nodes by the weighted number of pods in their domain; fewer is better."""
     snapshot = cycle.snapshot
     domains = topology.of(snapshot.nodes, each.topology_key)
     counts = spread.counts(each, snapshot)
@@ -107,7 +109,7 @@ def _weighted(
         size = scored.bit_count()
         totals = {count: same & domains.members for count, same in counts.items()}
     else:
-        # Where labels may be missing, nodes without this one are a domain for the size of the topology.
+        # If labels may be missing, nodes without this label are one domain for the size of the topology.
         size = domains.number(scored) + bool(scored & ~domains.members)
         totals = domains.totals(counts, among=spread.eligible(each, cycle.pod.pod, snapshot))
     factor = math.log(size + 2)
@@ -125,8 +127,8 @@ def _added(classes: list[tuple[float, int]], more: dict[float, int]) -> list[tup
     return [(total + worth, both) for total, nodes in classes for worth, same in more.items() if (both := nodes & same)]
 
 
-def _normalized(classes: list[tuple[float, int]], *, ignored: int) -> dict[int, int]:
-    """Scores from 0 to 100, where the nodes with the fewest pods have most; those that were left out have none."""
+def _normalize(classes: list[tuple[float, int]], *, ignored: int) -> dict[int, int]:
+    """Return scores from 0 to 100, highest for the fewest pods, and 0 for ignored nodes."""
     rounded: dict[int, int] = {}
     for total, same in classes:
         worth = math.floor(total + 0.5)
@@ -141,11 +143,11 @@ def _normalized(classes: list[tuple[float, int]], *, ignored: int) -> dict[int, 
     return scores
 
 
-# What can help
+# Hints
 
 
 class _Hints:
-    """Which changes can help pods that were rejected here."""
+    """Tests of changes that can help rejected pods."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot: Final = snapshot
@@ -161,20 +163,20 @@ class _Hints:
             hints.Hint(hints.Resource.NODE, changes | labels, self._node_helps),
         )
 
-    def _constraints(self, waiting: pod.Pod) -> tuple[constraints.Constraint, ...]:
-        return constraints.of(waiting, constraints.DO_NOT_SCHEDULE, self._snapshot).constraints
+    def _constraints(self, waiting_pod: pod.Pod) -> tuple[constraints.Constraint, ...]:
+        return constraints.of(waiting_pod, constraints.DO_NOT_SCHEDULE, self._snapshot).constraints
 
-    def _pod_helps(self, waiting: pod.Pod, old: pod.Pod | None, new: pod.Pod | None) -> bool:
-        return any(_belongs(each, old) is not _belongs(each, new) for each in self._constraints(waiting))
+    def _pod_helps(self, waiting_pod: pod.Pod, old: pod.Pod | None, new: pod.Pod | None) -> bool:
+        return any(_belongs(each, old) is not _belongs(each, new) for each in self._constraints(waiting_pod))
 
-    def _update_helps(self, waiting: pod.Pod, old: pod.Pod, new: pod.Pod) -> bool:
-        required = self._constraints(waiting)
+    def _update_helps(self, waiting_pod: pod.Pod, old: pod.Pod, new: pod.Pod) -> bool:
+        required = self._constraints(waiting_pod)
         if old.spec.tolerations != new.spec.tolerations and any(each.honors_taints for each in required):
             return True
-        return self._pod_helps(waiting, old, new)
+        return self._pod_helps(waiting_pod, old, new)
 
-    def _node_helps(self, waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node | None) -> bool:
-        keys = constraints.keys(self._constraints(waiting))
+    def _node_helps(self, waiting_pod: pod.Pod, old: nodes.Node | None, new: nodes.Node | None) -> bool:
+        keys = constraints.keys(self._constraints(waiting_pod))
         was_member, is_member = (each is not None and keys <= each.metadata.labels.keys() for each in (old, new))
         if old is None or new is None or was_member is not is_member:
             return was_member or is_member
@@ -184,5 +186,5 @@ class _Hints:
         return has_moved or old.spec.taints != new.spec.taints
 
 
-def _belongs(each: constraints.Constraint, other: pod.Pod | None) -> bool:
-    return other is not None and each.group.has(other.metadata.namespace, other.metadata.labels)
+def _belongs(each: constraints.Constraint, candidate: pod.Pod | None) -> bool:
+    return candidate is not None and each.group.has(candidate.metadata.namespace, candidate.metadata.labels)

@@ -1,4 +1,4 @@
-"""The plugin: claims with volumes decide which nodes will do; claims that wait for a pod get volumes on its node."""
+"""The plugin: claims with volumes restrict nodes, and claims that wait for a pod get volumes on its node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from drachma import errors
 from drachma.api import persistentvolume, persistentvolumeclaim, pod, storageclass
 from drachma.claims import volumeclaims
-from drachma.scheduler.framework import bindingwork, cyclestate, hints, nodeselectors, plugin, verdict
+from drachma.scheduler.framework import bindingwork, cyclestate, handle, hints, nodeselectors, plugin, verdict
 from drachma.scheduler.framework.plugin import Filtered, PreFilterResult
 from drachma.scheduler.plugins.volumebinding import podvolumes, volumematching, volumework
 from drachma.scheduler.snapshot import Snapshot, assignment, nodeclass
@@ -32,12 +32,12 @@ class VolumeBinding:
     name: Final = _NAME
 
     def __init__(self, *, binding_seconds: float, has_controllers: bool) -> None:
-        """``has_controllers``: somebody binds volumes to claims; otherwise nobody waits for that."""
+        """``has_controllers`` says that controllers bind volumes to claims. Otherwise no pod waits for that."""
         self._seconds: Final = binding_seconds
         self._has_controllers: Final = has_controllers
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult | verdict.Rejection:
-        """Sorts the pod's volume claims; nothing is to be filtered where it has none."""
+        """Sort the pod's volume claims. Skip the filter if it has none."""
         if not cycle.pod.pod.spec.volumes:
             return plugin.SKIP
         volumes = podvolumes.read(cycle.pod.pod, cycle.snapshot.volumes, are_bound_by_controllers=self._has_controllers)
@@ -49,7 +49,7 @@ class VolumeBinding:
         return plugin.ALL_NODES
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
-        """The nodes on which all volumes can be used, and all claims get one that have none."""
+        """Return the nodes on which all volumes can be used, and all claims without a volume get one."""
         claims, snapshot = cycle.read(_CLAIMS), cycle.snapshot
         rejections: list[tuple[verdict.Rejection, int]] = []
         usable = alive
@@ -60,12 +60,12 @@ class VolumeBinding:
             usable, more = plugin.split(usable, _usable_on(volume, snapshot.nodes, among=usable), rejection=_ELSEWHERE)
             rejections += more
         if claims.delayed and usable:
-            usable, more = plugin.split(usable, _matching(claims.delayed, usable, snapshot), rejection=_NO_VOLUME)
+            usable, more = plugin.split(usable, _matching_nodes(claims.delayed, usable, snapshot), rejection=_NO_VOLUME)
             rejections += more
         return usable, rejections
 
     def reserve(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> assignment.Assignment:
-        """Chooses the volumes on the node."""
+        """Choose the volumes on the node."""
         claims = cycle.find(_CLAIMS)
         info = cycle.snapshot.nodes.find(planned.node)
         if claims is None or not claims.delayed or info is None:
@@ -81,18 +81,18 @@ class VolumeBinding:
         return planned._replace(volumes=promised)
 
     def pre_bind(
-        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: bindingwork.Handle
+        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: handle.Handle
     ) -> bindingwork.BindingWork | None:
-        """Has volumes bound to claims that waited for the pod."""
+        """Return the work that binds volumes to claims that waited for the pod, or None."""
         matched = cycle.find(_MATCHED)
         if matched is None:
             return None
         return volumework.VolumeWork(
-            matched, node=planned.node, known=cycle.snapshot.volumes, handle=handle, seconds=self._seconds
+            matched, node=planned.node, snapshot_volumes=cycle.snapshot.volumes, handle=handle, seconds=self._seconds
         )
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """The changes that can help."""
+        """Return the changes that can help."""
         return _HINTS
 
 
@@ -106,8 +106,8 @@ def _usable_on(volume: Volume, nodes: snapshotnodes.Nodes, *, among: int) -> int
         return 0
 
 
-def _matching(claims: Sequence[Claim], alive: int, snapshot: Snapshot) -> int:
-    """The nodes on which every claim gets a volume."""
+def _matching_nodes(claims: Sequence[Claim], alive: int, snapshot: Snapshot) -> int:
+    """Return the nodes on which every claim gets a volume."""
     candidates = _candidates(claims, alive, snapshot)
     classes, nothing = _classes(snapshot), _nothing(claims)
     matching = 0
@@ -119,7 +119,7 @@ def _matching(claims: Sequence[Claim], alive: int, snapshot: Snapshot) -> int:
 
 
 def _candidates(claims: Sequence[Claim], alive: int, snapshot: Snapshot) -> dict[int, dict[str, list[Volume]]]:
-    """For nodes, by slot, and claims, by uid: the volumes that suit the claim and can be used on the node."""
+    """Return the volumes that suit a claim and can be used on a node, by slot and claim uid."""
     by_node: dict[int, dict[str, list[Volume]]] = {}
     for claim in claims:
         for volume in snapshot.volumes.available_to(claim):
@@ -137,8 +137,10 @@ def _classes(snapshot: Snapshot) -> dict[str, storageclass.StorageClass]:
     return snapshot.volumes.classes
 
 
-def _claim_helps(waiting: pod.Pod, _old: Claim | None, new: Claim) -> bool:
-    return new.metadata.namespace == waiting.metadata.namespace and new.metadata.name in volumeclaims.names(waiting)
+def _claim_helps(waiting_pod: pod.Pod, _old: Claim | None, new: Claim) -> bool:
+    return new.metadata.namespace == waiting_pod.metadata.namespace and new.metadata.name in volumeclaims.names(
+        waiting_pod
+    )
 
 
 def _class_helps(_waiting: pod.Pod, old: storageclass.StorageClass | None, new: storageclass.StorageClass) -> bool:

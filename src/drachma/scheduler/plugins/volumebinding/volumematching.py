@@ -1,4 +1,4 @@
-"""Volume matching: which volumes claims get on a node, the smallest that will do, and which have to be made."""
+"""Volume matching: finds the smallest suitable volumes for claims on a node, and the volumes to provision."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Volume = persistentvolume.PersistentVolume
 
 
 class Matched(NamedTuple):
-    """What claims get on a node."""
+    """Volumes of claims on a node."""
 
     volumes: tuple[tuple[Volume, Claim], ...] = ()
     provisioned: tuple[Claim, ...] = ()
-    """Claims whose volumes are yet to be made."""
+    """Claims whose volumes must be provisioned."""
 
 
 def match(
@@ -28,37 +28,37 @@ def match(
     *,
     classes: dict[str, storageclass.StorageClass],
 ) -> Matched | None:
-    """What claims get on a node; None where one gets nothing.
+    """Return the volumes of claims on a node, or None if a claim gets none.
 
-    ``candidates`` has for each claim, by uid, the volumes that suit it and can be used on the node.
+    ``candidates`` has the volumes that suit a claim and can be used on the node, by the claim's uid.
     """
     provisioned = [claim for claim in claims if volumeclaims.SELECTED_NODE in claim.metadata.annotations]
     if any(claim.metadata.annotations[volumeclaims.SELECTED_NODE] != info.name for claim in provisioned):
         return None
-    taken: dict[str, tuple[Volume, Claim]] = {}
+    used_volumes: dict[str, tuple[Volume, Claim]] = {}
     for claim in sorted(claims, key=volumeclaims.size):
         if volumeclaims.SELECTED_NODE in claim.metadata.annotations:
             continue
         volume = volumeclaims.smallest(
-            claim, (each for each in candidates[claim.metadata.uid] if each.metadata.name not in taken)
+            claim, (each for each in candidates[claim.metadata.uid] if each.metadata.name not in used_volumes)
         )
         if volume is None:
             provisioned.append(claim)
         else:
-            taken[volume.metadata.name] = (volume, claim)
+            used_volumes[volume.metadata.name] = (volume, claim)
     if not all(_can_be_provisioned(claim, info, classes=classes) for claim in provisioned):
         return None
-    return Matched(tuple(taken.values()), tuple(provisioned))
+    return Matched(tuple(used_volumes.values()), tuple(provisioned))
 
 
 def _can_be_provisioned(
     claim: Claim, info: nodeinfo.NodeInfo, *, classes: dict[str, storageclass.StorageClass]
 ) -> bool:
-    chosen = classes.get(persistentvolumeclaim.class_of(claim))
-    if chosen is None or chosen.provisioner in ("", storageclass.NO_PROVISIONER):
+    storage_class = classes.get(persistentvolumeclaim.class_of(claim))
+    if storage_class is None or storage_class.provisioner in ("", storageclass.NO_PROVISIONER):
         return False
     here = info.node.metadata.labels
-    return not chosen.allowed_topologies or any(
+    return not storage_class.allowed_topologies or any(
         all(here.get(each.key) in each.values for each in term.match_label_expressions)
-        for term in chosen.allowed_topologies
+        for term in storage_class.allowed_topologies
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from drachma.server.admission.podsecurity import hostchecks, podviews, privilegechecks, profilechecks
-from drachma.server.admission.podsecurity.podviews import Check
+from drachma.server.admission.podsecurity.podviews import Check, PodView, Violation
 from drachma.server.admission.podsecurity.policies import Level, LevelVersion
 
 NEWEST: Final = 37
@@ -159,3 +159,26 @@ def _select(level: Level, minor: int) -> tuple[Check, ...]:
 
 
 _TABLE: Final = {level: tuple(_select(level, minor) for minor in range(NEWEST + 1)) for level in Level}
+
+
+class Evaluation(NamedTuple):
+    """Violations of a standard, in the order of messages; none if the pod complies."""
+
+    standard: LevelVersion
+    violations: tuple[Violation, ...]
+
+    @property
+    def reasons(self) -> str:
+        """Reasons without fields and values, for a list of many pods."""
+        return ", ".join(violation.reason for violation in self.violations)
+
+    @property
+    def message(self) -> str:
+        """Violations of the pod, for a refusal or, behind ``would``, for a warning."""
+        return f'PodSecurity "{self.standard}": {", ".join(map(str, self.violations))}'
+
+
+def evaluate(pod: PodView, standard: LevelVersion) -> Evaluation:
+    """Return the violations of a pod. Takes time in proportion to its containers and volumes."""
+    violations = (check(pod) for check in checks_of(standard))
+    return Evaluation(standard, tuple(violation for violation in violations if violation is not None))

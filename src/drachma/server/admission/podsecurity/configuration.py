@@ -73,53 +73,53 @@ def read(document: Any) -> Configuration:
         raise errors.DecodeError(f"{KIND}: {error}") from None
     group, _, version = decoded.api_version.rpartition("/")
     if (group, decoded.kind) != (GROUP, KIND) or version not in VERSIONS:
-        shown = f"{decoded.kind} of {decoded.api_version}"
-        raise errors.DecodeError(f"{KIND}: want {KIND} of {GROUP}/{VERSIONS[0]}, got {shown}")
-    found: list[fielderror.FieldError] = []
-    given = decoded.defaults
+        actual = f"{decoded.kind} of {decoded.api_version}"
+        raise errors.DecodeError(f"{KIND}: want {KIND} of {GROUP}/{VERSIONS[0]}, got {actual}")
+    problems: list[fielderror.FieldError] = []
+    standards = decoded.defaults
     defaults = Policy(
-        _read_standard("enforce", given.enforce, given.enforce_version, found=found),
-        _read_standard("audit", given.audit, given.audit_version, found=found),
-        _read_standard("warn", given.warn, given.warn_version, found=found),
+        _read_standard("enforce", standards.enforce, standards.enforce_version, problems=problems),
+        _read_standard("audit", standards.audit, standards.audit_version, problems=problems),
+        _read_standard("warn", standards.warn, standards.warn_version, problems=problems),
     )
     exempt = decoded.exemptions
     exemptions = Exemptions(
-        usernames=_read_set("usernames", exempt.usernames, _check_username, found=found),
-        namespaces=_read_set("namespaces", exempt.namespaces, names.dns1123_label, found=found),
-        runtime_classes=_read_set("runtimeClasses", exempt.runtime_classes, names.dns1123_subdomain, found=found),
+        usernames=_read_set("usernames", exempt.usernames, _check_username, problems=problems),
+        namespaces=_read_set("namespaces", exempt.namespaces, names.dns1123_label, problems=problems),
+        runtime_classes=_read_set("runtimeClasses", exempt.runtime_classes, names.dns1123_subdomain, problems=problems),
     )
-    if found:
-        raise errors.InvalidValueError(f"{KIND}: {'; '.join(map(str, found))}")
+    if problems:
+        raise errors.InvalidValueError(f"{KIND}: {'; '.join(map(str, problems))}")
     return Configuration(defaults=defaults, exemptions=exemptions)
 
 
-def _read_standard(mode: str, level: str, version: str, *, found: list[fielderror.FieldError]) -> LevelVersion:
+def _read_standard(mode: str, level: str, version: str, *, problems: list[fielderror.FieldError]) -> LevelVersion:
     """Return the standard of a mode, and collect errors; an empty text stands for the default."""
     parsed_level = policies.parse_level(level) if level else policies.PRIVILEGED.level
     parsed_version = policies.parse_version(version) if version else policies.LATEST
     if parsed_level is None:
-        found.append(fielderror.invalid(_DEFAULTS_PATH.child(mode), level, policies.LEVEL_RULE))
+        problems.append(fielderror.invalid(_DEFAULTS_PATH.child(mode), level, policies.LEVEL_RULE))
     if parsed_version is None:
-        found.append(fielderror.invalid(_DEFAULTS_PATH.child(f"{mode}-version"), version, policies.VERSION_RULE))
+        problems.append(fielderror.invalid(_DEFAULTS_PATH.child(f"{mode}-version"), version, policies.VERSION_RULE))
     if parsed_level is None or parsed_version is None:
         return policies.PRIVILEGED
     return LevelVersion(parsed_level, parsed_version)
 
 
 def _read_set(
-    field: str, texts: Sequence[str], check: Callable[[str], Sequence[str]], *, found: list[fielderror.FieldError]
+    field: str, texts: Sequence[str], check: Callable[[str], Sequence[str]], *, problems: list[fielderror.FieldError]
 ) -> frozenset[str]:
     """Return the texts of a list, and collect errors."""
-    seen: set[str] = set()
+    accepted: set[str] = set()
     for position, text in enumerate(texts):
         at = _EXEMPTIONS_PATH.child(field).item(position)
-        problems = check(text)
-        if problems:
-            found.append(fielderror.invalid(at, text, ", ".join(problems)))
-        elif text in seen:
-            found.append(fielderror.duplicate(at, text))
-        seen.add(text)
-    return frozenset(seen)
+        details = check(text)
+        if details:
+            problems.append(fielderror.invalid(at, text, ", ".join(details)))
+        elif text in accepted:
+            problems.append(fielderror.duplicate(at, text))
+        accepted.add(text)
+    return frozenset(accepted)
 
 
 def _check_username(text: str) -> Sequence[str]:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from drachma.server.admission.podsecurity import podviews
-from drachma.server.admission.podsecurity.evaluation import evaluate
+from drachma.server.admission.podsecurity.checks import evaluate
 from drachma.server.admission.podsecurity.policies import LevelVersion
 from drachma.values import quotation
 
@@ -75,8 +75,8 @@ async def find_warnings(question: Question, pods: Iterable[StoredPod], now: Call
     candidates = await _prioritize(question, pods, pace)
     groups: dict[str, _Group] = {}
     checked_count = 0
-    for stored in candidates[:MOST_PODS]:
-        pod = stored.value
+    for candidate in candidates[:MOST_PODS]:
+        pod = candidate.value
         evaluation = evaluate(podviews.view(pod["metadata"], pod["spec"]), question.standard)
         checked_count += 1
         if evaluation.violations:
@@ -103,19 +103,19 @@ async def find_warnings(question: Question, pods: Iterable[StoredPod], now: Call
 async def _prioritize(question: Question, pods: Iterable[StoredPod], pace: _Pace) -> Sequence[StoredPod]:
     """Return the pods that are not exempt: one of each controller, then the others of controllers."""
     first: list[StoredPod] = []
-    others: list[StoredPod] = []
+    siblings: list[StoredPod] = []
     controllers: set[str] = set()
-    for stored in pods:
+    for candidate in pods:
         await pace.pause()
-        pod = stored.value
+        pod = candidate.value
         if pod["spec"].get("runtimeClassName") in question.exempt_runtime_classes:
             continue
         owners = pod["metadata"].get("ownerReferences") or ()
         controller = next((owner.get("uid", "") for owner in owners if owner.get("controller")), None)
         if controller is not None and controller in controllers:
-            others.append(stored)
+            siblings.append(candidate)
             continue
         if controller is not None:
             controllers.add(controller)
-        first.append(stored)
-    return [*first, *others]
+        first.append(candidate)
+    return [*first, *siblings]

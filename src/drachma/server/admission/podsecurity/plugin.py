@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from drachma.server import status
 from drachma.server.admission.podsecurity import existingpods, podviews, policies
+from drachma.server.admission.podsecurity.checks import evaluate
 from drachma.server.admission.podsecurity.configuration import Configuration
-from drachma.server.admission.podsecurity.evaluation import evaluate
 from drachma.server.admission.podsecurity.policies import Level, Policy
 from drachma.server.admission.proposal import Proposal
 from drachma.store import record

@@ -81,12 +81,12 @@ def forbid_root(pod: PodView) -> Violation | None:
     return Violation("runAsUser=0", f"{setters} must not set runAsUser=0") if setters else None
 
 
-def _forbid_capabilities(pod: PodView, allowed: frozenset[str]) -> str:
+def _forbid_capabilities(pod: PodView, permitted: frozenset[str]) -> str:
     """Return the detail of a violation, or an empty text."""
-    names = pod.names_where(lambda container: bool(_capabilities(container, "add") - allowed))
+    names = pod.names_where(lambda container: bool(_capabilities(container, "add") - permitted))
     if not names:
         return ""
-    added = frozenset[str]().union(*(_capabilities(container, "add") for container in pod.containers)) - allowed
+    added = frozenset[str]().union(*(_capabilities(container, "add") for container in pod.containers)) - permitted
     return f"{name_containers(names)} must not include {quote_all(sorted(added))} in securityContext.capabilities.add"
 
 

@@ -1,4 +1,4 @@
-"""Request bodies in protobuf, which Go clients prefer for everything that has a Go type; answers are always JSON."""
+"""Request bodies in protobuf, which Go clients prefer for kinds with a Go type; responses are always JSON."""
 
 from drachma.server.decoding.protobuf.decoding import decode, decode_delete_options
 

@@ -1,8 +1,8 @@
-"""Protobuf messages of Kubernetes kinds as the documents that JSON would have been.
+"""Protobuf messages of Kubernetes kinds, decoded to the documents of their JSON form.
 
-A body is an envelope with apiVersion, kind and the message. Go writes every field that is no pointer, zero or not; a
-zero of those is taken for absent, which is what its JSON says too. What is not a message, or has a value of another
-type than its field, is refused with a DecodeError; fields with unknown numbers are skipped, as Go does.
+A body is an envelope with apiVersion, kind and the message. Go writes every field that is not a pointer, even if it is
+zero; such a zero counts as absent, as in Go's JSON. Bytes that are not a message, and values that do not fit their
+field, raise a DecodeError. Fields with unknown numbers are skipped, as in Go.
 """
 
 import base64
@@ -13,8 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma import errors
+from drachma.api import types
+from drachma.api.types import model
 from drachma.server.decoding import jsonsyntax
-from drachma.server.schema import metatypes, model
 
 MAGIC: Final = b"k8s\x00"
 _MAX_DEPTH: Final = 100
@@ -24,7 +25,7 @@ Read: TypeAlias = Callable[[Value, int], Any]
 
 
 class _Field(NamedTuple):
-    """How to read one field; ``form`` is one, list, map or embedded."""
+    """Reader of one field; ``form`` is one, list, map or embedded."""
 
     name: str
     form: str
@@ -33,10 +34,10 @@ class _Field(NamedTuple):
 
 
 def decode(body: bytes, find_type: Callable[[str, str], model.Object | None]) -> dict[str, Any]:
-    """The document in an envelope, with apiVersion and kind; just those where there is no type for them.
+    """Return the document in an envelope, with apiVersion and kind; only these if the kind is unknown.
 
     Raises:
-        errors.DecodeError: it is no envelope, or what is in it is not of its type.
+        errors.DecodeError: the body is no envelope, or its message does not fit the type.
     """
     api_version, kind, message = _open(body)
     schema = find_type(api_version, kind)
@@ -46,9 +47,9 @@ def decode(body: bytes, find_type: Callable[[str, str], model.Object | None]) ->
 
 
 def decode_delete_options(body: bytes) -> dict[str, Any]:
-    """The options of a delete, which any group may have in an envelope of its own."""
+    """Return the options of a delete, in the envelope of any group."""
     api_version, kind, message = _open(body)
-    return {"apiVersion": api_version, "kind": kind, **_message(message, metatypes.META.object("DeleteOptions"), 0)}
+    return {"apiVersion": api_version, "kind": kind, **_message(message, types.get("meta/v1.DeleteOptions"), 0)}
 
 
 def _open(body: bytes) -> tuple[str, str, bytes]:
@@ -70,11 +71,11 @@ def _open(body: bytes) -> tuple[str, str, bytes]:
     return api_version, kind, message
 
 
-def _message(data: bytes, wanted: model.Object, depth: int) -> dict[str, Any]:
+def _message(data: bytes, schema: model.Object, depth: int) -> dict[str, Any]:
     if depth > _MAX_DEPTH:
         raise errors.DecodeError(f"protobuf: nested deeper than {_MAX_DEPTH} messages")
     document: dict[str, Any] = {}
-    _fill(document, data, wanted.plan(_Plan).fields, depth)
+    _fill(document, data, schema.plan(_Plan).fields, depth)
     return document
 
 
@@ -90,20 +91,20 @@ def _fill(document: dict[str, Any], data: bytes, plan: Mapping[int, _Field], dep
             key, item = _entry(_bytes(value), field.read, depth)
             document.setdefault(field.name, {})[key] = item
             continue
-        found = field.read(value, depth + 1)
+        decoded = field.read(value, depth + 1)
         if field.form == "list":
-            document.setdefault(field.name, []).append(found)
-        elif found is not None and (field.keeps_zero or found not in ("", 0, False)):
-            document[field.name] = found
+            document.setdefault(field.name, []).append(decoded)
+        elif decoded is not None and (field.keeps_zero or decoded not in ("", 0, False)):
+            document[field.name] = decoded
 
 
-def _entry(data: bytes, read: Read, depth: int) -> tuple[str, Any]:
+def _entry(data: bytes, reader: Read, depth: int) -> tuple[str, Any]:
     key, item = "", None
     for number, value in _fields(data):
         if number == 1:
             key = _text(value, 0)
         elif number == 2:
-            item = read(value, depth + 1)
+            item = reader(value, depth + 1)
     return key, item
 
 
@@ -111,20 +112,20 @@ def _entry(data: bytes, read: Read, depth: int) -> tuple[str, Any]:
 
 
 class _Plan:
-    """How to read the fields of a type, by their numbers."""
+    """Readers of the fields of a type, by number."""
 
     def __init__(self) -> None:
         self.fields: dict[int, _Field] = {}
 
     def complete(self, schema: model.Object) -> None:
-        self.fields |= _planned(schema, schema.message)
+        self.fields |= _plan_fields(schema, schema.message)
 
 
-def _planned(schema: model.Object, message: model.Message) -> Iterator[tuple[int, _Field]]:
+def _plan_fields(schema: model.Object, message: model.Message) -> Iterator[tuple[int, _Field]]:
     for number, entry in message.items():
         if entry.embedded is not None:
-            below = dict(_planned(schema, entry.embedded))
-            yield number, _Field("", "embedded", functools.partial(_embedded, below), keeps_zero=True)
+            below = dict(_plan_fields(schema, entry.embedded))
+            yield number, _Field("", "embedded", functools.partial(_read_embedded, below), keeps_zero=True)
             continue
         field = schema.fields.get(entry.name)
         if field is None:
@@ -140,23 +141,23 @@ def _planned(schema: model.Object, message: model.Message) -> Iterator[tuple[int
                 yield number, _Field(entry.name, "one", _reader(other), keeps_zero=keeps_zero)
 
 
-def _embedded(plan: Mapping[int, _Field], value: Value, depth: int) -> dict[str, Any]:
+def _read_embedded(plan: Mapping[int, _Field], value: Value, depth: int) -> dict[str, Any]:
     document: dict[str, Any] = {}
     _fill(document, _bytes(value), plan, depth)
     return document
 
 
-def _reader(wanted: model.Type) -> Read:
-    match wanted:
+def _reader(schema: model.Type) -> Read:
+    match schema:
         case model.Object():
-            return lambda value, depth: _message(_bytes(value), wanted, depth)
+            return lambda value, depth: _message(_bytes(value), schema, depth)
         case model.Free():
             return _raw
         case model.Scalar(name=name):
             return _SCALARS[name]
         case model.ListOf(element=element):
-            read = _reader(element)
-            return lambda value, depth: [read(item, depth) for _, item in _fields(_bytes(value))]
+            reader = _reader(element)
+            return lambda value, depth: [reader(item, depth) for _, item in _fields(_bytes(value))]
         case model.MapOf():
             raise TypeError("protobuf has no maps of maps")
 
@@ -194,12 +195,12 @@ def _base64(value: Value, _depth: int) -> str:
 
 
 def _quantity(value: Value, _depth: int) -> str | None:
-    found = next((_text(item, 0) for number, item in _fields(_bytes(value)) if number == 1), "")
-    return found or "0"
+    text = next((_text(item, 0) for number, item in _fields(_bytes(value)) if number == 1), "")
+    return text or "0"
 
 
 def _time(value: Value, _depth: int) -> str | None:
-    """A zero time is an empty message, and absent in JSON."""
+    """Return a time. A zero time is an empty message, and absent in JSON."""
     parts = {number: _integer(item, 0) for number, item in _fields(_bytes(value))}
     if not parts:
         return None
@@ -228,12 +229,12 @@ def _int_or_string(value: Value, _depth: int) -> int | str:
 
 
 def _raw(value: Value, _depth: int) -> Any:
-    """JSON inside protobuf."""
-    found = next((_bytes(item) for number, item in _fields(_bytes(value)) if number == 1), b"")
-    if not found:
+    """Return JSON that is embedded in protobuf."""
+    text = next((_bytes(item) for number, item in _fields(_bytes(value)) if number == 1), b"")
+    if not text:
         return None
     try:
-        return jsonsyntax.read(found)
+        return jsonsyntax.read(text)
     except errors.DecodeError as error:
         raise errors.DecodeError(f"protobuf: raw value is not JSON: {error}") from None
 
@@ -256,7 +257,7 @@ _SCALARS: Final[Mapping[str, Read]] = {
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, Value]]:
-    """The fields of a message in order: their number, and an integer or bytes."""
+    """Yield the fields of a message in order: their number, and an integer or bytes."""
     position, end = 0, len(data)
     while position < end:
         tag, position = _varint(data, position)

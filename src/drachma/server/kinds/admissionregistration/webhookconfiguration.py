@@ -1,11 +1,11 @@
-"""Webhook configurations: servers that are asked whether, or how changed, objects may be admitted."""
+"""Webhook configurations: servers that validate or mutate objects on admission."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from drachma.server import documents, objectmeta
-from drachma.server.kinds.admissionregistration import registrationtypes
+from drachma.server.kinds.admissionregistration import policies
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.surface import cells, layout
 from drachma.server.surface.apisurface import Kind
@@ -34,7 +34,7 @@ class ValidatingWebhookConfigurationStrategy(DocumentStrategy):
         yield from rules.check(content.get("webhooks") or ())
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        yield from rules.check(content.get("webhooks") or (), stored=old.get("webhooks") or ())
+        yield from rules.check(content.get("webhooks") or (), old=old.get("webhooks") or ())
 
     def updates_unconditionally(self, write: Write) -> bool:
         return False
@@ -50,7 +50,7 @@ class MutatingWebhookConfigurationStrategy(ValidatingWebhookConfigurationStrateg
 def _defaulted(webhook: Document, defaults: Mapping[str, Any]) -> Document:
     webhook = {**webhook, **{field: value for field, value in defaults.items() if webhook.get(field) is None}}
     if webhook.get("rules"):
-        webhook["rules"] = [registrationtypes.default_rule(rule) for rule in webhook["rules"]]
+        webhook["rules"] = [policies.default_rule(rule) for rule in webhook["rules"]]
     client = webhook.get("clientConfig") or {}
     service = client.get("service")
     if service is not None and service.get("port") is None:
@@ -63,29 +63,25 @@ def _cells(configuration: Document, now: datetime) -> layout.Cells:
     return [cells.name(configuration), webhooks, cells.since_creation(configuration, now)]
 
 
-_LAYOUT: Final = layout.Layout(
-    (layout.NAME, layout.integer("Webhooks", "How many servers are asked."), layout.AGE), _cells
-)
+_LAYOUT: Final = layout.Layout((layout.NAME, layout.integer("Webhooks", "The number of webhooks."), layout.AGE), _cells)
 
 VALIDATING: Final = Kind(
-    group=registrationtypes.GROUP,
+    group=policies.GROUP,
     versions=("v1",),
     plural="validatingwebhookconfigurations",
     kind="ValidatingWebhookConfiguration",
     namespaced=False,
     categories=("api-extensions",),
-    schemas={"v1": registrationtypes.PACKAGE.object("ValidatingWebhookConfiguration")},
     layout=_LAYOUT,
     strategy=ValidatingWebhookConfigurationStrategy,
 )
 MUTATING: Final = Kind(
-    group=registrationtypes.GROUP,
+    group=policies.GROUP,
     versions=("v1",),
     plural="mutatingwebhookconfigurations",
     kind="MutatingWebhookConfiguration",
     namespaced=False,
     categories=("api-extensions",),
-    schemas={"v1": registrationtypes.PACKAGE.object("MutatingWebhookConfiguration")},
     layout=_LAYOUT,
     strategy=MutatingWebhookConfigurationStrategy,
 )

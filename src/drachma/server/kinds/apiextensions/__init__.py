@@ -1,1 +1,1 @@
-"""Kinds of apiextensions.k8s.io, and the kinds that are made of them."""
+"""Custom resource definitions, and the kinds that they define."""

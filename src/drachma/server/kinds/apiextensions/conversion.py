@@ -1,8 +1,8 @@
-"""Conversion of custom objects between versions by a webhook, where their definition names one.
+"""Conversion of custom objects between versions by a webhook that the definition names.
 
-What an object becomes is asked by value (see ``surface.consultation``): where the answer is not known yet, whoever
-needs it stops, has the webhook asked, and begins anew. Answers are kept, within bounds, because objects are read more
-often than they are written. A webhook may change everything but who an object is.
+Answers are looked up by value (see ``surface.consultation``): if an answer is not known yet, the request stops, the
+webhook is called, and the request starts again. A bounded number of answers is cached, because objects are read more
+often than they are written. A webhook may change everything but the identity of an object.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -17,8 +17,8 @@ from drachma.values import quotation
 _GROUP: Final = "apiextensions.k8s.io"
 _KIND: Final = "ConversionReview"
 _SECONDS: Final = 30
-_KEPT: Final = 2048
-"""Answers that are remembered."""
+_CACHE_SIZE: Final = 2048
+"""Size of the cache of answers."""
 
 _REVIEWS: Final = ("v1", "v1beta1")
 _IDENTITY: Final = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """An object, and the version that it is wanted in."""
+    """An object and the requested version."""
 
     target: webhookclient.Target
     review: str
@@ -34,14 +34,14 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     object: bytes
 
     def body(self, uid: str) -> bytes:
-        """The review."""
+        """Return the body of the review."""
         head = _encode({"kind": _KIND, "apiVersion": f"{_GROUP}/{self.review}"})[:-1]
         request = _encode({"uid": uid, "desiredAPIVersion": self.desired})[:-1]
         return b'%b,"request":%b,"objects":[%b]}}' % (head, request, self.object)
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """The webhook could not be asked, or gave no answer that counts."""
+    """A failed call, or an invalid answer."""
 
     message: str
 
@@ -67,7 +67,7 @@ _decode = msgspec.json.Decoder(_Review).decode
 
 
 async def ask(question: Question, uid: str, client: webhookclient.WebhookClient) -> Mapping[str, Any] | Failure:
-    """What the webhook makes of an object, or why there is nothing."""
+    """Call the webhook, and return the converted object or the failure."""
     try:
         data = await client.post(question.target, question.body(uid), seconds=_SECONDS)
         review = _decode(data)
@@ -87,8 +87,8 @@ def _converted(question: Question, review: _Review, uid: str) -> Mapping[str, An
     if response is None:
         return Failure("failed: no response provided")
     if question.review == "v1" and response.uid != uid:
-        expected, got = quotation.quote(uid), quotation.quote(response.uid)
-        return Failure(f"failed: expected response.uid={expected}, got {got}")
+        expected_uid, got = quotation.quote(uid), quotation.quote(response.uid)
+        return Failure(f"failed: expected response.uid={expected_uid}, got {got}")
     if response.result.status != "Success":
         problem = f"response.result.status was '{response.result.status}', not 'Success'"
         return Failure(f"failed: {response.result.message or problem}")
@@ -98,7 +98,7 @@ def _converted(question: Question, review: _Review, uid: str) -> Mapping[str, An
 
 
 class Conversions(Consultation):
-    """The conversions of one definition."""
+    """Conversions of one definition."""
 
     __slots__ = ("_kind", "_review", "_target")
 
@@ -111,11 +111,11 @@ class Conversions(Consultation):
         self._review = next((each for each in accepted if each in _REVIEWS), "")
 
     def convert(self, document: Mapping[str, Any], api_version: str) -> dict[str, Any]:
-        """A document in another version.
+        """Return a document in another version.
 
         Raises:
-            PendingError: the webhook has to be asked first.
-            status.StatusError: it was, and has no answer that counts.
+            PendingError: the webhook must be called first.
+            status.StatusError: the call failed, or the answer is invalid.
         """
         title = f"conversion webhook for {document['apiVersion']}, Kind={self._kind}"
         if not self._review:
@@ -123,7 +123,7 @@ class Conversions(Consultation):
         question = Question(target=self._target, review=self._review, desired=api_version, object=_encode(document))
         (answer,) = self.answers(question)
         if isinstance(answer, Failure):
-            # The next one who wants to know asks again.
+            # The next request calls the webhook again.
             self.forget(question)
             raise status.internal(f"{title} {answer.message}")
         problem = _problem(document, answer, api_version)
@@ -132,10 +132,10 @@ class Conversions(Consultation):
             raise status.internal(f"{title} returned invalid object{problem}")
         return {**answer, "metadata": _metadata(document["metadata"], answer["metadata"])}
 
-    def hear(self, question: Hashable, answer: object) -> None:
-        if len(self._answers) >= _KEPT:
+    def record_answer(self, question: Hashable, answer: object) -> None:
+        if len(self._answers) >= _CACHE_SIZE:
             self._answers.clear()
-        super().hear(question, answer)
+        super().record_answer(question, answer)
 
 
 def _problem(original: Mapping[str, Any], converted: Mapping[str, Any], api_version: str) -> str:
@@ -154,7 +154,7 @@ def _problem(original: Mapping[str, Any], converted: Mapping[str, Any], api_vers
 
 
 def _metadata(original: Mapping[str, Any], converted: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of the original with labels and annotations as the webhook has them, which may change no more."""
+    """Return the original metadata with the webhook's labels and annotations, the only parts that it may change."""
     result = dict(original)
     for field in ("labels", "annotations"):
         result.pop(field, None)

@@ -1,4 +1,4 @@
-"""Tables of custom resources: the columns that a definition has, filled by JSONPath."""
+"""Table columns of custom resources, whose cells are JSONPath expressions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -19,14 +19,14 @@ _Cell = Callable[[Any, datetime], Any]
 
 
 def of(version: Version) -> layout.Layout:
-    """The layout of a version's objects; their age where the definition has no columns."""
+    """Return the layout of a version, with an age column if the definition has no columns."""
     columns: list[layout.Column] = [layout.NAME]
     cells: list[tuple[jsonpath.Path, _Cell]] = []
     for column in version.columns:
         try:
             path = jsonpath.parse(column["jsonPath"])
         except errors.InvalidValueError:
-            # As upstream: from a column on that cannot be read there are no more.
+            # As upstream: an invalid column ends the table.
             break
         columns.append(_column(column))
         cells.append((path, _CELLS[column["type"]]))

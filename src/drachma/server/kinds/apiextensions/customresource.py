@@ -1,7 +1,7 @@
-"""Custom resources: a kind of the surface for each definition, and how its objects are read, prepared and checked.
+"""Custom resources: the kind that a definition defines, and the strategy of its objects.
 
-An object is looked at in the version that its writer speaks, and stored in the one that the definition says. What is
-stored may be older than the definition: it is read by today's schema, which may have new defaults and fewer fields.
+An object is validated in the version of the request and stored in the storage version of the definition. A stored
+object may be older than the definition. The current schema then reads it, with other defaults and fields.
 """
 
 import functools
@@ -13,11 +13,11 @@ from drachma.server import documents, mediatypes, objectmeta, status
 from drachma.server.kinds.apiextensions import customcolumns, customresourcedefinition, customtypes
 from drachma.server.kinds.apiextensions.conversion import Conversions
 from drachma.server.kinds.apiextensions.definition import Definition, Version
-from drachma.server.kinds.autoscaling import scale
+from drachma.server.kinds.autoscaling import scaleform
 from drachma.server.kinds.document import Document, DocumentStrategy, read_metadata
 from drachma.server.surface import resources, selectable, verbs
 from drachma.server.surface.apisurface import Kind
-from drachma.server.surface.strategy import Environment, Subject, Write
+from drachma.server.surface.strategy import Environment, FastPath, Subject, Write
 from drachma.store import record
 from drachma.validation import metadata
 from drachma.validation.fielderror import FieldError, Reason
@@ -31,33 +31,33 @@ _PATCH_TYPES: Final = (mediatypes.JSON_PATCH, mediatypes.MERGE_PATCH, mediatypes
 _ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
 _INT32_MAX: Final = 2**31 - 1
 _STATUS: Final = "status"
-_RESTATED: Final = frozenset({"metadata", _STATUS})
+_STATUS_FIELDS: Final = frozenset({"metadata", _STATUS})
 _T = TypeVar("_T")
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
 def kind(definition: Definition) -> Kind:
-    """The kind that a definition makes."""
+    """Return the kind that a definition defines."""
     served = sorted(definition.served, key=lambda each: not each.is_storage)
-    written = definition.names
+    accepted_names = definition.names
     status_fields = resources.status(("metadata",), ("spec",))
     below = []
     if any(each.has_status for each in served):
         below.append(status_fields)
     if any(each.scale is not None for each in served):
-        below.append(scale.SUBRESOURCE)
+        below.append(scaleform.SUBRESOURCE)
     layouts = {each.name: customcolumns.of(each) for each in served}
     return Kind(
         group=definition.group,
         versions=tuple(each.name for each in served),
-        plural=written["plural"],
-        kind=written["kind"],
-        singular_name=written.get("singular", ""),
-        list_kind_name=written.get("listKind", ""),
+        plural=accepted_names["plural"],
+        kind=accepted_names["kind"],
+        singular_name=accepted_names.get("singular", ""),
+        list_kind_name=accepted_names.get("listKind", ""),
         namespaced=definition.is_namespaced,
         verbs=_VERBS,
-        short_names=tuple(written.get("shortNames") or ()),
-        categories=tuple(written.get("categories") or ()),
+        short_names=tuple(accepted_names.get("shortNames") or ()),
+        categories=tuple(accepted_names.get("categories") or ()),
         subresources=tuple(below),
         storage_version=definition.storage.name,
         deprecation_texts=definition.deprecations(),
@@ -67,10 +67,11 @@ def kind(definition: Definition) -> Kind:
         layout=layouts[served[0].name],
         layouts_of=layouts,
         selectable=_selectable(served),
-        schemas={each.name: customtypes.kind(definition, each) for each in served},
+        defined_schemas={each.name: customtypes.kind(definition, each) for each in served},
         reshaped=frozenset(each.name for each in served if each is not definition.storage),
-        settled_since=definition.revision,
+        schema_revision=definition.revision,
         strategy=functools.partial(CustomStrategy, definition=definition),
+        fast_path=CustomFastPath,
     )
 
 
@@ -95,7 +96,7 @@ def _reader(path: str) -> selectable.Read:
 
 
 class Content(dict[str, Any]):
-    """The fields of an object beside its metadata, in the form of one version."""
+    """Fields of an object in one version, without metadata."""
 
     __slots__ = ("version",)
 
@@ -107,8 +108,8 @@ class Content(dict[str, Any]):
         return Content(self, self.version)
 
 
-class _Settled(dict[str, Any]):
-    """A document that is made by today's schema; ``origin`` is what it was made of, in the version of its writer."""
+class _Current(dict[str, Any]):
+    """A document that the current schema has produced; ``origin`` is its content in the version of the request."""
 
     __slots__ = ("origin",)
     origin: "Content | None"
@@ -119,13 +120,13 @@ class _Settled(dict[str, Any]):
 
 
 class Converts(Protocol):
-    """Has objects in another version."""
+    """Converter of objects to another version."""
 
     def convert(self, document: Mapping[str, Any], api_version: str) -> Mapping[str, Any]: ...
 
 
 class CustomStrategy(DocumentStrategy):
-    """``conversions`` are those of a kind whose definition names no webhook for it."""
+    """Strategy of a custom resource; ``conversions`` apply if the definition names no webhook."""
 
     qualifies_finalizers = False
 
@@ -158,48 +159,50 @@ class CustomStrategy(DocumentStrategy):
     def _derive(self, value: Any, function: Callable[..., _T], *facts: Hashable) -> _T:
         return self._interner.part(value).derive(function, *facts)
 
-    # Forms
+    # Reading and converting
 
     def read(self, document: Document, write: Write) -> Subject:
         fields = {name: value for name, value in document.items() if name != "metadata"}
         own = read_metadata(document.get("metadata"))
         try:
-            read = self._structure(write.version).read(fields).document
+            fields_read = self._structure(write.version).read(fields).document
         except errors.InvalidValueError as error:
             raise errors.DecodeError(str(error)) from None
-        return Subject(own, _content(read, write.version))
+        return Subject(own, _content(fields_read, write.version))
 
-    def reread(self, document: Document, current: Mapping[str, Any], write: Write) -> Subject:
-        if write.subresource != _STATUS or write.version != self._storage.name or not _is_restated(document, current):
-            return self.read(document, write)
-        read = self._structure(write.version).read({_STATUS: document[_STATUS]}).document
-        content = Content({**_content(current, write.version), _STATUS: read[_STATUS]}, write.version)
-        return Subject(dict(current["metadata"]), content, touches={_STATUS: ()})
+    def read_status(self, document: Document, current: Mapping[str, Any], write: Write) -> Subject | None:
+        """Read a document that differs from the stored object in the status only; None if more may differ."""
+        if (
+            write.subresource != _STATUS
+            or write.version != self._storage.name
+            or not _changes_status_only(document, current)
+        ):
+            return None
+        fields_read = self._structure(write.version).read({_STATUS: document[_STATUS]}).document
+        content = Content({**_content(current, write.version), _STATUS: fields_read[_STATUS]}, write.version)
+        return Subject(dict(current["metadata"]), content).limit(current, {_STATUS: ()})
 
     def load(self, document: Mapping[str, Any]) -> Subject:
-        stored = self._current(document)
-        return Subject(dict(document["metadata"]), _content(stored, self._storage.name))
+        current = self._current(document)
+        return Subject(dict(document["metadata"]), _content(current, self._storage.name))
 
     def document(self, subject: Subject) -> Document:
-        content = _as_content(subject, self._storage)
+        content = _content_of(subject, self._storage)
         fields: Mapping[str, Any] = content
         if content.version != self._storage.name:
             fields = (
                 self._structure(self._storage.name)
-                .read(dict(self._in_version(content, self._storage.name, subject)))
+                .read(dict(self._convert_content(content, self._storage.name, subject)))
                 .document
             )
         api_version = self.resource.api_version(self._storage.name)
         envelope = {"kind": self.resource.kind, "apiVersion": api_version, "metadata": subject.metadata}
-        document = _Settled(envelope, origin=content)
+        document = _Current(envelope, origin=content)
         document.update(fields)
         return document
 
-    def amended(self, document: Mapping[str, Any], subject: Subject) -> Document:
-        return self.document(subject)
-
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-        if isinstance(document, _Settled) and document.origin is not None and document.origin.version == version:
+        if isinstance(document, _Current) and document.origin is not None and document.origin.version == version:
             return self._whole(Subject(document["metadata"], document.origin))
         return self.convert(self._current(document), version)
 
@@ -214,21 +217,28 @@ class CustomStrategy(DocumentStrategy):
         return {**pruned, "apiVersion": api_version, "metadata": document["metadata"]}
 
     def _current(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A stored document as today's schema of the stored version has it."""
+        """Return a stored document as the current schema of the storage version has it."""
         storage = self._storage
         api_version = self.resource.api_version(storage.name)
         if document["apiVersion"] == api_version and (
-            isinstance(document, _Settled) or _revision(document) > self.definition.revision
+            isinstance(document, _Current) or _revision(document) > self.definition.revision
         ):
             return document
         if document["apiVersion"] != api_version and self._conversions is not None:
             document = self._conversions.convert(document, api_version)
         fields = {name: value for name, value in document.items() if name != "metadata"}
-        read = self._structure(storage.name).read({**fields, "apiVersion": api_version}).document
-        return _Settled({"kind": read.pop("kind"), "apiVersion": api_version, "metadata": document["metadata"], **read})
+        fields_read = self._structure(storage.name).read({**fields, "apiVersion": api_version}).document
+        return _Current(
+            {
+                "kind": fields_read.pop("kind"),
+                "apiVersion": api_version,
+                "metadata": document["metadata"],
+                **fields_read,
+            }
+        )
 
-    def _in_version(self, content: Content, version: str, subject: Subject) -> Content:
-        """The content of a subject in a version."""
+    def _convert_content(self, content: Content, version: str, subject: Subject) -> Content:
+        """Return the content of a subject in a version."""
         if content.version == version:
             return content
         converted = self.convert(self._whole(Subject(subject.metadata, content)), version)
@@ -257,7 +267,7 @@ class CustomStrategy(DocumentStrategy):
         version = self._versions[write.version]
         content, before = (
             self._own(subject, version),
-            self._in_version(_as_content(old, self._storage), version.name, old),
+            self._convert_content(_content_of(old, self._storage), version.name, old),
         )
         if version.has_status:
             content.pop("status", None)
@@ -275,12 +285,12 @@ class CustomStrategy(DocumentStrategy):
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
         version = self._versions[write.version]
-        before = self._in_version(_as_content(old, self._storage), version.name, old)
-        given = self._own(subject, version)
+        before = self._convert_content(_content_of(old, self._storage), version.name, old)
+        new = self._own(subject, version)
         content = subject.content = Content(before, version.name)
         content.pop("status", None)
-        if "status" in given:
-            content["status"] = given["status"]
+        if "status" in new:
+            content["status"] = new["status"]
         owners = subject.metadata.get("managedFields")
         subject.metadata = dict(old.metadata)
         subject.metadata.pop("managedFields", None)
@@ -294,13 +304,15 @@ class CustomStrategy(DocumentStrategy):
             raise self._refusal(problems, subject)
 
     def is_terminating(self) -> bool:
-        """Whether the kind goes, so that no more of its objects are made."""
-        stored = self._store.get(record.Key(customresourcedefinition.KIND.key, "", self.definition.name))
-        return stored is None or "deletionTimestamp" in stored.value["metadata"]
+        """Return True if the definition is being deleted, so that no more objects are created."""
+        definition = self._store.get(record.Key(customresourcedefinition.KIND.key, "", self.definition.name))
+        return definition is None or "deletionTimestamp" in definition.value["metadata"]
 
     def _own(self, subject: Subject, version: Version) -> Content:
-        """The content of a subject in a version, as one that can be changed."""
-        content = Content(self._in_version(_as_content(subject, self._storage), version.name, subject), version.name)
+        """Set and return the content of a subject in a version, as a copy that may be changed."""
+        content = Content(
+            self._convert_content(_content_of(subject, self._storage), version.name, subject), version.name
+        )
         subject.content = content
         return content
 
@@ -310,22 +322,33 @@ class CustomStrategy(DocumentStrategy):
         return {**envelope, "metadata": subject.metadata, **subject.content}
 
 
+class CustomFastPath(FastPath):
+    """Fast path for patches that change the status only."""
+
+    def __init__(self, strategy: CustomStrategy) -> None:
+        super().__init__(strategy)
+        self._custom: Final = strategy
+
+    def read_patched(self, document: Document, current: Mapping[str, Any], write: Write) -> Subject:
+        return self._custom.read_status(document, current, write) or self._custom.read(document, write)
+
+
 def _content(document: Mapping[str, Any], version: str) -> Content:
     return Content({name: value for name, value in document.items() if name not in _ENVELOPE}, version)
 
 
-def _as_content(subject: Subject, storage: Version) -> Content:
+def _content_of(subject: Subject, storage: Version) -> Content:
     content = subject.content
     return content if isinstance(content, Content) else Content(content, storage.name)
 
 
-def _is_restated(document: Document, current: Mapping[str, Any]) -> bool:
-    """Whether a document is what it was made of but for its status."""
+def _changes_status_only(document: Document, current: Mapping[str, Any]) -> bool:
+    """Return True if a document differs from the stored one in its status only."""
     return (
         document.get(_STATUS).__class__ is dict
-        and document.keys() - _RESTATED == current.keys() - _RESTATED
+        and document.keys() - _STATUS_FIELDS == current.keys() - _STATUS_FIELDS
         and document.get("metadata") == current["metadata"]
-        and all(document[name] is value for name, value in current.items() if name not in _RESTATED)
+        and all(document[name] is value for name, value in current.items() if name not in _STATUS_FIELDS)
     )
 
 
@@ -336,21 +359,21 @@ def _revision(document: Mapping[str, Any]) -> int:
 def _check_scale(
     document: Document, paths: resources.ScalePaths | None, *, checks_spec: bool = True
 ) -> Sequence[FieldError]:
-    """Whether the fields of a scale can be those of one."""
+    """Return the problems of the fields that the scale subresource reads."""
     if paths is None:
         return ()
-    found: list[FieldError] = []
+    problems: list[FieldError] = []
     if checks_spec:
-        found += _check_replicas(document, paths.replicas, paths.written[0])
-    found += _check_replicas(document, paths.status_replicas, paths.written[1])
+        problems += _check_replicas(document, paths.replicas, paths.written[0])
+    problems += _check_replicas(document, paths.status_replicas, paths.written[1])
     selector = selectable.dig(document, paths.selector) if paths.selector else None
     if selector is not None and not isinstance(selector, str):
         detail = f"{paths.written[2]} accessor error: {documents.printed(selector)} is of another type, expected string"
-        found.append(FieldError(Reason.INVALID, paths.written[2], "", detail))
-    return found
+        problems.append(FieldError(Reason.INVALID, paths.written[2], "", detail))
+    return problems
 
 
-def _check_replicas(document: Document, path: tuple[str, ...], written: str) -> Sequence[FieldError]:
+def _check_replicas(document: Document, path: tuple[str, ...], shown_path: str) -> Sequence[FieldError]:
     value = selectable.dig(document, path)
     if value is None:
         return ()
@@ -359,16 +382,16 @@ def _check_replicas(document: Document, path: tuple[str, ...], written: str) -> 
         detail = (
             f".{'.'.join(path)} accessor error: {documents.printed(value)} is of the type {kind_of}, expected int64"
         )
-        return [FieldError(Reason.INVALID, written, 0, detail)]
+        return [FieldError(Reason.INVALID, shown_path, 0, detail)]
     if value < 0:
-        return [FieldError(Reason.INVALID, written, value, "should be a non-negative integer")]
+        return [FieldError(Reason.INVALID, shown_path, value, "should be a non-negative integer")]
     if value > _INT32_MAX:
-        return [FieldError(Reason.INVALID, written, value, f"should be less than or equal to {_INT32_MAX}")]
+        return [FieldError(Reason.INVALID, shown_path, value, f"should be less than or equal to {_INT32_MAX}")]
     return ()
 
 
 def _finalizer_warnings(own: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
-    """What is odd about finalizers that are new: other kinds refuse them."""
+    """Return warnings about new finalizers that built-in kinds would refuse."""
     warnings = []
     for name in sorted(set(own.get("finalizers") or ()) - set(old.get("finalizers") or ())):
         place = f"metadata.finalizers: {quotation.quote(name)}"

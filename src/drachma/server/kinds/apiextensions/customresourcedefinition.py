@@ -1,4 +1,4 @@
-"""Custom resource definitions: kinds that users add to the API."""
+"""Custom resource definitions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -6,9 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
+from drachma.api import types
+from drachma.api.types import model
 from drachma.server import objectmeta
-from drachma.server.kinds.apiextensions import definitiontypes
 from drachma.server.kinds.document import Document, DocumentStrategy
+from drachma.server.schema import normalform
 from drachma.server.surface import cells, layout, resources
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Subject, Write
@@ -19,7 +21,7 @@ from drachma.validation.structural import schema as schemas
 from drachma.values import quotation
 
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
-"""Holds a definition that is deleted until its objects are gone."""
+"""Finalizer that holds a deleted definition until its objects are gone."""
 
 _PORT: Final = 443
 
@@ -31,12 +33,12 @@ class DefinitionStrategy(DocumentStrategy):
     def updates_unconditionally(self, write: Write) -> bool:
         return False
 
-    def settled(self, fields: Document, write: Write) -> Document:
-        content = super().settled(fields, write)
+    def normalize(self, fields: Document, write: Write) -> Document:
+        content = super().normalize(fields, write)
         for version in (content.get("spec") or {}).get("versions") or ():
             validation = version.get("schema")
             if validation and validation.get("openAPIV3Schema") is not None:
-                validation["openAPIV3Schema"] = definitiontypes.settled(validation["openAPIV3Schema"])
+                validation["openAPIV3Schema"] = _normal_schema(validation["openAPIV3Schema"])
         return content
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
@@ -54,20 +56,20 @@ class DefinitionStrategy(DocumentStrategy):
             conversion["webhook"] = {**conversion["webhook"], "clientConfig": client}
         status = content.get("status") or {}
         if not status.get("storedVersions"):
-            stored = _storage_version(spec)
-            if stored is not None:
-                content["status"] = {**status, "storedVersions": [stored]}
+            storage_version = _storage_version(spec)
+            if storage_version is not None:
+                content["status"] = {**status, "storedVersions": [storage_version]}
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
-        stored = _storage_version(content["spec"])
-        content["status"] = {"storedVersions": [stored]} if stored is not None else {}
+        storage_version = _storage_version(content["spec"])
+        content["status"] = {"storedVersions": [storage_version]} if storage_version is not None else {}
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
         status = content["status"] = dict(old.get("status") or {})
-        stored = _storage_version(content["spec"])
+        storage_version = _storage_version(content["spec"])
         versions = status.get("storedVersions") or []
-        if stored is not None and stored not in versions:
-            status["storedVersions"] = [*versions, stored]
+        if storage_version is not None and storage_version not in versions:
+            status["storedVersions"] = [*versions, storage_version]
 
     def update(self, subject: Subject, old: Subject, write: Write) -> None:
         super().update(subject, old, write)
@@ -88,14 +90,45 @@ class DefinitionStrategy(DocumentStrategy):
         return _warnings(content["spec"])
 
 
+_SCHEMA: Final = types.get("apiextensions.k8s.io/v1.JSONSchemaProps")
+_SELF_DECODING: Final = ("items", "additionalProperties", "additionalItems")
+"""Members that may hold a schema or something else. Go's types decode those themselves, so the type is unknown until
+the schema is parsed."""
+
+
+def _normal_schema(document: Any, schema: model.Object = _SCHEMA) -> Any:
+    """Return a schema in normal form, including the members that decode themselves; other values stay as they are."""
+    if not isinstance(document, dict):
+        return document
+    result = normalform.normalize(document, schema)
+    for name in result:
+        value = result[name]
+        if name in _SELF_DECODING:
+            result[name] = _drop_unknown(_normal_schema(value))
+        elif name in ("allOf", "anyOf", "oneOf"):
+            result[name] = [_normal_schema(each) for each in value]
+        elif name in ("properties", "patternProperties", "definitions"):
+            result[name] = {key: _normal_schema(each) for key, each in value.items()}
+        elif name == "not":
+            result[name] = _normal_schema(value)
+    return result
+
+
+def _drop_unknown(value: Any) -> Any:
+    """Return a schema without unknown members: Go's types that decode themselves drop those."""
+    if not isinstance(value, dict):
+        return value
+    return {name: each for name, each in value.items() if name in _SCHEMA.fields}
+
+
 def _storage_version(spec: Mapping[str, Any]) -> str | None:
     return next((each.get("name", "") for each in spec.get("versions") or () if each.get("storage")), None)
 
 
 def _warnings(spec: Mapping[str, Any]) -> Iterator[str]:
-    """What is odd about schemas: formats that mean nothing, and sets of what is no scalar."""
-    written = [(version.get("schema") or {}).get("openAPIV3Schema") for version in spec.get("versions") or ()]
-    distinct = {msgspec.json.encode(each): each for each in written if each is not None}
+    """Yield warnings about schemas: unknown formats, and sets whose items are not scalars."""
+    documents = [(version.get("schema") or {}).get("openAPIV3Schema") for version in spec.get("versions") or ()]
+    distinct = {msgspec.json.encode(each): each for each in documents if each is not None}
     parsed = [part for each in distinct.values() for part in schemas.parse(each).everywhere()]
     for schema in parsed:
         if schema.format and not formats.supported(schema):
@@ -109,7 +142,7 @@ def _warnings(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def is_established(definition: Mapping[str, Any]) -> bool:
-    """Whether the kind is served."""
+    """Return True if the kind is served."""
     conditions = (definition.get("status") or {}).get("conditions") or ()
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
@@ -123,12 +156,12 @@ def _cells(definition: Document, _now: datetime) -> layout.Cells:
         if each.get("served")
     ]
     created = cells.part(definition, "metadata").get("creationTimestamp")
-    shown = [spec.get("scope", ""), ",".join(sorted(versions)), created, spec.get("group", ""), names.get("kind", "")]
-    return [cells.name(definition), *shown, ",".join(names.get("shortNames") or ()), is_established(definition)]
+    values = [spec.get("scope", ""), ",".join(sorted(versions)), created, spec.get("group", ""), names.get("kind", "")]
+    return [cells.name(definition), *values, ",".join(names.get("shortNames") or ()), is_established(definition)]
 
 
 KIND: Final = Kind(
-    group=definitiontypes.GROUP,
+    group="apiextensions.k8s.io",
     versions=("v1",),
     plural="customresourcedefinitions",
     kind="CustomResourceDefinition",
@@ -137,17 +170,16 @@ KIND: Final = Kind(
     categories=("api-extensions",),
     subresources=(resources.status(),),
     traits=resources.Traits(finalizer=FINALIZER),
-    schemas={"v1": definitiontypes.PACKAGE.object("CustomResourceDefinition")},
     layout=layout.Layout(
         (
             layout.NAME,
-            layout.text("Scope", "Whether objects are in namespaces."),
+            layout.text("Scope", "Cluster or Namespaced."),
             layout.text("Versions", "The versions that are served, and which is stored."),
-            layout.Column("Created At", "date", description="When the definition was created."),
+            layout.Column("Created At", "date", description="The time of creation."),
             layout.wide("Group", "The group that the kind is served in."),
             layout.wide("Kind", "The kind of its objects."),
             layout.wide("ShortNames", "Abbreviations for people."),
-            layout.Column("Established", "boolean", description="Whether the kind is served.", priority=1),
+            layout.Column("Established", "boolean", description="True if the kind is served.", priority=1),
         ),
         _cells,
     ),

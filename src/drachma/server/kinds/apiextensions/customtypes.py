@@ -1,14 +1,15 @@
-"""The types of custom resources: for owners of fields, for patches, and for OpenAPI, which shows the schema itself."""
+"""Types of custom resources, for field ownership, patches and OpenAPI documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from drachma.api import types
+from drachma.api.types import model
 from drachma.server.kinds.apiextensions.definition import Definition, Version
-from drachma.server.schema import metatypes, model
 from drachma.validation.structural import pruning
 from drachma.validation.structural.schema import Schema
 
-_OBJECT_META: Final = metatypes.META.object("ObjectMeta")
+_OBJECT_META: Final = types.get("meta/v1.ObjectMeta")
 _ENVELOPE: Final = {
     "apiVersion": model.Field(name="apiVersion", type=model.STRING),
     "kind": model.Field(name="kind", type=model.STRING),
@@ -23,7 +24,7 @@ _SCALARS: Final[Mapping[str, model.Type]] = {
 
 
 def kind(definition: Definition, version: Version) -> model.Object:
-    """The type of whole objects of a version."""
+    """Return the type of objects of a version."""
     schema = version.structure.schema
     fields = {**_fields(schema), **_ENVELOPE}
     package = ".".join([*reversed(definition.group.split(".")), version.name])

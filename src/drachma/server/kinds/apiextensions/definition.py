@@ -1,4 +1,4 @@
-"""A custom resource definition, read: its names, and what each of its versions says."""
+"""A parsed custom resource definition."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ Document = Mapping[str, Any]
 
 
 class Version:
-    """One version: the schema of its objects and what is served beside them."""
+    """One version of a definition: schema, subresources, columns and selectable fields."""
 
     def __init__(self, document: Document, *, keeps_all: bool) -> None:
         self.name: Final[str] = document["name"]
@@ -37,8 +37,8 @@ class Version:
             return None
         paths = [scale.get(field, "") for field in ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")]
         spec, status, selector = (tuple(path.removeprefix(".").split(".")) if path else () for path in paths)
-        written = (paths[0], paths[1], paths[2])
-        return ScalePaths(replicas=spec, status_replicas=status, selector=selector, written=written)
+        shown_paths = (paths[0], paths[1], paths[2])
+        return ScalePaths(replicas=spec, status_replicas=status, selector=selector, written=shown_paths)
 
     @property
     def columns(self) -> Sequence[Document]:
@@ -50,7 +50,7 @@ class Version:
 
 
 class Definition:
-    """A definition whose names are accepted. ``revision`` is that of its record."""
+    """A definition whose names are accepted. ``revision`` is the revision of its record."""
 
     def __init__(self, document: Document, *, revision: int) -> None:
         self.document: Final = document
@@ -65,22 +65,22 @@ class Definition:
         self.storage: Final = next(each for each in self.versions.values() if each.is_storage)
 
     def is_like(self, other: "Definition") -> bool:
-        """Whether another says the same about its kind; conditions do not matter, nor that it is being deleted."""
+        """Return True if both definitions define the same kind; conditions and deletion do not matter."""
         return self.document["spec"] == other.document["spec"] and self.names == other.names
 
     @property
     def conversion(self) -> Document | None:
-        """How a webhook converts between versions; None where they only differ in their schemas."""
+        """Conversion by a webhook; None if versions differ in their schemas only."""
         conversion: Document = self.document["spec"].get("conversion") or {}
         return conversion if conversion.get("strategy") == "Webhook" else None
 
     @property
     def served(self) -> Sequence[Version]:
-        """The versions that are served."""
+        """Served versions."""
         return [each for each in self.versions.values() if each.is_served]
 
     def deprecations(self) -> Mapping[str, str]:
-        """What clients are told who use a version on its way out."""
+        """Warnings for clients that use a deprecated version, by version."""
         texts = {}
         fresh = [each for each in self.served if not each.document.get("deprecated")]
         for each in self.served:
@@ -88,7 +88,7 @@ class Definition:
                 texts[each.name] = each.document.get("deprecationWarning") or self._deprecation(each, fresh)
         return texts
 
-    def _deprecation(self, version: Version, others: Sequence[Version]) -> str:
+    def _deprecation(self, version: Version, newer: Sequence[Version]) -> str:
         kind = self.names["kind"]
         text = f"{self.group}/{version.name} {kind} is deprecated"
-        return f"{text}; use {self.group}/{others[0].name} {kind}" if others else text
+        return f"{text}; use {self.group}/{newer[0].name} {kind}" if newer else text

@@ -1,4 +1,4 @@
-"""The kinds that definitions add to a surface: up to date with what is stored whenever they are asked for."""
+"""Kinds that stored definitions add to a surface, always up to date with the store."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ KEY: Final = customresourcedefinition.KIND.key
 
 
 class Extensions:
-    """Extends a surface by the kinds of all definitions that are established."""
+    """Extends a surface by the kinds of all established definitions."""
 
     def __init__(self, store: Reader) -> None:
         self._index: Final = _Kinds()
@@ -23,13 +23,13 @@ class Extensions:
         self._kinds: tuple[Kind, ...] = ()
 
     def extend(self, base: ApiSurface) -> ApiSurface:
-        """The surface with the kinds that are defined now; kinds that it has itself come first."""
+        """Return the surface with the defined kinds; kinds of the surface itself take precedence."""
         self._follower.catch_up()
         kinds = self._index.all
         if base is not self._base or kinds is not self._kinds or self._surface is None:
             free = [kind for kind in kinds if not _is_served(kind, base)]
-            likeness = self._surface if base is self._base else None
-            self._surface = base.with_kinds(*free, likeness=likeness) if free else base
+            previous = self._surface if base is self._base else None
+            self._surface = base.with_kinds(*free, previous=previous) if free else base
             self._base, self._kinds = base, kinds
         return self._surface
 
@@ -39,7 +39,7 @@ def _is_served(kind: Kind, base: ApiSurface) -> bool:
 
 
 class _Kinds:
-    """The kinds of definitions, by the names of those. A kind stays the same as long as its definition does."""
+    """Kinds by the names of their definitions. A kind stays the same object as long as its definition does."""
 
     def __init__(self) -> None:
         self.all: tuple[Kind, ...] = ()
@@ -56,8 +56,8 @@ class _Kinds:
             self.drop(stored)
             return
         definition = Definition(document, revision=stored.revision)
-        known = self._by_name.get(name)
-        if known is not None and known[0].is_like(definition):
+        previous = self._by_name.get(name)
+        if previous is not None and previous[0].is_like(definition):
             return
         if definition.served:
             self._by_name[name] = definition, customresource.kind(definition)

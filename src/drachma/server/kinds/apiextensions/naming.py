@@ -1,12 +1,13 @@
-"""Names and conditions of definitions: which of the names that one wants it gets, and whether it is served by them.
+"""Accepted names and conditions of definitions: upstream's naming and establishing controllers as a pure function.
 
-Upstream's naming and establishing controllers, as one pure function. A name belongs to the definition of a group that
-got it first; a definition that cannot have all its names is served by those that it was served by before, if it was.
+A name belongs to the first definition of a group that claims it. A definition with a conflict keeps the names that were
+accepted before, if any.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from drachma.claims import conditions
 from drachma.server import documents
 from drachma.validation import customresourcedefinition as rules
 from drachma.values import quotation
@@ -26,14 +27,14 @@ _APPROVALS: Final = {
 }
 
 
-def settled(definition: Document, others: Iterable[Document], *, now: str) -> dict[str, Any] | None:
-    """The status that a definition should have; None where it has it."""
+def desired_status(definition: Document, siblings: Iterable[Document], *, now: str) -> dict[str, Any] | None:
+    """Return the status that a definition should have, or None if it already has it."""
     status = definition.get("status") or {}
     conditions = list(status.get("conditions") or ())
     accepted = status.get("acceptedNames") or {}
-    wanted = definition["spec"]["names"]
-    if not documents.same(_written(wanted), _written(accepted)):
-        accepted, condition = _accepted(definition, others)
+    requested = definition["spec"]["names"]
+    if not documents.same(_written(requested), _written(accepted)):
+        accepted, condition = _accepted(definition, siblings)
         conditions = with_condition(conditions, condition, now=now)
         if condition["status"] == "True":
             established = _condition(
@@ -58,16 +59,20 @@ def _written(names: Document) -> dict[str, Any]:
     return {field: value for field, value in names.items() if value}
 
 
-def _accepted(definition: Document, others: Iterable[Document]) -> tuple[dict[str, Any], dict[str, Any]]:
-    group, wanted = definition["spec"]["group"], definition["spec"]["names"]
+def _accepted(definition: Document, siblings: Iterable[Document]) -> tuple[dict[str, Any], dict[str, Any]]:
+    group, requested = definition["spec"]["group"], definition["spec"]["names"]
     before = dict((definition.get("status") or {}).get("acceptedNames") or {})
     resources: set[str] = set()
     kinds: set[str] = set()
-    for other in others:
-        if other["spec"]["group"] == group:
-            taken = (other.get("status") or {}).get("acceptedNames") or {}
-            resources |= {taken.get("plural", ""), taken.get("singular", ""), *(taken.get("shortNames") or ())}
-            kinds |= {taken.get("kind", ""), taken.get("listKind", "")}
+    for sibling in siblings:
+        if sibling["spec"]["group"] == group:
+            sibling_names = (sibling.get("status") or {}).get("acceptedNames") or {}
+            resources |= {
+                sibling_names.get("plural", ""),
+                sibling_names.get("singular", ""),
+                *(sibling_names.get("shortNames") or ()),
+            }
+            kinds |= {sibling_names.get("kind", ""), sibling_names.get("listKind", "")}
     names = dict(before)
     conflicts: list[tuple[str, str]] = []
     for field, reason, used in (
@@ -77,16 +82,16 @@ def _accepted(definition: Document, others: Iterable[Document]) -> tuple[dict[st
         ("kind", "KindConflict", kinds),
         ("listKind", "ListKindConflict", kinds),
     ):
-        taken_names = _conflicts(wanted.get(field), before.get(field), used)
+        taken_names = _conflicts(requested.get(field), before.get(field), used)
         if taken_names:
-            shown = [f"{quotation.quote(name)} is already in use" for name in taken_names]
-            conflicts.append((reason, shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"))
-        elif wanted.get(field):
-            names[field] = wanted[field]
+            messages = [f"{quotation.quote(name)} is already in use" for name in taken_names]
+            conflicts.append((reason, messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"))
+        elif requested.get(field):
+            names[field] = requested[field]
         else:
             names.pop(field, None)
-    if wanted.get("categories"):
-        names["categories"] = wanted["categories"]
+    if requested.get("categories"):
+        names["categories"] = requested["categories"]
     else:
         names.pop("categories", None)
     if conflicts:
@@ -94,10 +99,10 @@ def _accepted(definition: Document, others: Iterable[Document]) -> tuple[dict[st
     return names, _condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
 
 
-def _conflicts(wanted: Any, before: Any, used: set[str]) -> Sequence[str]:
-    if isinstance(wanted, list):
-        return [name for name in wanted if name not in (before or ()) and name in used]
-    return [wanted] if wanted and wanted != before and wanted in used else []
+def _conflicts(requested: Any, before: Any, used: set[str]) -> Sequence[str]:
+    if isinstance(requested, list):
+        return [name for name in requested if name not in (before or ()) and name in used]
+    return [requested] if requested and requested != before and requested in used else []
 
 
 def _approval(definition: Document) -> dict[str, Any]:
@@ -111,7 +116,7 @@ def _condition(kind: str, status: str, reason: str, message: str) -> dict[str, A
 
 
 def terminating(status: str, reason: str, message: str) -> dict[str, Any]:
-    """The condition of a definition that is deleted."""
+    """Return the condition of a definition that is being deleted."""
     return _condition(TERMINATING, status, reason, message)
 
 
@@ -119,17 +124,7 @@ def _is_true(conditions: Sequence[Document], kind: str) -> bool:
     return any(each["type"] == kind and each["status"] == "True" for each in conditions)
 
 
-def with_condition(conditions: Sequence[Document], condition: Document, *, now: str) -> list[Any]:
-    """Conditions with one of them as it is now; its time is when its status last changed."""
-    result: list[Any] = list(conditions)
-    for index, each in enumerate(result):
-        if each["type"] == condition["type"]:
-            since = each.get("lastTransitionTime") if each["status"] == condition["status"] else now
-            result[index] = _timed(condition, since or now)
-            return result
-    return [*result, _timed(condition, now)]
-
-
-def _timed(condition: Document, since: str) -> dict[str, Any]:
-    timed = {"type": condition["type"], "status": condition["status"], "lastTransitionTime": since}
-    return {**timed, "reason": condition["reason"], "message": condition["message"]}
+def with_condition(known: Sequence[Document], condition: Document, *, now: str) -> list[Any]:
+    """Return the conditions of a definition with one set."""
+    timed = {"type": condition["type"], "status": condition["status"], "lastTransitionTime": now}
+    return conditions.put_document(known, {**timed, "reason": condition["reason"], "message": condition["message"]})

@@ -1,1 +1,1 @@
-"""``autoscaling``: the bodies of ``scale`` subresources."""
+"""Kinds of ``autoscaling``: horizontal pod autoscalers, and scales."""

@@ -1,7 +1,7 @@
-"""Autoscalers in autoscaling/v1, which knows of CPU only: everything else stands in annotations there, as JSON.
+"""Conversion of autoscalers between autoscaling/v1 and v2.
 
-``newer`` makes v2 of a v1 document, ``older`` v1 of a v2 one; nothing is lost on the way there and back. Annotations
-that cannot be read count as if they were not there.
+v1 has fields for CPU only and keeps the rest in annotations, as JSON. A round trip loses nothing. Annotations that
+cannot be decoded are ignored.
 """
 
 from collections.abc import Mapping
@@ -28,17 +28,17 @@ _DIRECTIONS: Final = ("scaleUp", "scaleDown")
 
 
 def newer(document: Mapping[str, Any]) -> Document:
-    """A v1 document as v2."""
+    """Return a v1 document as v2."""
     metadata = dict(document.get("metadata") or {})
-    notes = dict(metadata.get("annotations") or {})
+    annotations = dict(metadata.get("annotations") or {})
     spec, status = document.get("spec") or {}, document.get("status") or {}
     changed: Document = {field: spec[field] for field in _CARRIED if field in spec}
     utilization = spec.get("targetCPUUtilizationPercentage")
-    metrics = [_newer_metric(each, "target") for each in _list(notes.get(_METRICS))]
+    metrics = [_newer_metric(each, "target") for each in _list(annotations.get(_METRICS))]
     if utilization is not None or not metrics:
         metrics.append(_cpu(_DEFAULT_UTILIZATION if utilization is None else utilization))
     changed["metrics"] = metrics
-    behavior = _newer_behavior(notes.get(_BEHAVIOR))
+    behavior = _newer_behavior(annotations.get(_BEHAVIOR))
     if behavior:
         changed["behavior"] = behavior
     state: Document = {field: status[field] for field in _SIZES if field in status}
@@ -46,21 +46,21 @@ def newer(document: Mapping[str, Any]) -> Document:
     if current is not None:
         usage = {"name": _CPU, "current": {"averageUtilization": current}}
         state["currentMetrics"] = [{"type": "Resource", "resource": usage}]
-    if _CURRENT_METRICS in notes:
-        state["currentMetrics"] = [_newer_metric(each, "current") for each in _list(notes[_CURRENT_METRICS])]
-    if _CONDITIONS in notes:
-        state["conditions"] = _list(notes[_CONDITIONS])
+    if _CURRENT_METRICS in annotations:
+        state["currentMetrics"] = [_newer_metric(each, "current") for each in _list(annotations[_CURRENT_METRICS])]
+    if _CONDITIONS in annotations:
+        state["conditions"] = _list(annotations[_CONDITIONS])
     return {
         **document,
         "apiVersion": "autoscaling/v2",
-        **_with_notes(metadata, notes, {}),
+        **_replace_annotations(metadata, annotations, {}),
         "spec": changed,
         "status": state,
     }
 
 
 def older(document: Mapping[str, Any]) -> Document:
-    """A v2 document as v1."""
+    """Return a v2 document as v1."""
     metadata = dict(document.get("metadata") or {})
     spec, status = document.get("spec") or {}, document.get("status") or {}
     metrics, current = spec.get("metrics") or [], status.get("currentMetrics") or []
@@ -72,37 +72,37 @@ def older(document: Mapping[str, Any]) -> Document:
     used = [each["resource"]["current"]["averageUtilization"] for each in current if _is_cpu(each, "current")]
     if used:
         state["currentCPUUtilizationPercentage"] = used[-1]
-    notes: dict[str, str] = {}
-    others = [_older_metric(each, "target") for each in metrics if not _is_cpu(each, "target")]
-    if others:
-        notes[_METRICS] = _text(others)
+    new_annotations: dict[str, str] = {}
+    other_metrics = [_older_metric(each, "target") for each in metrics if not _is_cpu(each, "target")]
+    if other_metrics:
+        new_annotations[_METRICS] = _text(other_metrics)
     if current:
-        notes[_CURRENT_METRICS] = _text([_older_metric(each, "current") for each in current])
+        new_annotations[_CURRENT_METRICS] = _text([_older_metric(each, "current") for each in current])
     if spec.get("behavior") is not None:
-        notes[_BEHAVIOR] = _text(_older_behavior(spec["behavior"]))
+        new_annotations[_BEHAVIOR] = _text(_older_behavior(spec["behavior"]))
     if status.get("conditions"):
-        notes[_CONDITIONS] = _text([_ordered_condition(each) for each in status["conditions"]])
+        new_annotations[_CONDITIONS] = _text([_ordered_condition(each) for each in status["conditions"]])
     state.setdefault("currentReplicas", 0)
     state.setdefault("desiredReplicas", 0)
-    own = dict(metadata.get("annotations") or {})
+    annotations = dict(metadata.get("annotations") or {})
     return {
         **document,
         "apiVersion": "autoscaling/v1",
-        **_with_notes(metadata, own, notes),
+        **_replace_annotations(metadata, annotations, new_annotations),
         "spec": changed,
         "status": state,
     }
 
 
-def _with_notes(metadata: Document, notes: Mapping[str, str], more: Mapping[str, str]) -> Document:
-    """Metadata with annotations of which those of this conversion are exactly ``more``."""
-    kept = {key: text for key, text in notes.items() if key not in _ROUND_TRIP} | dict(more)
-    rest = {field: value for field, value in metadata.items() if field != "annotations"}
-    return {"metadata": {**rest, "annotations": kept} if kept else rest}
+def _replace_annotations(metadata: Document, old: Mapping[str, str], new: Mapping[str, str]) -> Document:
+    """Return metadata whose round-trip annotations are replaced by new ones."""
+    annotations = {key: text for key, text in old.items() if key not in _ROUND_TRIP} | dict(new)
+    fields = {field: value for field, value in metadata.items() if field != "annotations"}
+    return {"metadata": {**fields, "annotations": annotations} if annotations else fields}
 
 
 def _is_cpu(metric: Mapping[str, Any], part: str) -> bool:
-    """Whether v1 has a field for a metric."""
+    """Return True if v1 has a field for the metric."""
     resource = metric.get("resource") or {}
     is_resource = metric.get("type") == "Resource" and resource.get("name") == _CPU
     return is_resource and (resource.get(part) or {}).get("averageUtilization") is not None
@@ -114,7 +114,7 @@ def _cpu(utilization: int) -> Document:
 
 
 def _older_metric(metric: Mapping[str, Any], part: str) -> Document:
-    """A metric, or what is known of one: ``part`` is ``target`` or ``current``."""
+    """Return a metric in the form of v1; ``part`` is ``target`` for specs and ``current`` for statuses."""
     changed: Document = {"type": metric.get("type", "")}
     for source in _SOURCES:
         if metric.get(source) is not None:
@@ -122,13 +122,13 @@ def _older_metric(metric: Mapping[str, Any], part: str) -> Document:
     return changed
 
 
-def _older_source(source: str, given: Mapping[str, Any], part: str) -> Document:
-    values, metric = given.get(part) or {}, given.get("metric") or {}
+def _older_source(source: str, fields: Mapping[str, Any], part: str) -> Document:
+    values, metric = fields.get(part) or {}, fields.get("metric") or {}
     value, average = values.get("value"), values.get("averageValue")
     utilization = values.get("averageUtilization")
     plain: Document
     if source == "object":
-        plain = {"target": given.get("describedObject") or {}, "metricName": metric.get("name", "")}
+        plain = {"target": fields.get("describedObject") or {}, "metricName": metric.get("name", "")}
         plain[f"{part}Value"] = value or _NOTHING
         plain |= _some(selector=metric.get("selector"), averageValue=average)
     elif source == "pods":
@@ -139,11 +139,11 @@ def _older_source(source: str, given: Mapping[str, Any], part: str) -> Document:
         plain |= _some(**{f"{part}Value": value if part == "target" else value or _NOTHING})
         plain |= _some(**{f"{part}AverageValue": average})
     else:
-        known = average if part == "target" else average or _NOTHING
-        plain = {"name": given.get("name", ""), **_some(**{f"{part}AverageUtilization": utilization})}
-        plain |= _some(**{f"{part}AverageValue": known})
+        shown_average = average if part == "target" else average or _NOTHING
+        plain = {"name": fields.get("name", ""), **_some(**{f"{part}AverageUtilization": utilization})}
+        plain |= _some(**{f"{part}AverageValue": shown_average})
         if source == "containerResource":
-            plain["container"] = given.get("container", "")
+            plain["container"] = fields.get("container", "")
     return plain
 
 
@@ -155,23 +155,23 @@ def _newer_metric(metric: Mapping[str, Any], part: str) -> Document:
     return changed
 
 
-def _newer_source(source: str, given: Mapping[str, Any], part: str) -> Document:
-    value, average = given.get(f"{part}Value"), given.get(f"{part}AverageValue")
-    utilization = given.get(f"{part}AverageUtilization")
+def _newer_source(source: str, fields: Mapping[str, Any], part: str) -> Document:
+    value, average = fields.get(f"{part}Value"), fields.get(f"{part}AverageValue")
+    utilization = fields.get(f"{part}AverageUtilization")
     if source == "object":
-        average = given.get("averageValue")
+        average = fields.get("averageValue")
         if part == "target" and average is not None and value == _NOTHING:
-            # v1 cannot leave the value out, and zero is none.
+            # v1 cannot omit the value, so zero means none.
             value = None
     values = _some(value=value, averageValue=average, averageUtilization=utilization)
     if part == "target":
         values = {"type": _target_type(source, value, average, utilization), **values}
     if source in ("resource", "containerResource"):
-        place = {"container": given.get("container", "")} if source == "containerResource" else {}
-        return {"name": given.get("name", ""), **place, part: values}
-    selector = given.get("metricSelector" if source == "external" else "selector")
-    described = {"describedObject": given.get("target") or {}} if source == "object" else {}
-    return {**described, "metric": {"name": given.get("metricName", ""), **_some(selector=selector)}, part: values}
+        place = {"container": fields.get("container", "")} if source == "containerResource" else {}
+        return {"name": fields.get("name", ""), **place, part: values}
+    selector = fields.get("metricSelector" if source == "external" else "selector")
+    described = {"describedObject": fields.get("target") or {}} if source == "object" else {}
+    return {**described, "metric": {"name": fields.get("metricName", ""), **_some(selector=selector)}, part: values}
 
 
 def _target_type(source: str, value: Any, average: Any, utilization: Any) -> str:
@@ -183,7 +183,7 @@ def _target_type(source: str, value: Any, average: Any, utilization: Any) -> str
 
 
 def _older_behavior(behavior: Mapping[str, Any]) -> Document:
-    """In the form of upstream's internal type, whose fields begin with capital letters."""
+    """Return a behavior in the form of upstream's internal type, whose field names are capitalised."""
     return {_capital(direction): _older_rules(behavior.get(direction)) for direction in _DIRECTIONS}
 
 
@@ -203,14 +203,14 @@ def _newer_behavior(text: str | None) -> Document:
         behavior = msgspec.json.decode(text or "{}")
     except msgspec.DecodeError:
         return {}
-    return _small(behavior) if isinstance(behavior, dict) else {}
+    return _lower_camel(behavior) if isinstance(behavior, dict) else {}
 
 
-def _small(value: Any) -> Any:
-    """JSON with field names that begin with small letters, without what is null."""
+def _lower_camel(value: Any) -> Any:
+    """Return a JSON value with field names in lower camel case and without nulls."""
     if isinstance(value, dict):
-        return {name[:1].lower() + name[1:]: _small(inner) for name, inner in value.items() if inner is not None}
-    return [_small(inner) for inner in value] if isinstance(value, list) else value
+        return {name[:1].lower() + name[1:]: _lower_camel(inner) for name, inner in value.items() if inner is not None}
+    return [_lower_camel(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _ordered_condition(condition: Mapping[str, Any]) -> Document:

@@ -1,60 +1,61 @@
-"""Scales as documents: made from a workload, and written back into it. Nothing of them is stored.
-
-The pipeline serves them; admission shows them to policies and webhooks in place of the workload.
-"""
+"""Scale: the subresource of workloads, and its form in objects of each kind."""
 
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.server.surface import resources, selectable
+from drachma.api import types
+from drachma.server.surface import resources, selectable, verbs
 from drachma.values import labels
 
+NAME: Final = "scale"
 KIND: Final = "Scale"
 API_VERSION: Final = "autoscaling/v1"
-SUBRESOURCE: Final = "scale"
+SUBRESOURCE: Final = resources.Subresource(
+    name=NAME, verbs=verbs.STATUS, kind=KIND, api_version=API_VERSION, schema=types.get("autoscaling/v1.Scale")
+)
 
 WORKLOAD: Final = resources.ScalePaths(replicas=("spec", "replicas"), status_replicas=("status", "replicas"))
-"""Where kinds that say nothing about it have their scale; their selectors are structured."""
+"""Paths in kinds that do not declare any; their selectors are label selectors."""
 
-_CARRIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def paths(resource: resources.Resource, version: str) -> resources.ScalePaths:
-    """Where objects of a resource have their scale, in a version."""
+    """Return the paths of the scale in objects of a version."""
     return resource.scales.get(version, WORKLOAD)
 
 
-def places(resource: resources.Resource) -> dict[str, tuple[str, ...] | None]:
-    """Where each version of a resource has its number of replicas, by apiVersion; None for one without a scale."""
+def replica_paths(resource: resources.Resource) -> dict[str, tuple[str, ...] | None]:
+    """Return the path of the number of replicas by apiVersion; None for a version without a scale."""
     if not resource.scales:
         return dict.fromkeys(resource.api_versions, WORKLOAD.replicas)
-    found = {version: resource.scales.get(version) for version in resource.versions}
-    return {resource.api_version(version): at.replicas if at else None for version, at in found.items()}
+    scales = {resource.api_version(version): resource.scales.get(version) for version in resource.versions}
+    return {api_version: own.replicas if own else None for api_version, own in scales.items()}
 
 
-def made(workload: Mapping[str, Any], resource: resources.Resource, *, version: str) -> dict[str, Any]:
-    """The scale of a workload, which is in that version."""
-    places = paths(resource, version)
-    own, replicas = workload["metadata"], selectable.dig(workload, places.replicas)
-    is_plain = places is WORKLOAD
+def from_workload(workload: Mapping[str, Any], resource: resources.Resource, *, version: str) -> dict[str, Any]:
+    """Return the scale of a workload, which is a document of that version."""
+    own_paths = paths(resource, version)
+    metadata, replicas = workload["metadata"], selectable.dig(workload, own_paths.replicas)
+    is_plain = own_paths is WORKLOAD
     selector: Any = _selector(workload, resource) if is_plain else None
-    if places.selector:
-        selector = selectable.dig(workload, places.selector)
-    current: dict[str, Any] = {"replicas": selectable.dig(workload, places.status_replicas) or 0}
+    if own_paths.selector:
+        selector = selectable.dig(workload, own_paths.selector)
+    current: dict[str, Any] = {"replicas": selectable.dig(workload, own_paths.status_replicas) or 0}
     if selector or is_plain:
         current["selector"] = selector
     return {
         "kind": KIND,
         "apiVersion": API_VERSION,
-        "metadata": {field: own[field] for field in _CARRIED if field in own},
+        "metadata": {field: metadata[field] for field in _METADATA if field in metadata},
         "spec": {"replicas": replicas} if replicas else {},
         "status": current,
     }
 
 
-def resized(content: Any, path: Sequence[str], replicas: int) -> Any:
-    """Content of a workload with another number of replicas; its own type stays."""
+def with_replicas(content: Any, path: Sequence[str], replicas: int) -> Any:
+    """Return a copy of a workload's content, of the same class, with another number of replicas."""
     changed = copy.copy(content)
     inner = changed
     for name in path[:-1]:
@@ -65,12 +66,12 @@ def resized(content: Any, path: Sequence[str], replicas: int) -> Any:
 
 
 def _selector(workload: Mapping[str, Any], resource: resources.Resource) -> str:
-    chosen = (workload.get("spec") or {}).get("selector") or {}
+    selector = (workload.get("spec") or {}).get("selector") or {}
     if not resource.group:
-        # Replication controllers are the only ones of the core group; theirs are plain labels.
-        return str(labels.Selector.from_parts(chosen, []))
+        # Replication controllers are the only scalable kind of the core group; their selectors are plain labels.
+        return str(labels.Selector.from_parts(selector, []))
     expressions = [
         (each.get("key", ""), each.get("operator", ""), each.get("values") or [])
-        for each in chosen.get("matchExpressions") or ()
+        for each in selector.get("matchExpressions") or ()
     ]
-    return str(labels.Selector.from_parts(chosen.get("matchLabels") or {}, expressions))
+    return str(labels.Selector.from_parts(selector.get("matchLabels") or {}, expressions))

@@ -1,1 +1,1 @@
-"""The core group."""
+"""Kinds of the core group."""

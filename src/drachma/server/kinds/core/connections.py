@@ -1,11 +1,11 @@
-"""What is below pods and nodes and answered by nodes: logs, commands, streams, ports, and whatever a node serves."""
+"""Subresources of pods and nodes that nodes answer: logs, exec, attach, port forwarding, and proxies."""
 
 from typing import Final
 
 from drachma.server.surface import resources, verbs
 
 _BOTH: Final = (verbs.CREATE, verbs.GET)
-"""Clients that speak SPDY post; those that speak WebSocket can only get."""
+"""SPDY clients post; WebSocket clients can only get."""
 
 LOG: Final = resources.Subresource(name="log", verbs=(verbs.GET,), connects=True)
 EXEC: Final = resources.Subresource(name="exec", verbs=_BOTH, kind="PodExecOptions", api_version="v1", connects=True)

@@ -1,56 +1,20 @@
-"""Events: something that happened to an object. They come in masses and are soon forgotten."""
+"""Events: reports about objects, numerous and short-lived."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from drachma.api import event as events
-from drachma.server.kinds.core import references
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.schema import metatypes, notation
 from drachma.server.surface import age, cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
-from drachma.server.surface.strategy import Subject
-from drachma.validation import event as rules
-from drachma.validation import metadata
-from drachma.validation.fielderror import Errors
-
-_TYPES: Final = """\
-Event: action=str apiVersion=str count=int32 eventTime=MicroTime! firstTimestamp=Time! involvedObject=ObjectReference!*
-    kind=str lastTimestamp=Time! message=str metadata=ObjectMeta!* reason=str related=ObjectReference
-    reportingComponent=str!/ reportingInstance=str!/ series=EventSeries source=EventSource! type=str
-EventSeries: count=int32 lastObservedTime=MicroTime!
-EventSource: component=str host=str
-"""
-_NUMBERS: Final = """\
-Event: metadata involvedObject reason message source firstTimestamp lastTimestamp count type eventTime series action
-    related reportingComponent reportingInstance
-EventSeries: count lastObservedTime
-EventSource: component host
-"""
-_TEXTS: Final = """\
-Event: Something that happened to an object.
-Event.involvedObject: The object that it happened to.
-Event.related: Another object that has to do with it.
-"""
-TYPES: Final = notation.Types(
-    "io.k8s.api.core.v1",
-    _TYPES,
-    numbers=_NUMBERS,
-    texts=_TEXTS,
-    docs=(events,),
-    uses=(metatypes.META, references.REFERENCES),
-)
+from drachma.validation import event, metadata
 
 
 class EventStrategy(DocumentStrategy):
-    """Any name will do that fits into a URL."""
+    """Strategy of events, whose names may be any path segment."""
 
     name_rule = staticmethod(metadata.path_segment)
     qualifies_finalizers = False
-
-    def check(self, content: Document, subject: Subject) -> Errors:
-        yield from rules.check(content, namespace=subject.metadata.get("namespace", ""))
 
 
 def _cells(event: Document, now: datetime) -> layout.Cells:
@@ -60,8 +24,8 @@ def _cells(event: Document, now: datetime) -> layout.Cells:
     count = event.get("count") or 1
     if series is not None:
         last, count = age.since(series.get("lastObservedTime"), now=now), series.get("count", 0)
-    about, source = cells.part(event, "involvedObject"), cells.part(event, "source")
-    target = "/".join(part for part in (about.get("kind", "").lower(), about.get("name", "")) if part)
+    involved, source = cells.part(event, "involvedObject"), cells.part(event, "source")
+    target = "/".join(part for part in (involved.get("kind", "").lower(), involved.get("name", "")) if part)
     reporter = (
         source.get("component") or event.get("reportingComponent", ""),
         source.get("host") or event.get("reportingInstance", ""),
@@ -70,8 +34,8 @@ def _cells(event: Document, now: datetime) -> layout.Cells:
         last,
         event.get("type", ""),
         event.get("reason", ""),
-        target if about.get("name") else about.get("kind", "").lower(),
-        about.get("fieldPath", ""),
+        target if involved.get("name") else involved.get("kind", "").lower(),
+        involved.get("fieldPath", ""),
         ", ".join(reporter) if reporter[1] else reporter[0],
         event.get("message", "").strip(),
         first,
@@ -109,23 +73,23 @@ KIND: Final = Kind(
     kind="Event",
     namespaced=True,
     short_names=("ev",),
-    schemas={"v1": TYPES.object("Event")},
     traits=resources.Traits(creates_on_update=True, has_dependents=False),
     layout=layout.Layout(
         (
-            layout.text("Last Seen", "When it last happened."),
+            layout.text("Last Seen", "The time since the last occurrence."),
             layout.text("Type", "Normal or Warning."),
-            layout.text("Reason", "Why the event was reported, in one word."),
-            layout.text("Object", "What the event is about."),
-            layout.wide("Subobject", "Which part of the object it is about."),
-            layout.wide("Source", "Who reported it."),
-            layout.text("Message", "What happened."),
-            layout.wide("First Seen", "When it first happened."),
-            layout.wide("Count", "How often it happened."),
+            layout.text("Reason", "The reason of the event."),
+            layout.text("Object", "The object of the event."),
+            layout.wide("Subobject", "The part of the object."),
+            layout.wide("Source", "The component that reports."),
+            layout.text("Message", "The message of the event."),
+            layout.wide("First Seen", "The time since the first occurrence."),
+            layout.wide("Count", "The number of occurrences."),
             layout.Column("Name", format="name", description=layout.NAME.description, priority=1),
         ),
         _cells,
     ),
     selectable=selectable.Selectable(fields=_FIELDS, special={"source": _source}, unknown=selectable.unknown_in_core),
+    rules=event.EVENT,
     strategy=EventStrategy,
 )

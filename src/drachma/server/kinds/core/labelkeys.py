@@ -1,6 +1,6 @@
-"""Label keys: rules about other pods that take values from a pod's own labels, by ``matchLabelKeys`` and the like.
+"""Label keys: selectors that take values from a pod's own labels, by ``matchLabelKeys`` and ``mismatchLabelKeys``.
 
-The selectors of a new pod get what the keys come to, so that nobody else has to look at them.
+A new pod's selectors are extended by the values, so that later readers can ignore the keys.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,16 +14,16 @@ _AFFINITIES: Final = ("podAffinity", "podAntiAffinity")
 _SPREAD: Final = "topologySpreadConstraints"
 
 
-def merged(spec: Document, labels: Mapping[str, str]) -> Document:
-    """The spec with selectors of their own for the keys; the very same where there are none."""
+def merge_label_keys(spec: Document, labels: Mapping[str, str]) -> Document:
+    """Return the spec with selectors extended by label keys, or the same object if there are none."""
     changed = dict(spec)
     if any(each.get("matchLabelKeys") for each in spec.get(_SPREAD) or ()):
-        changed[_SPREAD] = [_merged(each, labels) for each in spec[_SPREAD]]
+        changed[_SPREAD] = [_merge(each, labels) for each in spec[_SPREAD]]
     affinity = spec.get("affinity") or {}
     for name in _AFFINITIES:
         rules = affinity.get(name)
         if rules and any(each.get("matchLabelKeys") or each.get("mismatchLabelKeys") for each in _terms(rules)):
-            changed["affinity"] = {**changed["affinity"], name: _merged_rules(rules, labels)}
+            changed["affinity"] = {**changed["affinity"], name: _merge_rules(rules, labels)}
     return changed if changed != spec else spec
 
 
@@ -33,20 +33,20 @@ def _terms(rules: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield preference.get("podAffinityTerm") or {}
 
 
-def _merged_rules(rules: Mapping[str, Any], labels: Mapping[str, str]) -> Document:
+def _merge_rules(rules: Mapping[str, Any], labels: Mapping[str, str]) -> Document:
     changed = dict(rules)
     if rules.get(_REQUIRED):
-        changed[_REQUIRED] = [_merged(term, labels) for term in rules[_REQUIRED]]
+        changed[_REQUIRED] = [_merge(term, labels) for term in rules[_REQUIRED]]
     if rules.get(_PREFERRED):
         changed[_PREFERRED] = [
-            {**preference, "podAffinityTerm": _merged(preference.get("podAffinityTerm") or {}, labels)}
+            {**preference, "podAffinityTerm": _merge(preference.get("podAffinityTerm") or {}, labels)}
             for preference in rules[_PREFERRED]
         ]
     return changed
 
 
-def _merged(term: Mapping[str, Any], labels: Mapping[str, str]) -> Document:
-    """A term or constraint; one without a selector means nobody, and stays so."""
+def _merge(term: Mapping[str, Any], labels: Mapping[str, str]) -> Document:
+    """Return a term or constraint with its selector extended; a term without a selector matches no pod and stays."""
     selector = term.get("labelSelector")
     if selector is None:
         return dict(term)

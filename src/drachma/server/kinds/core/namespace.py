@@ -1,13 +1,11 @@
-"""Namespaces: parts of the cluster with names of their own."""
+"""Namespaces."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from drachma.api import namespace as namespaces
 from drachma.server import objectmeta
-from drachma.server.kinds.document import Document, DocumentStrategy, taken
-from drachma.server.schema import metatypes, notation
+from drachma.server.kinds.document import Document, DocumentStrategy, restore_fields
 from drachma.server.surface import cells, layout, resources, selectable, verbs
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Subject, Write
@@ -20,28 +18,9 @@ NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 NAMESPACE_FINALIZER: Final = "kubernetes"
 _STANDARD_FINALIZERS: Final = (NAMESPACE_FINALIZER, "orphan", "foregroundDeletion")
 
-_TYPES: Final = """\
-Namespace: apiVersion=str kind=str metadata=ObjectMeta! spec=NamespaceSpec! status=NamespaceStatus!
-NamespaceCondition: lastTransitionTime=Time! message=str reason=str status=str* type=str*
-NamespaceSpec: finalizers=[str]
-NamespaceStatus: conditions={NamespaceCondition:type}~ phase=str@NamespacePhase
-"""
-_NUMBERS: Final = """\
-Namespace: metadata spec status
-NamespaceCondition: type status 4:lastTransitionTime reason message
-NamespaceSpec: finalizers
-NamespaceStatus: phase conditions
-"""
-_TEXTS: Final = """\
-Namespace: A part of the cluster with names of its own.
-"""
-_PACKAGE: Final = notation.Types(
-    "io.k8s.api.core.v1", _TYPES, numbers=_NUMBERS, texts=_TEXTS, docs=(namespaces,), uses=(metatypes.META,)
-)
-
 
 def _label(name: str, *, is_prefix: bool) -> Sequence[str]:
-    """The rule for names that become DNS labels; a prefix may end in a dash, because more follows."""
+    """Return the problems of a name that becomes a DNS label; a prefix may end in a dash."""
     return names.dns1123_label(name[:-1] + "a" if is_prefix and name.endswith("-") else name)
 
 
@@ -62,13 +41,13 @@ class NamespaceStrategy(DocumentStrategy):
             spec["finalizers"] = [*finalizers, NAMESPACE_FINALIZER]
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
-        taken(content, old, "spec", "status")
+        restore_fields(content, old, "spec", "status")
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
         if write.subresource == "finalize":
-            taken(content, old, "status")
+            restore_fields(content, old, "status")
         else:
-            taken(content, old, "spec")
+            restore_fields(content, old, "spec")
 
     def check_new(self, content: Document, subject: Subject) -> Errors:
         for name in (content.get("spec") or {}).get("finalizers") or ():
@@ -80,11 +59,11 @@ class NamespaceStrategy(DocumentStrategy):
                 yield from _finalizer(name, SPEC.child("finalizers").item(position))
             return
         phase = (content.get("status") or {}).get("phase", "")
-        wanted, when = (
+        required_phase, when = (
             ("Terminating", "not empty") if subject.metadata.get("deletionTimestamp") else ("Active", "empty")
         )
-        if phase != wanted:
-            detail = f"may only be '{wanted}' if `deletionTimestamp` is {when}"
+        if phase != required_phase:
+            detail = f"may only be '{required_phase}' if `deletionTimestamp` is {when}"
             yield fielderror.invalid(Path("status").child("Phase"), rendering.named(phase), detail)
 
 
@@ -111,11 +90,8 @@ KIND: Final = Kind(
         resources.Subresource(name="finalize", verbs=(verbs.UPDATE,), resets=(("status",),)),
         resources.status(),
     ),
-    schemas={"v1": _PACKAGE.object("Namespace")},
     traits=resources.Traits(returns_deleted=True),
-    layout=layout.Layout(
-        (layout.NAME, layout.text("Status", "Whether the namespace is active or going away."), layout.AGE), _cells
-    ),
+    layout=layout.Layout((layout.NAME, layout.text("Status", "Active or Terminating."), layout.AGE), _cells),
     selectable=selectable.Selectable(
         fields=frozenset({selectable.NAME, "status.phase"}), unknown=selectable.unknown_in_core
     ),

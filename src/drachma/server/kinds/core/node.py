@@ -1,84 +1,20 @@
-"""Nodes: machines that run pods."""
+"""Nodes."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from drachma.api import node as nodes
 from drachma.server import objectmeta
 from drachma.server.kinds.core import connections
-from drachma.server.kinds.document import Document, DocumentStrategy, taken
-from drachma.server.schema import metatypes, notation
+from drachma.server.kinds.document import Document, DocumentStrategy, restore_fields
 from drachma.server.surface import age, cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Subject, Write
-from drachma.validation import node as rules
-from drachma.validation.fielderror import Errors
-
-_TYPES: Final = """\
-AttachedVolume: devicePath=str* name=str*
-ConfigMapNodeConfigSource: kubeletConfigKey=str* name=str* namespace=str* resourceVersion=str uid=str
-ContainerImage: names=[str]! sizeBytes=int64
-DaemonEndpoint: Port=int32*
-Node: apiVersion=str kind=str metadata=ObjectMeta! spec=NodeSpec! status=NodeStatus!
-NodeAddress: address=str* type=str*
-NodeCondition: lastHeartbeatTime=Time! lastTransitionTime=Time! message=str reason=str status=str* type=str*
-NodeConfigSource: configMap=ConfigMapNodeConfigSource
-NodeConfigStatus: active=NodeConfigSource assigned=NodeConfigSource error=str lastKnownGood=NodeConfigSource
-NodeDaemonEndpoints: kubeletEndpoint=DaemonEndpoint!
-NodeFeatures: supplementalGroupsPolicy=bool?
-NodePodPreemptionPolicy: disableResizePreemption={str}
-NodeRuntimeHandler: features=NodeRuntimeHandlerFeatures name=str!/
-NodeRuntimeHandlerFeatures: recursiveReadOnlyMounts=bool? userNamespaces=bool?
-NodeSpec: configSource=NodeConfigSource externalID=str podCIDR=str podCIDRs={str}~
-    podPreemptionPolicy=NodePodPreemptionPolicy providerID=str taints=[Taint] unschedulable=bool
-NodeStatus: addresses={NodeAddress:type}~ allocatable=<Quantity> capacity=<Quantity> conditions={NodeCondition:type}~
-    config=NodeConfigStatus daemonEndpoints=NodeDaemonEndpoints! declaredFeatures=[str] features=NodeFeatures
-    images=[ContainerImage] nodeInfo=NodeSystemInfo! phase=str runtimeHandlers=[NodeRuntimeHandler]
-    volumesAttached=[AttachedVolume] volumesInUse=[str]
-NodeSwapStatus: capacity=int64?
-NodeSystemInfo: architecture=str* bootID=str* containerRuntimeVersion=str* kernelVersion=str* kubeProxyVersion=str*
-    kubeletVersion=str* machineID=str* operatingSystem=str* osImage=str* runningInUserNamespace=bool?
-    swap=NodeSwapStatus systemUUID=str*
-Taint: effect=str* key=str* timeAdded=Time value=str
-"""
-_NUMBERS: Final = """\
-AttachedVolume: name devicePath
-ConfigMapNodeConfigSource: namespace name uid resourceVersion kubeletConfigKey
-ContainerImage: names sizeBytes
-DaemonEndpoint: Port
-Node: metadata spec status
-NodeAddress: type address
-NodeCondition: type status lastHeartbeatTime lastTransitionTime reason message
-NodeConfigSource: 2:configMap
-NodeConfigStatus: assigned active lastKnownGood error
-NodeDaemonEndpoints: kubeletEndpoint
-NodeFeatures: supplementalGroupsPolicy?
-NodePodPreemptionPolicy: disableResizePreemption
-NodeRuntimeHandler: name features
-NodeRuntimeHandlerFeatures: recursiveReadOnlyMounts? userNamespaces?
-NodeSpec: podCIDR externalID providerID unschedulable taints configSource podCIDRs podPreemptionPolicy
-NodeStatus: capacity allocatable phase conditions addresses daemonEndpoints nodeInfo images volumesInUse volumesAttached
-    config runtimeHandlers features declaredFeatures
-NodeSwapStatus: capacity?
-NodeSystemInfo: machineID systemUUID bootID kernelVersion osImage containerRuntimeVersion kubeletVersion
-    kubeProxyVersion operatingSystem architecture swap runningInUserNamespace?
-Taint: key value effect timeAdded
-"""
-_TEXTS: Final = """\
-Node: A machine that runs pods.
-NodeSpec.taints: What keeps pods away from the node.
-NodeSpec.unschedulable: Whether new pods stay away.
-NodeStatus.capacity: What the node has.
-NodeStatus.allocatable: What pods can have of it.
-"""
-_PACKAGE: Final = notation.Types(
-    "io.k8s.api.core.v1", _TYPES, numbers=_NUMBERS, texts=_TEXTS, docs=(nodes,), uses=(metatypes.META,)
-)
+from drachma.validation import node
 
 
 class NodeStrategy(DocumentStrategy):
-    """Nodes bring their status along when they are created: kubelet registers them so."""
+    """Strategy of nodes, which keep the status that a kubelet registers them with."""
 
     rechecks_names = True
 
@@ -99,17 +35,7 @@ class NodeStrategy(DocumentStrategy):
         content.setdefault("spec", {})
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
-        taken(content, old, "spec")
-
-    def check_new(self, content: Document, subject: Subject) -> Errors:
-        yield from rules.check(content.get("spec") or {}, content.get("status") or {})
-
-    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        spec, status = content.get("spec") or {}, content.get("status") or {}
-        yield from rules.check_update(spec, status, old=old.get("spec") or {})
-
-    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        yield from self.check_update(content, old, subject)
+        restore_fields(content, old, "spec")
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
         if (content.get("spec") or {}).get("externalID"):
@@ -136,8 +62,8 @@ def _cells(node: Document, now: datetime) -> layout.Cells:
 def _roles(node: Document) -> set[str]:
     labels = (cells.part(node, "metadata").get("labels") or {}).items()
     prefix = "node-role.kubernetes.io/"
-    named = {key.removeprefix(prefix) for key, _ in labels if key.startswith(prefix)}
-    return {role for role in (*named, *(value for key, value in labels if key == "kubernetes.io/role")) if role}
+    role_names = {key.removeprefix(prefix) for key, _ in labels if key.startswith(prefix)}
+    return {role for role in (*role_names, *(value for key, value in labels if key == "kubernetes.io/role")) if role}
 
 
 def _address(status: Document, kind: str) -> str:
@@ -153,19 +79,18 @@ KIND: Final = Kind(
     namespaced=False,
     short_names=("no",),
     subresources=(connections.NODE_PROXY, resources.status()),
-    schemas={"v1": _PACKAGE.object("Node")},
     layout=layout.Layout(
         (
             layout.NAME,
-            layout.text("Status", "Whether the node is ready and takes pods."),
-            layout.text("Roles", "What the node is for, from its labels."),
+            layout.text("Status", "The readiness and schedulability of the node."),
+            layout.text("Roles", "The roles of the node, from its labels."),
             layout.AGE,
             layout.text("Version", "The version of the node agent."),
             layout.wide("Internal-IP", "The node's address inside the cluster."),
             layout.wide("External-IP", "The node's address outside the cluster."),
             layout.wide("OS-Image", "The operating system."),
             layout.wide("Kernel-Version", "The kernel and its architecture."),
-            layout.wide("Container-Runtime", "What runs the containers."),
+            layout.wide("Container-Runtime", "The container runtime."),
         ),
         _cells,
     ),
@@ -174,5 +99,6 @@ KIND: Final = Kind(
         special={"spec.unschedulable": selectable.boolean("spec", "unschedulable")},
         unknown=selectable.unknown_in_core,
     ),
+    rules=node.NODE,
     strategy=NodeStrategy,
 )

@@ -1,33 +1,14 @@
-"""Pods: containers that run together on one node. How they are read and checked is in ``podstrategy``."""
+"""Record of pods. Their strategy is in ``podstrategy``."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from drachma.api import pod as pods
-from drachma.server.kinds.core import binding, connections, podstatustypes, podstrategy, podsummary, podtypes
-from drachma.server.kinds.policy import eviction
-from drachma.server.schema import metatypes, notation
+from drachma.api import types
+from drachma.server.kinds import policy
+from drachma.server.kinds.core import connections, podstrategy, podsummary
 from drachma.server.surface import cells, layout, resources, selectable, verbs
 from drachma.server.surface.apisurface import Kind
-
-_TYPES: Final = """\
-Pod: apiVersion=str kind=str metadata=ObjectMeta! spec=PodSpec! status=PodStatus!
-"""
-_NUMBERS: Final = """\
-Pod: metadata spec status
-"""
-_TEXTS: Final = """\
-Pod: Containers that run together on one node.
-"""
-_PACKAGE: Final = notation.Types(
-    "io.k8s.api.core.v1",
-    _TYPES,
-    numbers=_NUMBERS,
-    texts=_TEXTS,
-    docs=(pods,),
-    uses=(metatypes.META, podtypes.PODS, podstatustypes.POD_STATUS),
-)
 
 _DONE: Final = {
     "Succeeded": "The pod has completed successfully.",
@@ -40,8 +21,8 @@ def _cells(pod: layout.Document, now: datetime) -> layout.Cells:
     status, spec = cells.part(pod, "status"), cells.part(pod, "spec")
     addresses = status.get("podIPs") or [{}]
     wide = (addresses[0].get("ip"), spec.get("nodeName"), status.get("nominatedNodeName"))
-    shown = [value or "<none>" for value in wide]
-    return [cells.name(pod), *summary, cells.since_creation(pod, now), *shown, podsummary.readiness_gates(pod)]
+    wide_cells = [value or "<none>" for value in wide]
+    return [cells.name(pod), *summary, cells.since_creation(pod, now), *wide_cells, podsummary.readiness_gates(pod)]
 
 
 def _conditions(pod: layout.Document) -> Sequence[layout.Document]:
@@ -82,8 +63,14 @@ KIND: Final = Kind(
     categories=("all",),
     subresources=(
         connections.ATTACH,
-        binding.SUBRESOURCE,
-        eviction.SUBRESOURCE,
+        resources.Subresource(
+            name="binding",
+            verbs=(verbs.CREATE,),
+            kind="Binding",
+            api_version="v1",
+            schema=types.get("core/v1.Binding"),
+        ),
+        policy.EVICTION,
         connections.EXEC,
         connections.LOG,
         connections.PORT_FORWARD,
@@ -92,25 +79,24 @@ KIND: Final = Kind(
             verbs=verbs.STATUS,
             resets=(
                 ("status",),
-                *(("spec", name) for name in _PACKAGE.object("PodSpec").fields if name != "ephemeralContainers"),
+                *(("spec", name) for name in types.get("core/v1.PodSpec").fields if name != "ephemeralContainers"),
             ),
         ),
         resources.Subresource(name=podstrategy.RESIZE, verbs=verbs.STATUS, resets=(("status",),)),
         resources.status(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ),
-    schemas={"v1": _PACKAGE.object("Pod")},
-    traits=resources.Traits(returns_deleted=True, dies_gracefully=True),
+    traits=resources.Traits(returns_deleted=True, grace_period=podstrategy.grace_period),
     layout=layout.Layout(
         (
             layout.NAME,
-            layout.text("Ready", "How many of the pod's containers are ready."),
+            layout.text("Ready", "The numbers of ready and of all containers."),
             layout.text("Status", "The state of the pod in one word."),
-            layout.text("Restarts", "How often containers were restarted, and when last."),
+            layout.text("Restarts", "The number of restarts, and the age of the last one."),
             layout.AGE,
             layout.wide("IP", "The pod's address."),
-            layout.wide("Node", "Where the pod runs or will run."),
-            layout.wide("Nominated Node", "Where the pod will run once others have made room."),
-            layout.wide("Readiness Gates", "How many of the pod's extra conditions for readiness hold."),
+            layout.wide("Node", "The node of the pod."),
+            layout.wide("Nominated Node", "The node that preemption makes room on."),
+            layout.wide("Readiness Gates", "The numbers of true and of all readiness gates."),
         ),
         _cells,
         _conditions,

@@ -1,4 +1,4 @@
-"""Defaults for what a pod runs, in pods and in the templates of workloads: what clients and components see of them."""
+"""Defaults of pod specs, in pods and in the templates of workloads."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -8,7 +8,10 @@ from drachma.values import imagename, names
 
 Document = dict[str, Any]
 
+DEFAULT_ACCOUNT: Final = "default"
 GRACE_SECONDS: Final = 30
+_TOLERATION_SECONDS: Final = 300
+_TOLERATED_KEYS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _FILE_MODE: Final = 0o644
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _VOLUMES_WITH_MODE: Final = ("configMap", "downwardAPI", "projected", "secret")
@@ -16,7 +19,7 @@ _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def default(spec: Document) -> None:
-    """Fills in the defaults of a pod spec, in place."""
+    """Set the defaults of a pod spec, in place."""
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
@@ -36,20 +39,20 @@ def default(spec: Document) -> None:
 
 
 def default_requests(spec: Document) -> None:
-    """What has a limit and no request is requested up to its limit; only in pods, not in templates."""
+    """Set requests of containers to their limits where absent, in place; only for pods, not for templates."""
     for container in containers(spec):
         limits = (container.get("resources") or {}).get("limits")
         if limits:
-            wanted = container["resources"]
-            wanted["requests"] = {**limits, **(wanted.get("requests") or {})}
+            container_resources = container["resources"]
+            container_resources["requests"] = {**limits, **(container_resources.get("requests") or {})}
 
 
-def default_whole(spec: Document) -> None:
-    """What a pod asks for as a whole, as far as its containers and its limits decide it; only in new pods."""
-    whole = spec.get("resources")
-    if not whole or not (whole.get("limits") or whole.get("requests")):
+def default_pod_resources(spec: Document) -> None:
+    """Set pod-level requests and limits that follow from containers and limits, in place; only for new pods."""
+    pod_resources = spec.get("resources")
+    if not pod_resources or not (pod_resources.get("limits") or pod_resources.get("requests")):
         return
-    requests, limits = dict(whole.get("requests") or {}), dict(whole.get("limits") or {})
+    requests, limits = dict(pod_resources.get("requests") or {}), dict(pod_resources.get("limits") or {})
     for name, amount in resources.aggregate(spec, "limits").items():
         if names.is_huge_page_resource(name) and name not in requests:
             limits.setdefault(name, str(amount))
@@ -61,14 +64,36 @@ def default_whole(spec: Document) -> None:
             if name in resources.POD_LEVEL or names.is_huge_page_resource(name):
                 requests.setdefault(name, limit)
     spec["resources"] = {
-        **whole,
+        **pod_resources,
         **({"limits": limits} if limits else {}),
         **({"requests": requests} if requests else {}),
     }
 
 
+def with_account(spec: Document) -> Document:
+    """Return the spec with the account that pods have by default, unless it names one."""
+    if spec.get("serviceAccountName"):
+        return spec
+    return {**spec, "serviceAccountName": DEFAULT_ACCOUNT, "serviceAccount": DEFAULT_ACCOUNT}
+
+
+def with_tolerations(spec: Document) -> Document:
+    """Return the spec with tolerations of nodes that are not ready or unreachable, unless it tolerates them itself."""
+    own: list[Document] = list(spec.get("tolerations") or ())
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS}
+        for key in _TOLERATED_KEYS
+        if not any(_tolerates(each, key) for each in own)
+    ]
+    return {**spec, "tolerations": own + added} if added else spec
+
+
+def _tolerates(toleration: Document, key: str) -> bool:
+    return toleration.get("key", "") in (key, "") and toleration.get("effect", "") in ("NoExecute", "")
+
+
 def containers(spec: Document) -> Iterator[Document]:
-    """All containers of a pod: the ones that run first, the ones that run, the ones for debugging."""
+    """Yield all containers of a pod: init, regular and ephemeral containers."""
     for field in _CONTAINERS:
         yield from spec.get(field) or ()
 

@@ -1,6 +1,6 @@
-"""What a table says about a pod: how many containers are ready, one word for its state, how often it restarted.
+"""Table cells of pods: ready containers, reason, and restarts.
 
-The word is found as kubectl users know it: the reason of the container that tells most, init containers first.
+The reason is the one that kubectl users know: that of the most telling container, init containers first.
 
 Public: ``summarize(pod, *, now) -> Summary``, ``readiness_gates(pod)``.
 """
@@ -15,7 +15,7 @@ _GATED: Final = "SchedulingGated"
 
 
 class Summary(NamedTuple):
-    """The cells of a pod that are not simply copied."""
+    """Cells of a pod that are computed."""
 
     ready: str
     reason: str
@@ -23,7 +23,7 @@ class Summary(NamedTuple):
 
 
 class _Restarts:
-    """How many restarts there were, and when the last one ended."""
+    """Number of restarts, and the time of the last one."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -42,7 +42,7 @@ class _Restarts:
 
 
 class _Reading:
-    """A pod while it is being summarised: first its init containers are looked at, then the others."""
+    """State of summarising a pod: init containers first, then the others."""
 
     def __init__(self, pod: dict[str, Any]) -> None:
         self.spec, self.status = pod.get("spec") or {}, pod.get("status") or {}
@@ -57,18 +57,18 @@ class _Reading:
         }
 
     def is_true(self, condition_type: str) -> bool:
-        found: dict[str, Any] = next((each for each in self.conditions if each.get("type") == condition_type), {})
-        return bool(found.get("status") == "True")
+        condition: dict[str, Any] = next((each for each in self.conditions if each.get("type") == condition_type), {})
+        return bool(condition.get("status") == "True")
 
     def read_init_containers(self, all_restarts: _Restarts, sidecar_restarts: _Restarts) -> bool:
-        """Whether the pod is still initialising; the first container that is not done says how far it is."""
+        """Return True if the pod is still initialising; the first unfinished container sets the reason."""
         for place, container in enumerate(self.status.get("initContainerStatuses") or []):
             is_sidecar = container.get("name") in self.sidecars
             all_restarts.add(container)
             if is_sidecar:
                 sidecar_restarts.add(container)
             state = container.get("state") or {}
-            terminated, waiting = state.get("terminated"), state.get("waiting") or {}
+            terminated, waiting_state = state.get("terminated"), state.get("waiting") or {}
             if terminated is not None and terminated.get("exitCode", 0) == 0:
                 continue
             if is_sidecar and container.get("started"):
@@ -76,8 +76,8 @@ class _Reading:
                 continue
             if terminated is not None:
                 self.reason = f"Init:{_how_it_ended(terminated)}"
-            elif waiting.get("reason") and waiting["reason"] != "PodInitializing":
-                self.reason = f"Init:{waiting['reason']}"
+            elif waiting_state.get("reason") and waiting_state["reason"] != "PodInitializing":
+                self.reason = f"Init:{waiting_state['reason']}"
             else:
                 self.reason = f"Init:{place}/{len(self.spec.get('initContainers') or [])}"
             return True
@@ -88,9 +88,9 @@ class _Reading:
         for container in reversed(self.status.get("containerStatuses") or []):
             restarts.add(container)
             state = container.get("state") or {}
-            terminated, waiting = state.get("terminated"), state.get("waiting") or {}
-            if waiting.get("reason"):
-                self.reason = waiting["reason"]
+            terminated, waiting_state = state.get("terminated"), state.get("waiting") or {}
+            if waiting_state.get("reason"):
+                self.reason = waiting_state["reason"]
             elif terminated is not None:
                 self.reason = _how_it_ended(terminated)
                 error = self.reason if terminated.get("exitCode", 0) else error
@@ -115,7 +115,7 @@ class _Reading:
 
 
 def summarize(pod: dict[str, Any], *, now: datetime) -> Summary:
-    """The summary of a pod document."""
+    """Return the summary of a pod document."""
     reading = _Reading(pod)
     restarts, sidecar_restarts = _Restarts(), _Restarts()
     is_initializing = reading.read_init_containers(restarts, sidecar_restarts)
@@ -128,7 +128,7 @@ def summarize(pod: dict[str, Any], *, now: datetime) -> Summary:
 
 
 def readiness_gates(pod: dict[str, Any]) -> str:
-    """How many of the pod's readiness gates are open, or that it has none."""
+    """Return the cell with the number of true readiness gates."""
     reading = _Reading(pod)
     gates = reading.spec.get("readinessGates") or []
     if not gates:

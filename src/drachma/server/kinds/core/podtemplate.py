@@ -1,33 +1,18 @@
-"""Templates of pods that stand by themselves."""
+"""Pod templates as objects of their own."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from drachma.server import objectmeta
-from drachma.server.kinds.core import podspec, podtypes
+from drachma.server.kinds.core import podspec
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Subject
-from drachma.validation import workload
-from drachma.validation.fielderror import Errors
+from drachma.validation import apps as rules
 from drachma.validation.path import Path
 from drachma.validation.podspec import warnings
-
-_TYPES: Final = """\
-PodTemplate: apiVersion=str kind=str metadata=ObjectMeta! template=PodTemplateSpec!
-"""
-_NUMBERS: Final = """\
-PodTemplate: metadata template
-"""
-_TEXTS: Final = """\
-PodTemplate: A template of pods that stands by itself.
-"""
-_PACKAGE: Final = notation.Types(
-    "io.k8s.api.core.v1", _TYPES, numbers=_NUMBERS, texts=_TEXTS, uses=(metatypes.META, podtypes.PODS)
-)
 
 
 class PodTemplateStrategy(DocumentStrategy):
@@ -37,9 +22,6 @@ class PodTemplateStrategy(DocumentStrategy):
         template = content["template"] = dict(content.get("template") or {})
         spec = template["spec"] = dict(template.get("spec") or {})
         podspec.default(spec)
-
-    def check(self, content: Document, subject: Subject) -> Errors:
-        yield from workload.check_template(content["template"], Path("template"))
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
         template, at = content["template"], Path("template")
@@ -61,7 +43,6 @@ KIND: Final = Kind(
     plural="podtemplates",
     kind="PodTemplate",
     namespaced=True,
-    schemas={"v1": _PACKAGE.object("PodTemplate")},
     layout=layout.Layout(
         (
             layout.NAME,
@@ -71,5 +52,6 @@ KIND: Final = Kind(
         ),
         _cells,
     ),
+    rules=rules.POD_TEMPLATE,
     strategy=PodTemplateStrategy,
 )

@@ -1,45 +1,20 @@
-"""Replication controllers: so many pods of one template, in the oldest form; nothing acts on them here."""
+"""Replication controllers. No controller acts on them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from drachma.server import objectmeta
-from drachma.server.kinds.autoscaling import scale
-from drachma.server.kinds.core import podspec, podtypes
+from drachma.server.kinds.autoscaling import scaleform
+from drachma.server.kinds.core import podspec
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Subject, Write
-from drachma.validation import replicationcontroller as rules
-from drachma.validation import workload
-from drachma.validation.fielderror import Errors
+from drachma.validation import apps, workload
 from drachma.validation.podspec import warnings
 from drachma.values import names
 
-_TYPES: Final = """\
-ReplicationController: apiVersion=str kind=str metadata=ObjectMeta! spec=ReplicationControllerSpec!
-    status=ReplicationControllerStatus!
-ReplicationControllerCondition: lastTransitionTime=Time! message=str reason=str status=str* type=str*
-ReplicationControllerSpec: minReadySeconds=int32/0 replicas=int32?/1 selector=<<str>> template=PodTemplateSpec
-ReplicationControllerStatus: availableReplicas=int32 conditions={ReplicationControllerCondition:type}~
-    fullyLabeledReplicas=int32 observedGeneration=int64 readyReplicas=int32 replicas=int32*
-"""
-_NUMBERS: Final = """\
-ReplicationController: metadata spec status
-ReplicationControllerCondition: type status lastTransitionTime reason message
-ReplicationControllerSpec: replicas? selector template minReadySeconds
-ReplicationControllerStatus: replicas fullyLabeledReplicas observedGeneration readyReplicas availableReplicas conditions
-"""
-_TEXTS: Final = """\
-ReplicationController: So many pods of one template, in the oldest form.
-ReplicationControllerSpec.replicas: How many pods there should be.
-ReplicationControllerSpec.selector: Labels of the pods that belong to it.
-"""
-_PACKAGE: Final = notation.Types(
-    "io.k8s.api.core.v1", _TYPES, numbers=_NUMBERS, texts=_TEXTS, uses=(metatypes.META, podtypes.PODS)
-)
 _HOST_NAMES: Final = (
     "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is "
     "recommended: "
@@ -64,12 +39,6 @@ class ReplicationControllerStrategy(DocumentStrategy):
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {"replicas": 0}
-
-    def check(self, content: Document, subject: Subject) -> Errors:
-        yield from rules.check(content["spec"])
-
-    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        yield from rules.check_status(content.get("status") or {})
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
         problems = names.dns1123_label(subject.metadata.get("name", ""))
@@ -97,8 +66,7 @@ KIND: Final = Kind(
     namespaced=True,
     short_names=("rc",),
     categories=("all",),
-    subresources=(scale.SUBRESOURCE, resources.status()),
-    schemas={"v1": _PACKAGE.object("ReplicationController")},
+    subresources=(scaleform.SUBRESOURCE, resources.status()),
     traits=resources.Traits(orphans_dependents=True),
     selectable=selectable.Selectable(
         fields=frozenset({selectable.NAME, selectable.NAMESPACE, "status.replicas"}),
@@ -108,13 +76,14 @@ KIND: Final = Kind(
     layout=layout.Layout(
         (
             layout.NAME,
-            layout.integer("Desired", "How many pods there should be."),
-            layout.integer("Current", "How many pods there are."),
-            layout.integer("Ready", "How many pods are ready."),
+            layout.integer("Desired", "The desired number of pods."),
+            layout.integer("Current", "The number of pods."),
+            layout.integer("Ready", "The number of ready pods."),
             layout.AGE,
             *layout.CONTAINERS,
         ),
         _cells,
     ),
+    rules=apps.REPLICATION_CONTROLLER,
     strategy=ReplicationControllerStrategy,
 )

@@ -1,7 +1,4 @@
-"""Services: names and addresses for pods, as objects; nothing routes to them here.
-
-Addresses are given out of a range, as a cluster does, so that what is made of a service looks as it does there.
-"""
+"""Services. Nothing routes to them here, but they get cluster IPs and node ports as in a real cluster."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -10,7 +7,6 @@ from typing import Any, Final
 from drachma.server import objectmeta, status
 from drachma.server.kinds.core import clusterips
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Environment, Subject, Write
@@ -18,42 +14,6 @@ from drachma.validation import fielderror, service, serviceaddresses
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC
 
-_TYPES: Final = """\
-ClientIPConfig: timeoutSeconds=int32?
-LoadBalancerIngress: hostname=str ip=str ipMode=str? ports=[PortStatus]
-LoadBalancerStatus: ingress=[LoadBalancerIngress]
-PortStatus: error=str? port=int32* protocol=str*
-Service: apiVersion=str kind=str metadata=ObjectMeta! spec=ServiceSpec! status=ServiceStatus!
-ServicePort: appProtocol=str? name=str nodePort=int32 port=int32* protocol=str/TCP targetPort=IntOrString
-ServiceSpec: allocateLoadBalancerNodePorts=bool? clusterIP=str clusterIPs=[str] externalIPs=[str] externalName=str
-    externalTrafficPolicy=str healthCheckNodePort=int32 internalTrafficPolicy=str? ipFamilies=[str]
-    ipFamilyPolicy=str? loadBalancerClass=str? loadBalancerIP=str loadBalancerSourceRanges=[str]
-    ports={ServicePort:port,protocol}~ publishNotReadyAddresses=bool selector=<<str>> sessionAffinity=str
-    sessionAffinityConfig=SessionAffinityConfig trafficDistribution=str? type=str
-ServiceStatus: conditions={Condition:type}~ loadBalancer=LoadBalancerStatus!
-SessionAffinityConfig: clientIP=ClientIPConfig
-"""
-_NUMBERS: Final = """\
-ClientIPConfig: timeoutSeconds?
-LoadBalancerIngress: ip hostname ipMode? ports
-LoadBalancerStatus: ingress
-PortStatus: port protocol error?
-Service: metadata spec status
-ServicePort: name protocol port targetPort nodePort appProtocol?
-ServiceSpec: ports selector clusterIP type externalIPs 7:sessionAffinity loadBalancerIP loadBalancerSourceRanges
-    externalName externalTrafficPolicy healthCheckNodePort publishNotReadyAddresses sessionAffinityConfig
-    17:ipFamilyPolicy? clusterIPs ipFamilies allocateLoadBalancerNodePorts? loadBalancerClass? internalTrafficPolicy?
-    trafficDistribution?
-ServiceStatus: loadBalancer conditions
-SessionAffinityConfig: clientIP
-"""
-_TEXTS: Final = """\
-Service: A name and an address for pods.
-ServiceSpec.selector: Which pods it stands for.
-ServiceSpec.ports: Where they are reached.
-ServiceSpec.type: Who can reach them.
-"""
-_PACKAGE: Final = notation.Types("io.k8s.api.core.v1", _TYPES, numbers=_NUMBERS, texts=_TEXTS, uses=(metatypes.META,))
 _AFFINITY_SECONDS: Final = 10800
 _ON_NODES: Final = ("NodePort", "LoadBalancer")
 
@@ -73,13 +33,13 @@ class ServiceStrategy(DocumentStrategy):
         if spec["sessionAffinity"] == "None":
             spec.pop("sessionAffinityConfig", None)
         if spec["sessionAffinity"] == "ClientIP":
-            given = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
-            seconds = given.get("timeoutSeconds")
-            whole = {**given, "timeoutSeconds": _AFFINITY_SECONDS if seconds is None else seconds}
-            spec["sessionAffinityConfig"] = {"clientIP": whole}
+            client_ip = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+            seconds = client_ip.get("timeoutSeconds")
+            affinity = {**client_ip, "timeoutSeconds": _AFFINITY_SECONDS if seconds is None else seconds}
+            spec["sessionAffinityConfig"] = {"clientIP": affinity}
         if spec.get("ports"):
-            spec["ports"] = [_whole_port(port) for port in spec["ports"]]
-        if service.is_open(spec) and not spec.get("externalTrafficPolicy"):
+            spec["ports"] = [_default_port(port) for port in spec["ports"]]
+        if service.is_external(spec) and not spec.get("externalTrafficPolicy"):
             spec["externalTrafficPolicy"] = "Cluster"
         if spec["type"] in ("ClusterIP", *_ON_NODES) and spec.get("internalTrafficPolicy") is None:
             spec["internalTrafficPolicy"] = "Cluster"
@@ -94,8 +54,8 @@ class ServiceStrategy(DocumentStrategy):
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
         super().prepare_update(content, old, write)
         before = old.get("spec") or {}
-        spec = content["spec"] = _kept(dict(content["spec"]), before)
-        spec = content["spec"] = _without_unneeded(spec, before)
+        spec = content["spec"] = _keep_allocated(dict(content["spec"]), before)
+        spec = content["spec"] = _drop_unneeded(spec, before)
         if spec["type"] != "LoadBalancer":
             content["status"] = {**(content.get("status") or {}), "loadBalancer": {}}
         self._assign(spec, {"namespace": write.namespace, "name": write.name})
@@ -105,21 +65,21 @@ class ServiceStrategy(DocumentStrategy):
         if unreadable:
             yield from unreadable
             return
-        yield from service.check(content["spec"], subject.metadata.get("annotations") or {}, {}, notes={})
+        yield from service.check(content["spec"], service.Facts(subject.metadata.get("annotations") or {}))
         yield from self._check_node_ports(content["spec"], {})
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
         before = old.get("spec") or {}
-        notes = subject.metadata.get("annotations") or {}
+        annotations = subject.metadata.get("annotations") or {}
         yield from service.check_update(content["spec"], before)
-        yield from service.check(content["spec"], notes, before, notes=notes)
+        yield from service.check(content["spec"], service.Facts(annotations, before, annotations))
         yield from self._check_node_ports(content["spec"], before)
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
         yield from service.warnings(content["spec"], subject.metadata.get("annotations") or {})
 
     def _assign(self, spec: Document, metadata: Mapping[str, Any]) -> None:
-        """Fills in addresses, families and ports, in place, where the service lacks what it needs."""
+        """Allocate missing addresses, IP families and ports, in place."""
         name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
         if spec["type"] != "ExternalName":
             if spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -127,7 +87,7 @@ class ServiceStrategy(DocumentStrategy):
             if not spec.get("clusterIP") and not spec.get("clusterIPs"):
                 spec["clusterIP"] = self._addresses.free(name)
                 spec["clusterIPs"] = [spec["clusterIP"]]
-            # A service without pods and addresses of its own can be anything.
+            # A headless service without a selector may have any family.
             is_any = serviceaddresses.is_headless(spec) and not spec.get("selector")
             if not spec.get("ipFamilies") and spec["clusterIPs"]:
                 first = serviceaddresses.family(spec["clusterIPs"][0])
@@ -137,7 +97,7 @@ class ServiceStrategy(DocumentStrategy):
         wants_ports = spec["type"] == "NodePort" or (
             spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
         )
-        free = self._addresses.free_ports(name, but=tuple(clusterips.node_ports(spec)))
+        free = self._addresses.free_ports(name, excluded=tuple(clusterips.node_ports(spec)))
         if wants_ports and spec.get("ports"):
             spec["ports"] = [
                 port if port.get("nodePort") else {**port, "nodePort": _next(free)} for port in spec["ports"]
@@ -146,23 +106,23 @@ class ServiceStrategy(DocumentStrategy):
             spec["healthCheckNodePort"] = _next(free)
 
     def _check_node_ports(self, spec: Document, old: Mapping[str, Any]) -> Errors:
-        """Ports on nodes that are asked for must be to be had."""
+        """Yield the problems of requested node ports: out of range, or already allocated."""
         if spec["type"] not in _ON_NODES:
             return
         before = set(clusterips.node_ports(old))
-        taken = set(self._addresses.ports()) - before
+        used = set(self._addresses.ports()) - before
         places = [(SPEC.child("ports").item(i).child("nodePort"), p) for i, p in enumerate(spec.get("ports") or ())]
-        asked = [(at, port["nodePort"]) for at, port in places if port.get("nodePort")]
+        requested = [(at, port["nodePort"]) for at, port in places if port.get("nodePort")]
         if spec.get("healthCheckNodePort"):
-            asked.append((SPEC.child("healthCheckNodePort"), spec["healthCheckNodePort"]))
-        for at, number in asked:
+            requested.append((SPEC.child("healthCheckNodePort"), spec["healthCheckNodePort"]))
+        for at, number in requested:
             if number in before:
                 continue
             if number not in clusterips.NODE_PORTS:
                 first, last = clusterips.NODE_PORTS[0], clusterips.NODE_PORTS[-1]
                 detail = f"provided port is not in the valid range. The range of valid ports is {first}-{last}"
                 yield fielderror.invalid(at, number, detail)
-            elif number in taken:
+            elif number in used:
                 yield fielderror.invalid(at, number, "provided port is already allocated")
 
 
@@ -173,17 +133,17 @@ def _next(free: Iterator[int]) -> int:
     return port
 
 
-def _kept(spec: Document, old: Mapping[str, Any]) -> Document:
-    """A spec with what the server gave to the service, where an update says nothing of it."""
+def _keep_allocated(spec: Document, old: Mapping[str, Any]) -> Document:
+    """Return a spec with the allocated values of the old spec where the update has none."""
     if "ExternalName" not in (spec["type"], old.get("type")):
         for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if not spec.get(field) and old.get(field):
                 spec[field] = old[field]
     if spec["type"] in _ON_NODES and old.get("type") in _ON_NODES and spec.get("ports"):
-        given = {(port.get("protocol"), port.get("port")): port.get("nodePort") for port in old.get("ports") or ()}
+        old_ports = {(port.get("protocol"), port.get("port")): port.get("nodePort") for port in old.get("ports") or ()}
         spec["ports"] = [
             {**port, "nodePort": number}
-            if not port.get("nodePort") and (number := given.get((port.get("protocol"), port.get("port"))))
+            if not port.get("nodePort") and (number := old_ports.get((port.get("protocol"), port.get("port"))))
             else port
             for port in spec["ports"]
         ]
@@ -192,8 +152,8 @@ def _kept(spec: Document, old: Mapping[str, Any]) -> Document:
     return spec
 
 
-def _without_unneeded(spec: Document, old: Mapping[str, Any]) -> Document:
-    """A spec without what its new type does not have, where nobody asked for anything else."""
+def _drop_unneeded(spec: Document, old: Mapping[str, Any]) -> Document:
+    """Return a spec without the fields that its new type does not have, unless the update changes them."""
     dropped: list[str] = []
     if spec["type"] == "ExternalName" != old.get("type"):
         if all((spec.get(field) or None) == (old.get(field) or None) for field in ("clusterIP", "clusterIPs")):
@@ -211,7 +171,7 @@ def _without_unneeded(spec: Document, old: Mapping[str, Any]) -> Document:
     if old.get("type") == "LoadBalancer" != spec["type"]:
         fields = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
         dropped += [field for field in fields if _is_same(spec, old, field)]
-    if service.is_open(old) and not service.is_open(spec) and _is_same(spec, old, "externalTrafficPolicy"):
+    if service.is_external(old) and not service.is_external(spec) and _is_same(spec, old, "externalTrafficPolicy"):
         dropped.append("externalTrafficPolicy")
     return {field: value for field, value in spec.items() if field not in dropped}
 
@@ -220,11 +180,11 @@ def _is_same(spec: Document, old: Mapping[str, Any], field: str) -> bool:
     return spec.get(field) == old.get(field)
 
 
-def _whole_port(port: Document) -> Document:
-    whole = {**port, "protocol": port.get("protocol") or "TCP"}
-    if whole.get("targetPort") in (None, 0, ""):
-        whole["targetPort"] = whole.get("port", 0)
-    return whole
+def _default_port(port: Document) -> Document:
+    completed = {**port, "protocol": port.get("protocol") or "TCP"}
+    if completed.get("targetPort") in (None, 0, ""):
+        completed["targetPort"] = completed.get("port", 0)
+    return completed
 
 
 def _cells(each: Document, now: datetime) -> layout.Cells:
@@ -238,22 +198,22 @@ def _cells(each: Document, now: datetime) -> layout.Cells:
         cells.name(each),
         spec.get("type", ""),
         spec.get("clusterIP") or "<none>",
-        _outside(spec, cells.part(each, "status")),
+        _external_addresses(spec, cells.part(each, "status")),
         ",".join(ports) or "<none>",
         cells.since_creation(each, now),
         selector or "<none>",
     ]
 
 
-def _outside(spec: Document, status: Document) -> str:
-    """Where a service is reached from outside of the cluster."""
+def _external_addresses(spec: Document, status: Document) -> str:
+    """Return the cell with the external addresses of a service."""
     addresses = ",".join(spec.get("externalIPs") or ())
     if spec.get("type") == "ExternalName":
         return str(spec.get("externalName", ""))
     if spec.get("type") == "LoadBalancer":
-        given = cells.part(status, "loadBalancer").get("ingress") or ()
-        shown = ",".join(each.get("ip") or each.get("hostname", "") for each in given)
-        return ",".join(filter(None, (shown, addresses))) or "<pending>"
+        ingress = cells.part(status, "loadBalancer").get("ingress") or ()
+        ingress_addresses = ",".join(each.get("ip") or each.get("hostname", "") for each in ingress)
+        return ",".join(filter(None, (ingress_addresses, addresses))) or "<pending>"
     return addresses or "<none>"
 
 
@@ -266,16 +226,15 @@ KIND: Final = Kind(
     short_names=("svc",),
     categories=("all",),
     subresources=(resources.status(),),
-    schemas={"v1": _PACKAGE.object("Service")},
     layout=layout.Layout(
         (
             layout.NAME,
-            layout.text("Type", "Who can reach it."),
+            layout.text("Type", "The type of the service."),
             layout.text("Cluster-IP", "Its address inside of the cluster."),
             layout.text("External-IP", "Its address outside of the cluster."),
             layout.text("Port(s)", "Its ports."),
             layout.AGE,
-            layout.wide("Selector", "Which pods it stands for."),
+            layout.wide("Selector", "The labels of the pods."),
         ),
         _cells,
     ),

@@ -1,32 +1,14 @@
-"""Service accounts: who a pod is when it talks to the API server."""
+"""Service accounts."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from drachma.server import objectmeta
-from drachma.server.kinds.authentication import tokenrequest
-from drachma.server.kinds.core import references
+from drachma.server.kinds import authentication
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.schema import metatypes, notation
 from drachma.server.surface import resources
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Subject, Write
-
-_TYPES: Final = """\
-ServiceAccount: apiVersion=str automountServiceAccountToken=bool? imagePullSecrets=[LocalObjectReference] kind=str
-    metadata=ObjectMeta! secrets={ObjectReference:name}~
-"""
-_NUMBERS: Final = """\
-ServiceAccount: metadata secrets imagePullSecrets automountServiceAccountToken?
-"""
-_TEXTS: Final = """\
-ServiceAccount: Who a pod is when it talks to the API server.
-ServiceAccount.secrets: The secrets that pods of the account may use.
-"""
-_PACKAGE: Final = notation.Types(
-    "io.k8s.api.core.v1", _TYPES, numbers=_NUMBERS, texts=_TEXTS, uses=(metatypes.META, references.REFERENCES)
-)
-
 
 _ENFORCES_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 _DEPRECATED: Final = (
@@ -54,7 +36,7 @@ class ServiceAccountStrategy(DocumentStrategy):
 
 
 def _keep_names(content: Document) -> None:
-    """Of the secrets only the names count."""
+    """Drop everything but the names of secrets, in place."""
     if content.get("secrets"):
         content["secrets"] = [{"name": each["name"]} if each.get("name") else {} for each in content["secrets"]]
 
@@ -70,8 +52,7 @@ KIND: Final = Kind(
     kind="ServiceAccount",
     namespaced=True,
     short_names=("sa",),
-    schemas={"v1": _PACKAGE.object("ServiceAccount")},
-    subresources=(tokenrequest.SUBRESOURCE,),
+    subresources=(authentication.TOKEN_REQUEST,),
     traits=resources.Traits(returns_deleted=True),
     strategy=ServiceAccountStrategy,
 )

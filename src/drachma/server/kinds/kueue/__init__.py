@@ -1,1 +1,1 @@
-"""The kinds of ``kueue.x-k8s.io``: queues, flavors, cohorts, workloads, their priorities and checks."""
+"""Kinds of ``kueue.x-k8s.io``: queues, flavors, cohorts, workloads, priority classes and admission checks."""

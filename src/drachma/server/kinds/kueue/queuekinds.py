@@ -1,40 +1,45 @@
-"""The records of Kueue's kinds: what the server would make of Kueue's own definitions, without them.
+"""Kinds of ``kueue.x-k8s.io``, from the custom resource definitions in ``definitions/``.
 
-They are served where an application is told to. Clients see no difference: they are looked at, pruned, defaulted and
-checked as custom resources are, and presented and patched like them. Where Kueue's definitions are installed beside,
-those are stored and say what they like; these kinds go on.
+An application that is told to serves them like other custom resources: objects are pruned, defaulted, validated,
+presented and patched by the schemas of the definitions. The definitions themselves are not stored. If a user installs
+Kueue's own definitions, those are stored and the kinds here stay as they are.
+
+Limits, rules and their messages in the definitions are Kueue's; the texts of fields are ours. A schema with the member
+``x-drachma-type`` stands for a type of :mod:`drachma.api.types`, for instance a pod template.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+import pkgutil
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from drachma.api import types
+from drachma.api.types import model
 from drachma.server.kinds.apiextensions import customresource
 from drachma.server.kinds.apiextensions.definition import Definition
-from drachma.server.kinds.kueue import (
-    fieldtexts,
-    modelschema,
-    queueschemas,
-    schemanotation,
-    versionforms,
-    workloadschemas,
-)
+from drachma.server.kinds.kueue import versionforms
 from drachma.server.surface import resources
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Environment
 
 GROUP: Final = "kueue.x-k8s.io"
-_OLDER: Final = "v1beta1"
-_NEWER: Final = "v1beta2"
-_WARNING: Final = "This version is deprecated. Use v1beta2 instead."
+_PLURALS: Final = (
+    "admissionchecks",
+    "clusterqueues",
+    "cohorts",
+    "localqueues",
+    "resourceflavors",
+    "topologies",
+    "workloads",
+    "workloadpriorityclasses",
+)
 
-_Column = Mapping[str, Any]
+Schema: TypeAlias = dict[str, Any]
 
 
 class QueueStrategy(customresource.CustomStrategy):
-    """A custom resource that no definition stands for."""
+    """Strategy of a kind whose definition is not stored."""
 
     def __init__(self, resource: resources.Resource, environment: Environment, *, definition: Definition) -> None:
         super().__init__(
@@ -46,117 +51,89 @@ class QueueStrategy(customresource.CustomStrategy):
 
 
 def kinds() -> tuple[Kind, ...]:
-    """All kinds of the group that are served."""
-    known = {"PodTemplate": modelschema.pod_template(), "LabelSelector": modelschema.label_selector()}
-    newer = (queueschemas.SHARED, queueschemas.V1BETA2, workloadschemas.V1BETA2)
-    older = (*newer, queueschemas.V1BETA1, workloadschemas.V1BETA1)
-    meanings = fieldtexts.texts()
-    schemas = {
-        _OLDER: schemanotation.Schemas(*older, known=known, meanings=meanings),
-        _NEWER: schemanotation.Schemas(*newer, known=known, meanings=meanings),
-    }
-    return tuple(_kind(each, schemas) for each in _KINDS)
+    """Return all kinds of the group."""
+    return tuple(_kind(plural) for plural in _PLURALS)
 
 
-class _Named(msgspec.Struct, frozen=True, kw_only=True):
-    """The names of a kind, and what tables show of its objects; ``older`` where v1beta1 has it under another path."""
-
-    kind: str
-    plural: str
-    short_names: Sequence[str]
-    namespaced: bool = False
-    has_status: bool = True
-    columns: Sequence[_Column] = ()
-    older_paths: Mapping[str, str] = {}
-    selectable: Sequence[str] = ()
-
-    def version(self, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        is_newer = name == _NEWER
-        columns = [
-            each if is_newer else {**each, "jsonPath": self.older_paths.get(each["jsonPath"], each["jsonPath"])}
-            for each in self.columns
-        ]
-        return {
-            "name": name,
-            "served": True,
-            "storage": is_newer,
-            "schema": {"openAPIV3Schema": schema},
-            "subresources": {"status": {}} if self.has_status else {},
-            "additionalPrinterColumns": columns,
-            "selectableFields": [{"jsonPath": path} for path in self.selectable] if is_newer else [],
-            **({} if is_newer else {"deprecated": True, "deprecationWarning": _WARNING}),
-        }
+def _kind(plural: str) -> Kind:
+    content = pkgutil.get_data(__name__, f"definitions/{plural}.json")
+    definition = Definition(_expand(msgspec.json.decode(content or b"")), revision=0)
+    kind = customresource.kind(definition)
+    return msgspec.structs.replace(kind, strategy=functools.partial(QueueStrategy, definition=definition))
 
 
-def _kind(named: _Named, schemas: Mapping[str, schemanotation.Schemas]) -> Kind:
-    spec = {
-        "group": GROUP,
-        "scope": "Namespaced" if named.namespaced else "Cluster",
-        "names": {
-            "kind": named.kind,
-            "listKind": f"{named.kind}List",
-            "plural": named.plural,
-            "singular": named.kind.lower(),
-            "shortNames": list(named.short_names),
-        },
-        "versions": [named.version(name, each.kind(named.kind)) for name, each in schemas.items()],
-    }
-    definition = Definition({"metadata": {"name": f"{named.plural}.{GROUP}"}, "spec": spec}, revision=0)
-    made = customresource.kind(definition)
-    return msgspec.structs.replace(made, strategy=functools.partial(QueueStrategy, definition=definition))
+# Schemas of Kubernetes' own types
 
 
-def _column(name: str, path: str, kind: str = "string", *, priority: int = 0) -> _Column:
-    return {"name": name, "jsonPath": path, "type": kind, **({"priority": priority} if priority else {})}
+def _expand(part: Any) -> Any:
+    """Return a part of a definition with the schemas of the types that it names."""
+    match part:
+        case {"x-drachma-type": reference, **rest}:
+            return {**rest, **_type_schema(types.get(reference))}
+        case dict():
+            return {key: _expand(value) for key, value in part.items()}
+        case list():
+            return [_expand(item) for item in part]
+    return part
 
 
-_PENDING: Final = _column("Pending Workloads", ".status.pendingWorkloads", "integer")
-_KINDS: Final = (
-    _Named(kind="AdmissionCheck", plural="admissionchecks", short_names=("ac",)),
-    _Named(
-        kind="ClusterQueue",
-        plural="clusterqueues",
-        short_names=("cq",),
-        columns=(
-            _column("Cohort", ".spec.cohortName"),
-            _column("Strategy", ".spec.queueingStrategy", priority=1),
-            _PENDING,
-            _column("Admitted Workloads", ".status.admittedWorkloads", "integer", priority=1),
-        ),
-        older_paths={".spec.cohortName": ".spec.cohort"},
-    ),
-    _Named(kind="Cohort", plural="cohorts", short_names=("co",)),
-    _Named(
-        kind="LocalQueue",
-        plural="localqueues",
-        short_names=("queue", "queues", "lq"),
-        namespaced=True,
-        columns=(
-            _column("ClusterQueue", ".spec.clusterQueue"),
-            _PENDING,
-            _column("Admitted Workloads", ".status.admittedWorkloads", "integer"),
-        ),
-    ),
-    _Named(kind="ResourceFlavor", plural="resourceflavors", short_names=("flavor", "flavors", "rf"), has_status=False),
-    _Named(
-        kind="Workload",
-        plural="workloads",
-        short_names=("kwl", "kueueworkload", "kueueworkloads"),
-        namespaced=True,
-        columns=(
-            _column("Queue", ".spec.queueName"),
-            _column("Reserved in", ".status.admission.clusterQueue"),
-            _column("Admitted", ".status.conditions[?(@.type=='Admitted')].status"),
-            _column("Finished", ".status.conditions[?(@.type=='Finished')].status"),
-            _column("Age", ".metadata.creationTimestamp", "date"),
-        ),
-        selectable=(".status.admission.clusterQueue",),
-    ),
-    _Named(
-        kind="WorkloadPriorityClass",
-        plural="workloadpriorityclasses",
-        short_names=("wpc",),
-        has_status=False,
-        columns=(_column("Value", ".value", "integer"),),
-    ),
-)
+_NUMBER: Final = r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
+_SCALARS: Final[dict[str, Schema]] = {
+    "Quantity": {
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "pattern": rf"^(\+|-)?{_NUMBER}(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?{_NUMBER}))?$",
+        "x-kubernetes-int-or-string": True,
+    },
+    "IntOrString": {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True},
+    "Time": {"type": "string", "format": "date-time"},
+    "MicroTime": {"type": "string", "format": "date-time"},
+}
+_TEXTS: Final = {"type": "object", "additionalProperties": {"type": "string"}}
+_TEMPLATE_METADATA: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "annotations": _TEXTS,
+        "finalizers": {"type": "array", "items": {"type": "string"}},
+        "labels": _TEXTS,
+        "name": {"type": "string"},
+        "namespace": {"type": "string"},
+    },
+}
+"""Schema of the metadata of templates, which has only some fields in definitions of custom resources."""
+
+
+def _type_schema(kind: model.Type) -> Schema:
+    """Return the schema that a definition of a custom resource has for a type, without names and texts."""
+    match kind:
+        case model.Object(name="ObjectMeta"):
+            return _TEMPLATE_METADATA
+        case model.Object():
+            return _object_schema(kind)
+        case model.ListOf(keys=keys):
+            schema: Schema = {"type": "array", "items": _type_schema(kind.element)}
+            if keys:
+                return {**schema, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+            return {**schema, "x-kubernetes-list-type": "atomic" if keys is None else "set"}
+        case model.MapOf():
+            schema = {"type": "object", "additionalProperties": _type_schema(kind.element)}
+            return {**schema, "x-kubernetes-map-type": "atomic"} if kind.atomic else schema
+        case model.Free():
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        case model.Scalar(name=name) if name in _SCALARS:
+            return dict(_SCALARS[name])
+        case model.Scalar():
+            return {"type": kind.json, **({"format": kind.format} if kind.format else {})}
+
+
+def _object_schema(kind: model.Object) -> Schema:
+    fields = {}
+    for name, field in kind.fields.items():
+        fields[name] = _type_schema(field.type)
+        if field.default is not None and not field.required:
+            fields[name]["default"] = field.default
+    schema: Schema = {"type": "object", "properties": fields}
+    if required := sorted(name for name, field in kind.fields.items() if field.required):
+        schema["required"] = required
+    if kind.atomic:
+        schema["x-kubernetes-map-type"] = "atomic"
+    return schema

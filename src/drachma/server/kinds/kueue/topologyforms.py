@@ -1,7 +1,7 @@
-"""Where pods of a set go, in the forms of the two versions: a list of domains, or slices of them in short.
+"""Conversion of topology assignments between v1beta1 (a list of domains) and v1beta2 (compressed slices).
 
-A slice says what its domains have in common once: a value of a level that is the same for all, or how all of them begin
-and end; and how many pods are in each.
+A slice states once what its domains share: the value of a level if it is the same for all, otherwise a common prefix
+and suffix, and the number of pods in each domain.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,17 @@ from drachma.server import status
 _Form = Mapping[str, Any]
 
 _MOST_DOMAINS: Final = 100_000
-"""Domains of an assignment in v1beta1. A slice of v1beta2 says as much in a few bytes."""
+"""Limit for v1beta1: a slice of v1beta2 can describe many domains in a few bytes."""
 
 _MOST_LEVELS: Final = 16
 _LONGEST_TEXT: Final = 253
-"""Levels of an assignment, and characters that values have in common; what the schemas allow is less or as much."""
+"""Limits on the levels of an assignment and on the length of a shared text; the schemas allow no more."""
 
 
-def as_slices(assignment: _Form) -> _Form:
-    """Return the form of v1beta2 of what v1beta1 says, of which Kueue too makes one slice.
+def to_slices(assignment: _Form) -> _Form:
+    """Return an assignment of v1beta1 as v1beta2, with one slice, as Kueue does.
 
-    An assignment that is not well-formed is returned as it is.
+    A malformed assignment is returned unchanged.
     """
     levels, domains = assignment.get("levels") or [], assignment.get("domains") or []
     if not _has_form(levels, domains):
@@ -31,15 +31,15 @@ def as_slices(assignment: _Form) -> _Form:
         return {"levels": levels, "slices": []}
     counts = [each["count"] for each in domains]
     pods: _Form = {"universal": counts[0]} if len(set(counts)) == 1 else {"individual": counts}
-    values = [_shortened([each["values"][level] for each in domains]) for level in range(len(levels))]
+    values = [_compress([each["values"][level] for each in domains]) for level in range(len(levels))]
     return {
         "levels": levels,
         "slices": [{"domainCount": len(domains), "podCounts": pods, "valuesPerLevel": values}],
     }
 
 
-def as_domains(assignment: _Form) -> _Form:
-    """Return the form of v1beta1 of what v1beta2 says. An assignment that is not well-formed is returned as it is.
+def to_domains(assignment: _Form) -> _Form:
+    """Return an assignment of v1beta2 as v1beta1. A malformed assignment is returned unchanged.
 
     Raises:
         status.StatusError: there are more domains than v1beta1 has room for.
@@ -61,7 +61,7 @@ def as_domains(assignment: _Form) -> _Form:
 
 
 def _has_form(levels: object, domains: object) -> bool:
-    """Return True if levels and domains of v1beta1 are such that slices can be made of them."""
+    """Return True if levels and domains of v1beta1 can be converted to slices."""
     return (
         isinstance(levels, list)
         and isinstance(domains, list)
@@ -77,7 +77,7 @@ def _has_form(levels: object, domains: object) -> bool:
 
 
 def _is_slice(part: object) -> bool:
-    """Return True if a slice of v1beta2 is such that domains can be made of it."""
+    """Return True if a slice of v1beta2 can be converted to domains."""
     if not isinstance(part, Mapping) or type(part.get("domainCount")) is not int or part["domainCount"] < 0:
         return False
     count, pods, levels = part["domainCount"], part.get("podCounts"), part.get("valuesPerLevel")
@@ -117,14 +117,14 @@ def _value(values: _Form, position: int) -> str:
     return f"{own.get('prefix', '')}{own['roots'][position]}{own.get('suffix', '')}"
 
 
-def _shortened(values: Sequence[str]) -> dict[str, Any]:
+def _compress(values: Sequence[str]) -> dict[str, Any]:
     if len(set(values)) == 1:
         return {"universal": values[0]}
-    prefix = _beginning(values)
-    suffix = _beginning([each[::-1] for each in values])[::-1]
+    prefix = _common_prefix(values)
+    suffix = _common_prefix([each[::-1] for each in values])[::-1]
     shortest = min(map(len, values))
     if len(prefix) + len(suffix) > shortest:
-        # They may not overlap in the shortest value.
+        # Prefix and suffix must not overlap in the shortest value.
         prefix = prefix[: shortest - len(suffix)]
     roots = [each[len(prefix) : len(each) - len(suffix)] for each in values]
     return {
@@ -136,8 +136,8 @@ def _shortened(values: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _beginning(values: Sequence[str]) -> str:
-    """What all values begin with."""
+def _common_prefix(values: Sequence[str]) -> str:
+    """Return the longest common prefix."""
     first, last = min(values), max(values)
     for position, letter in enumerate(first):
         if position >= len(last) or last[position] != letter:

@@ -1,8 +1,7 @@
-"""Objects of ``kueue.x-k8s.io`` in another version: what Kueue's conversion webhook does, in the server itself.
+"""Conversion of ``kueue.x-k8s.io`` objects between versions, in place of Kueue's conversion webhook.
 
-Only what has another name or form in the other version is said here; who asks prunes what that version has no field
-for, and sets its defaults. Documents are not changed. They are converted before they are validated, so a value that is
-not of its type is left as it is, for validation to refuse.
+Only fields with another name or form are converted; the caller prunes unknown fields and sets defaults. Documents are
+not changed in place. Conversion precedes validation, so values of a wrong type pass unchanged and are refused later.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,21 +22,21 @@ _SOURCES: Final = {reference: source for source, reference in _CLASSES.items()}
 
 
 class VersionForms:
-    """The conversions of one kind."""
+    """Conversions of one kind."""
 
     def __init__(self, kind: str) -> None:
-        self._newer, self._older = _KINDS.get(kind, (_as_it_is, _as_it_is))
+        self._newer, self._older = _KINDS.get(kind, (_keep, _keep))
 
     def convert(self, document: Document, api_version: str) -> Document:
-        """An object in the other version."""
+        """Return an object in the other version."""
         parts = {name: dict(document[name]) for name in ("spec", "status") if isinstance(document.get(name), dict)}
         change = self._newer if api_version == NEWER else self._older
         change(parts.get("spec", {}), parts.get("status", {}))
         return {**document, **parts, "apiVersion": api_version}
 
 
-def _as_it_is(spec: _Part, status: _Part) -> None:
-    """Kinds that look the same in both versions."""
+def _keep(spec: _Part, status: _Part) -> None:
+    """Change nothing: the kind has the same fields in both versions."""
 
 
 def _newer_cluster_queue(spec: _Part, _status: _Part) -> None:
@@ -72,7 +71,7 @@ def _newer_workload(spec: _Part, status: _Part) -> None:
         if reference is not None:
             spec["priorityClassRef"] = {"group": reference[0], "kind": reference[1], "name": name}
     _rename(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
-    _convert_topology(status, topologyforms.as_slices)
+    _convert_topology(status, topologyforms.to_slices)
 
 
 def _older_workload(spec: _Part, status: _Part) -> None:
@@ -84,7 +83,7 @@ def _older_workload(spec: _Part, status: _Part) -> None:
         spec["priorityClassName"] = reference.get("name")
         spec["priorityClassSource"] = _SOURCES.get((str(group), str(kind)), "") if is_typed else ""
     _rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
-    _convert_topology(status, topologyforms.as_domains)
+    _convert_topology(status, topologyforms.to_domains)
 
 
 def _convert_topology(status: _Part, change: Callable[[Document], Document]) -> None:

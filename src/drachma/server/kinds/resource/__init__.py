@@ -1,1 +1,1 @@
-"""``resource.k8s.io``: devices, and the claims to them."""
+"""Kinds of ``resource.k8s.io``: devices and claims."""

@@ -1,6 +1,6 @@
-"""The strategy of ``resource.k8s.io``: complete kinds, decoded, defaulted, validated and stored as v1.
+"""Strategy of ``resource.k8s.io``: objects are decoded to structs, defaulted, validated and stored as v1.
 
-What is right and wrong with an object is decided by :mod:`drachma.validation`; this module connects it to requests.
+The rules are in :mod:`drachma.validation`; this module connects them to requests.
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,28 @@ from drachma.server import objectmeta, status
 from drachma.server.decoding import bodies
 from drachma.server.schema import emptyfields
 from drachma.server.surface import resources
-from drachma.server.surface.strategy import Environment, Subject, Write
+from drachma.server.surface.strategy import Environment, FastPath, Subject, Write
 from drachma.store import record
 from drachma.validation import context, writes
 
 _decode = msgspec.json.Decoder().decode
 
 
+class DeviceFastPath(FastPath):
+    """Fast path for typed objects and statuses, without documents in between."""
+
+    def read_object(self, new: meta.Object, write: Write) -> Subject:
+        return Subject(objectmeta.normalized(new.metadata), defaults.apply(new, now=write.now))
+
+    def with_status(
+        self, stored: Mapping[str, Any], old: Subject, status: Any, *, fields: tuple[str, ...] = ()
+    ) -> Subject:
+        content = structs.replace(old.content, status=status)
+        return Subject(dict(old.metadata), content).limit(stored, {"status": fields})
+
+
 class DeviceStrategy:
-    """One kind of ``resource.k8s.io``; content is the object in its v1 form."""
+    """Strategy of one kind; the content of a subject is the object as v1."""
 
     def __init__(self, resource: resources.Resource, environment: Environment) -> None:
         assert resource.model is not None, "every kind of resource.k8s.io has a Python type"
@@ -38,86 +51,73 @@ class DeviceStrategy:
         self._fields = tuple(name for name in self._kind.model.__struct_fields__ if name != "metadata")
 
     def read(self, document: dict[str, Any], write: Write) -> Subject:
-        given = defaults.apply(bodies.decode(document, self._resource.schema(write.version)), now=write.now)
-        return Subject(objectmeta.normalized(given.metadata), given)
-
-    def reread(self, document: dict[str, Any], current: Mapping[str, Any], write: Write) -> Subject:
-        return self.read(document, write)
-
-    def take(self, made: meta.Object, write: Write) -> Subject:
-        return Subject(objectmeta.normalized(made.metadata), defaults.apply(made, now=write.now))
+        decoded = defaults.apply(bodies.decode(document, self._resource.schema(write.version)), now=write.now)
+        return Subject(objectmeta.normalized(decoded.metadata), decoded)
 
     def load(self, document: Mapping[str, Any]) -> Subject:
-        return Subject(dict(document["metadata"]), self._loaded(document))
+        return Subject(dict(document["metadata"]), self._decode_stored(document))
 
-    def _loaded(self, document: Mapping[str, Any]) -> meta.Object:
+    def _decode_stored(self, document: Mapping[str, Any]) -> meta.Object:
         try:
-            # Just what the codec does to a document of the newest version that has no nulls.
+            # The codec does the same to a v1 document without nulls.
             return msgspec.convert(document, self._kind.model, dec_hook=hooks.decode)
         except msgspec.ValidationError:
             return codec.decode(document)
 
-    def restate(self, old: Subject, status: Any, *, fields: tuple[str, ...] = ()) -> Subject:
-        content = structs.replace(old.content, status=status)
-        return Subject(dict(old.metadata), content, touches={"status": fields})
-
-    def amended(self, document: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
-        amended = {**document, "metadata": subject.metadata}
-        for field in subject.touches or ():
-            amended[field] = self._stored(getattr(subject.content, field), field)
-        return amended
-
     def document(self, subject: Subject) -> dict[str, Any]:
+        if subject.base is not None and subject.touches is not None:
+            touched = {field: self._stored_field(getattr(subject.content, field), field) for field in subject.touches}
+            return {**subject.base, "metadata": subject.metadata, **touched}
+        return self._whole_document(subject)
+
+    def _whole_document(self, subject: Subject) -> dict[str, Any]:
         return {
             "kind": self._resource.kind,
             "apiVersion": self._api_version,
             "metadata": subject.metadata,
-            **{field: self._stored(getattr(subject.content, field), field) for field in self._fields},
+            **{field: self._stored_field(getattr(subject.content, field), field) for field in self._fields},
         }
 
-    def _stored(self, value: Any, field: str) -> dict[str, Any]:
-        """A field as it is stored: in canonical form, with what is written even where it is empty."""
+    def _stored_field(self, value: Any, field: str) -> dict[str, Any]:
+        """Return the stored form of a field: canonical, with the parts that are written even if they are empty."""
         body: dict[str, Any] = {field: _decode(codec.encode_part(defaults.canonical(value)))}
-        emptyfields.fill(body, self._schema)
-        stored: dict[str, Any] = body[field]
-        return stored
+        emptyfields.fill_containers(body, self._schema)
+        stored_value: dict[str, Any] = body[field]
+        return stored_value
 
     def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         api_version = self._served[version]
-        given = document["apiVersion"]
-        if given == api_version:
+        stored_version = document["apiVersion"]
+        if stored_version == api_version:
             return document
-        if self._reshaped.isdisjoint((version, given.rpartition("/")[2])):
+        if self._reshaped.isdisjoint((version, stored_version.rpartition("/")[2])):
             return {**document, "apiVersion": api_version}
         converted = codec.encode(codec.decode(document), api_version=api_version)
         served = {"kind": converted.pop("kind"), "apiVersion": converted.pop("apiVersion"), **converted}
-        emptyfields.fill(served, self._resource.schema(version))
+        emptyfields.fill_containers(served, self._resource.schema(version))
         return served
 
     serve = convert
 
     def create(self, subject: Subject, write: Write) -> None:
-        given = self._whole(subject)
-        self._accept(subject, given, writes.create(given, self._context(write)), write=write)
+        new = self._object(subject)
+        self._accept(subject, new, writes.create(new, self._context(write)), write=write)
 
     def update(self, subject: Subject, old: Subject, write: Write) -> None:
-        given = self._whole(subject)
-        self._accept(subject, given, writes.update(given, old.content, self._context(write)), write=write)
+        new = self._object(subject)
+        self._accept(subject, new, writes.update(new, old.content, self._context(write)), write=write)
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
         if subject.touches:
-            given, judge = structs.replace(subject.content, metadata=old.content.metadata), writes.restate
+            new, judge = structs.replace(subject.content, metadata=old.content.metadata), writes.restate
         else:
-            given, judge = self._whole(subject), writes.update_status
-        self._accept(subject, given, judge(given, old.content, self._context(write)), write=write)
+            new, judge = self._object(subject), writes.update_status
+        self._accept(subject, new, judge(new, old.content, self._context(write)), write=write)
 
     def updates_unconditionally(self, write: Write) -> bool:
         return writes.allows_unconditional_update(self._kind.model, write.api_version)
 
-    def grace_period(self, document: Mapping[str, Any], asked: int | None) -> int:
-        return 0
-
-    def _whole(self, subject: Subject) -> meta.Object:
+    def _object(self, subject: Subject) -> meta.Object:
         content: meta.Object = structs.replace(subject.content, metadata=objectmeta.decoded(subject.metadata))
         return content
 
@@ -137,18 +137,16 @@ class DeviceStrategy:
         return (namespace.value["metadata"].get("labels") or {}) if namespace is not None else {}
 
     def _accept(
-        self, subject: Subject, given: meta.Object, verdict: writes.Verdict[meta.Object], *, write: Write
+        self, subject: Subject, new: meta.Object, verdict: writes.Verdict[meta.Object], *, write: Write
     ) -> None:
-        """Refuses what the verdict on an object objects to; takes over what was prepared in it."""
+        """Raise the errors of a verdict, or take over the object that it prepared."""
         if verdict.errors:
             name = subject.metadata.get("name", "")
             raise status.invalid(self._resource.kind, name, group=self._resource.group, causes=verdict.errors)
         accepted = verdict.object
         if verdict.warnings:
             write.warnings.extend(verdict.warnings)
-        if accepted.metadata is not given.metadata and accepted.metadata != given.metadata:
+        if accepted.metadata is not new.metadata and accepted.metadata != new.metadata:
             subject.metadata = objectmeta.normalized(accepted.metadata)
-        if not subject.touches or any(
-            getattr(accepted, field) is not getattr(given, field) for field in subject.touches
-        ):
+        if not subject.touches or any(getattr(accepted, field) is not getattr(new, field) for field in subject.touches):
             subject.content = accepted

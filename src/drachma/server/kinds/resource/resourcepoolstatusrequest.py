@@ -1,50 +1,16 @@
-"""Questions about pools of devices: how many there are, and how many are free. Their status is the answer."""
+"""Resource pool status requests, answered in their status with the numbers of devices of pools."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from drachma.server import objectmeta
-from drachma.server.kinds.document import Document, DocumentStrategy, taken
-from drachma.server.schema import metatypes, notation
+from drachma.server.kinds.document import Document, DocumentStrategy, restore_fields
 from drachma.server.surface import age, cells, layout, resources
 from drachma.server.surface.apisurface import Kind
-from drachma.server.surface.strategy import Subject, Write
-from drachma.validation import resourcepoolstatusrequest as rules
-from drachma.validation.fielderror import Errors
+from drachma.server.surface.strategy import Write
+from drachma.validation import resourcepoolstatusrequest
 
-_TYPES: Final = """\
-PartitionTypeStatus: allocatable=int32?* attribute=str* total=int32?* type=str*
-PoolStatus: allocatedDevices=int32? availableDevices=int32? driver=str* generation=int64* nodeName=str?
-    partitionSummary=[PartitionTypeStatus] poolName=str* resourceSliceCount=int32?
-    shareableSummary=ShareableSummaryStatus totalDevices=int32? unavailableDevices=int32? validationError=str?
-ResourcePoolStatusRequest: apiVersion=str kind=str metadata=ObjectMeta!* spec=ResourcePoolStatusRequestSpec!*
-    status=ResourcePoolStatusRequestStatus
-ResourcePoolStatusRequestSpec: defaultPartitionTypeAttribute=str? driver=str* limit=int32?/100 poolName=str?
-ResourcePoolStatusRequestStatus: conditions={Condition:type}~ poolCount=int32?* pools=[PoolStatus]
-ShareableCapacityStatus: available=Quantity* consumed=Quantity* name=str* total=Quantity*
-ShareableSummaryStatus: capacity=[ShareableCapacityStatus] fullyAvailableDevices=int32?*
-    partiallyAvailableDevices=int32?*
-"""
-_NUMBERS: Final = """\
-PartitionTypeStatus: type total? allocatable? attribute
-PoolStatus: driver poolName nodeName? totalDevices? allocatedDevices? availableDevices? unavailableDevices?
-    resourceSliceCount? generation validationError? partitionSummary 13:shareableSummary
-ResourcePoolStatusRequest: metadata spec status
-ResourcePoolStatusRequestSpec: driver poolName? limit? defaultPartitionTypeAttribute?
-ResourcePoolStatusRequestStatus: 2:pools conditions 6:poolCount?
-ShareableCapacityStatus: name total consumed available
-ShareableSummaryStatus: fullyAvailableDevices? partiallyAvailableDevices? capacity
-"""
-_TEXTS: Final = """\
-ResourcePoolStatusRequest: A question about pools of devices.
-ResourcePoolStatusRequestSpec.driver: Whose pools it is about.
-ResourcePoolStatusRequestSpec.poolName: Which pool; all of the driver's where there is none.
-ResourcePoolStatusRequestSpec.limit: How many pools to tell of at most.
-"""
-_PACKAGE: Final = notation.Types(
-    "io.k8s.api.resource.v1alpha3", _TYPES, numbers=_NUMBERS, texts=_TEXTS, uses=(metatypes.META,)
-)
 _POOLS: Final = 100
 
 
@@ -56,19 +22,10 @@ class ResourcePoolStatusRequestStrategy(DocumentStrategy):
         content.pop("status", None)
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
-        taken(content, old, "status")
+        restore_fields(content, old, "status")
 
     def updates_unconditionally(self, write: Write) -> bool:
         return False
-
-    def check(self, content: Document, subject: Subject) -> Errors:
-        yield from rules.check(content["spec"])
-
-    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        yield from rules.check_update(content["spec"], old.get("spec") or {})
-
-    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        yield from rules.check_status(content.get("status"), old.get("status"))
 
 
 def _cells(request: Document, now: datetime) -> layout.Cells:
@@ -96,7 +53,6 @@ KIND: Final = Kind(
     namespaced=False,
     storage_version="v1alpha3",
     subresources=(resources.status(),),
-    schemas={"v1alpha3": _PACKAGE.object("ResourcePoolStatusRequest")},
     layout=layout.Layout(
         (
             layout.NAME,
@@ -112,5 +68,6 @@ KIND: Final = Kind(
         ),
         _cells,
     ),
+    rules=resourcepoolstatusrequest.RULES,
     strategy=ResourcePoolStatusRequestStrategy,
 )

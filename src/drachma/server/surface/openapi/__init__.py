@@ -1,7 +1,7 @@
-"""OpenAPI documents of the served API: version 3, one for each group version, and version 2 in one piece.
+"""OpenAPI documents of the served API: version 3 with one document per group version, and version 2 as one document.
 
-Pure functions of the catalogue; ``server.surface.apisurface`` keeps what they make. Clients may keep it too: addresses
-carry a hash.
+Pure functions of the catalogue; ``server.surface.apisurface`` caches their results. Clients may cache them too, because
+addresses carry a hash.
 
 Public: ``document(catalog, group, version=...)``, ``swagger(catalog)``, ``swagger_protobuf(served)``,
 ``index(served)``; ``path`` and ``group_version`` between group versions and addresses.

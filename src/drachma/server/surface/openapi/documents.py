@@ -1,4 +1,4 @@
-"""Whole OpenAPI documents, their hashes, and the index of them."""
+"""OpenAPI documents, their hashes and their index."""
 
 import hashlib
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from drachma.server.schema import model
+from drachma.api.types import model
 from drachma.server.surface import resources
 from drachma.server.surface.openapi import gnostic, paths, schemas
 
@@ -22,19 +22,19 @@ _SECURITY: Final = {
 
 
 class Served(NamedTuple):
-    """The bytes of a document and the hash that clients ask for it with."""
+    """The bytes of a document, and the hash in its address."""
 
     data: bytes
     hash: str
 
 
 def path(group: str, version: str) -> str:
-    """Where the document of a group version is, below ``/openapi/v3``."""
+    """Return the path of the document of a group version, below ``/openapi/v3``."""
     return f"apis/{group}/{version}" if group else f"api/{version}"
 
 
 def group_version(path: str) -> tuple[str, str] | None:
-    """The group and version whose document is under a path; None for a path that is of no such form."""
+    """Return the group and version of a document's path; None if the path has another form."""
     match path.strip("/").split("/"):
         case ["api", version]:
             return "", version
@@ -44,60 +44,60 @@ def group_version(path: str) -> tuple[str, str] | None:
 
 
 def index(served: Mapping[str, Served]) -> bytes:
-    """``/openapi/v3``: where the document of each group version is, with its hash."""
+    """Return ``/openapi/v3``: the address of each group version's document, with its hash."""
     paths = {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={served[path].hash}"} for path in sorted(served)}
     return msgspec.json.encode({"paths": paths})
 
 
 def document(catalog: resources.Catalog, group: str, *, version: str) -> Served:
-    """``/openapi/v3/apis/{group}/{version}``: everything about a group version."""
+    """Return ``/openapi/v3/apis/{group}/{version}``."""
     definitions = schemas.Definitions(schemas.V3)
-    found: dict[str, Document] = {}
-    for resource in catalog.in_version(group, version):
-        found |= _add(resource, version, definitions)
-    whole = {
+    paths: dict[str, Document] = {}
+    for resource in catalog.resources_in(group, version):
+        paths |= _add(resource, version, definitions)
+    content = {
         "openapi": "3.0.0",
         "info": _INFO,
-        "paths": dict(sorted(found.items())),
+        "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": dict(sorted(definitions.made.items())),
             "securitySchemes": {"BearerToken": _SECURITY},
         },
     }
-    return _served(whole)
+    return _served(content)
 
 
 def swagger(catalog: resources.Catalog) -> Served:
-    """``/openapi/v2``: everything in one document."""
+    """Return ``/openapi/v2``, the document of all group versions."""
     definitions = schemas.Definitions(schemas.V2)
-    found: dict[str, Document] = {}
+    paths: dict[str, Document] = {}
     for resource in catalog.resources:
         for version in resource.versions:
-            found |= _add(resource, version, definitions)
-    whole = {
+            paths |= _add(resource, version, definitions)
+    content = {
         "swagger": "2.0",
         "info": _INFO,
-        "paths": dict(sorted(found.items())),
+        "paths": dict(sorted(paths.items())),
         "definitions": dict(sorted(definitions.made.items())),
         "securityDefinitions": {"BearerToken": _SECURITY},
         "security": [{"BearerToken": []}],
     }
-    return _served(whole)
+    return _served(content)
 
 
 def swagger_protobuf(served: Served) -> Served:
-    """The same in protobuf."""
+    """Return ``/openapi/v2`` in protobuf."""
     return _hashed(gnostic.encode(msgspec.json.decode(served.data)))
 
 
 def _add(resource: resources.Resource, version: str, definitions: schemas.Definitions) -> dict[str, Document]:
-    """Define a resource's types and give its paths."""
+    """Define the types of a resource, and return its paths."""
     schema = resource.schema(version)
     definitions.add_kind(schema, group=resource.group, version=version, kind=resource.kind)
     if resource.traits.is_question:
         return paths.Paths(resource, version, definitions=definitions).question(schema)
     if resource.traits.is_measured:
-        # What is read here is described with its types alone.
+        # Measured resources are described by their types alone.
         return {}
     listing = definitions.add_list(schema, group=resource.group, version=version, kind=resource.list_kind)
     for below in resource.subresources:
@@ -111,8 +111,8 @@ def _add_subresource(below: resources.Subresource, schema: model.Object, definit
     definitions.add_kind(schema, group=group, version=version, kind=below.kind)
 
 
-def _served(whole: Document) -> Served:
-    return _hashed(msgspec.json.encode(whole))
+def _served(content: Document) -> Served:
+    return _hashed(msgspec.json.encode(content))
 
 
 def _hashed(data: bytes) -> Served:

@@ -1,8 +1,7 @@
-"""OpenAPI v2 in protobuf, in the form of Google's gnostic, which is all that kubectl reads of ``/openapi/v2``.
+"""OpenAPI v2 in protobuf, in the form of Google's gnostic: the only form of ``/openapi/v2`` that kubectl reads.
 
-A document of :mod:`drachma.server.surface.openapi.documents` goes in, bytes come out. Each table below is a message:
-the members that a document may have, their field numbers, and how their values are written. What a table does not have
-is left out, but for extensions, which are kept as YAML.
+Each table below is a message: the members that a document may have, their field numbers, and the functions that write
+them. Other members are omitted, except for extensions, which are written as YAML.
 """
 
 import struct
@@ -26,7 +25,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode(document: Document) -> bytes:
-    """A whole document."""
+    """Return a document in protobuf."""
     return _message(document, _DOCUMENT, extensions=16)
 
 
@@ -63,7 +62,7 @@ def _real(number: int, value: float) -> bytes:
 
 
 def _any(number: int, value: Any) -> bytes:
-    """A value of any kind: its YAML, which JSON is."""
+    """Return a field with any value, as YAML; JSON is YAML."""
     return _data(number, _data(2, _encode(value) + b"\n"))
 
 
@@ -86,7 +85,7 @@ def _message(document: Document, table: Table, *, extensions: int = 0) -> bytes:
 
 
 def _named(number: int, values: Document, write: Write) -> bytes:
-    """A map, as messages of a name and a value each."""
+    """Return a map as messages of a name and a value."""
     return b"".join(_data(number, _text(1, name) + write(2, value)) for name, value in values.items())
 
 

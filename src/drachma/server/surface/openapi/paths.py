@@ -1,6 +1,6 @@
-"""The paths of OpenAPI documents: which requests a resource answers, with which parameters.
+"""Paths of OpenAPI documents: the operations of a resource and their parameters.
 
-kubectl reads them to find the kind of a resource, and to see that a server takes ``dryRun`` and ``fieldValidation``.
+kubectl reads them to find the kind of a resource, and whether the server supports ``dryRun`` and ``fieldValidation``.
 
 Public: ``Paths(resource, version, *, definitions).all(schema, listing)``.
 """
@@ -8,8 +8,9 @@ Public: ``Paths(resource, version, *, definitions).all(schema, listing)``.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
+from drachma.api import types
+from drachma.api.types import model
 from drachma.server import mediatypes
-from drachma.server.schema import metatypes, model
 from drachma.server.surface import resources, verbs
 from drachma.server.surface.openapi import schemas
 
@@ -52,7 +53,7 @@ _PRETTY: Final = {"pretty": ("string", "Whether to write for people.")}
 
 
 class Paths:
-    """The paths of one version of one resource."""
+    """Paths of one version of a resource."""
 
     def __init__(self, resource: resources.Resource, version: str, *, definitions: schemas.Definitions) -> None:
         self._resource = resource
@@ -62,53 +63,57 @@ class Paths:
         self._kind = {"group": resource.group, "version": version, "kind": resource.kind}
 
     def all(self, schema: model.Object, listing: str) -> dict[str, Document]:
-        """All paths with their operations; ``schema`` is the type of objects, ``listing`` the definition of lists."""
-        whole, several = self._definitions.reference(schema), self._definitions.reference_by_name(listing)
-        found: dict[str, Document] = {}
+        """Return all paths with their operations; ``listing`` is the name of the list's definition."""
+        object_reference, list_reference = (
+            self._definitions.reference(schema),
+            self._definitions.reference_by_name(listing),
+        )
+        paths: dict[str, Document] = {}
         if self._resource.namespaced:
-            found[self._path()] = {"get": self._operation("list", several, parameters=_LIST)}
+            paths[self._path()] = {"get": self._operation("list", list_reference, parameters=_LIST)}
         collection = self._path("namespaces/{namespace}") if self._resource.namespaced else self._path()
-        found[collection] = self._collection(whole, several)
-        found[f"{collection}/{{name}}"] = self._item(whole)
+        paths[collection] = self._collection(object_reference, list_reference)
+        paths[f"{collection}/{{name}}"] = self._item(object_reference)
         for below in self._resource.subresources:
-            found[f"{collection}/{{name}}/{below.name}"] = self._subresource(below, whole)
-        return self._with_parameters(found)
+            paths[f"{collection}/{{name}}/{below.name}"] = self._subresource(below, object_reference)
+        return self._add_parameters(paths)
 
     def question(self, schema: model.Object) -> dict[str, Document]:
-        """The path of a kind that is asked and not stored."""
-        whole = self._definitions.reference(schema)
+        """Return the path of a kind that is answered on creation and not stored."""
+        object_reference = self._definitions.reference(schema)
+        create = self._operation("post", object_reference, parameters=_WRITE, body=object_reference)
         path = self._path("namespaces/{namespace}" if self._resource.namespaced else "")
-        return self._with_parameters({path: {"post": self._operation("post", whole, parameters=_WRITE, body=whole)}})
+        return self._add_parameters({path: {"post": create}})
 
-    def _with_parameters(self, found: dict[str, Document]) -> dict[str, Document]:
-        for path, operations in found.items():
+    def _add_parameters(self, paths: dict[str, Document]) -> dict[str, Document]:
+        for path, operations in paths.items():
             operations["parameters"] = [self._path_parameter(name) for name in _names_in(path)] + self._parameters(
                 _PRETTY
             )
-        return found
+        return paths
 
     def _path(self, middle: str = "") -> str:
         root = f"/apis/{self._resource.group}" if self._resource.group else "/api"
         return "/".join(part for part in (root, self._version, middle, self._resource.plural) if part)
 
-    def _collection(self, whole: Document, several: Document) -> Document:
-        operations = {"get": self._operation("list", several, parameters=_LIST)}
-        operations["post"] = self._operation("post", whole, parameters=_WRITE, body=whole)
+    def _collection(self, object_reference: Document, list_reference: Document) -> Document:
+        operations = {"get": self._operation("list", list_reference, parameters=_LIST)}
+        operations["post"] = self._operation("post", object_reference, parameters=_WRITE, body=object_reference)
         if self._resource.has(verbs.DELETE_COLLECTION):
             parameters = {**_LIST, **_DELETE}
             operations["delete"] = self._operation("deletecollection", self._status(), parameters=parameters)
         return operations
 
-    def _item(self, whole: Document) -> Document:
+    def _item(self, object_reference: Document) -> Document:
         return {
-            "get": self._operation("get", whole),
-            "put": self._operation("put", whole, parameters=_WRITE, body=whole),
+            "get": self._operation("get", object_reference),
+            "put": self._operation("put", object_reference, parameters=_WRITE, body=object_reference),
             "delete": self._operation("delete", self._status(), parameters=_DELETE),
-            "patch": self._patch(whole),
+            "patch": self._patch(object_reference),
         }
 
-    def _subresource(self, below: resources.Subresource, whole: Document) -> Document:
-        kind, content = None, whole
+    def _subresource(self, below: resources.Subresource, object_reference: Document) -> Document:
+        kind, content = None, object_reference
         if below.connects:
             return self._connection(below)
         if below.schema is not None:
@@ -127,7 +132,7 @@ class Paths:
         return operations
 
     def _connection(self, below: resources.Subresource) -> Document:
-        """A path that leads to a node; what comes from there is not described."""
+        """Return a path that a node answers; answers are not described."""
         kind = {"group": "", "version": self._version, "kind": below.kind or self._resource.kind}
         return {
             method: self._operation("connect" if below.kind else "get", {"type": "string"}, kind=kind)
@@ -144,7 +149,7 @@ class Paths:
         )
 
     def _status(self) -> Document:
-        return self._definitions.reference(metatypes.META.object("Status"))
+        return self._definitions.reference(types.get("meta/v1.Status"))
 
     def _operation(
         self,
@@ -177,8 +182,8 @@ class Paths:
             return {"description": "OK", "content": {mediatypes.JSON: {"schema": answer}}}
         return {"description": "OK", "schema": answer}
 
-    def _parameters(self, wanted: Mapping[str, tuple[str, str]]) -> list[Document]:
-        return [self._parameter(name, "query", kind, text) for name, (kind, text) in sorted(wanted.items())]
+    def _parameters(self, parameters: Mapping[str, tuple[str, str]]) -> list[Document]:
+        return [self._parameter(name, "query", kind, text) for name, (kind, text) in sorted(parameters.items())]
 
     def _path_parameter(self, name: str) -> Document:
         text = f"The {name} of the object." if name == "name" else "The namespace to look in."

@@ -1,17 +1,19 @@
 """Types as OpenAPI schemas, in the dialects of version 3 and version 2.
 
-Names, extensions and the way references are wrapped are upstream's, since kubectl looks for them; texts are ours.
+Names, extensions and the wrapping of references are upstream's, because kubectl relies on them; texts are ours.
+Version 3 shows schemas of custom resources unchanged. Version 2 shows less of them.
 
-Public: ``Definitions(dialect)``, which collects every type that it is asked for and what that refers to.
+Public: ``Definitions(dialect)``, which collects types and the types that they refer to.
 """
 
+import pkgutil
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from drachma.server.schema import metatypes, model
-from drachma.server.surface.openapi import customschemas, texts
+from drachma.api import types
+from drachma.api.types import model
 
 Document: TypeAlias = dict[str, Any]
 
@@ -22,7 +24,7 @@ _NAMED: Final[Mapping[str, str]] = {
     "Quantity": "io.k8s.apimachinery.pkg.api.resource.Quantity",
     "IntOrString": "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
 }
-"""Scalars that have a definition of their own."""
+"""Definitions of scalars that have one."""
 
 _SCALARS: Final[Mapping[str, Document]] = {
     "Time": {"description": "A point in time, in RFC 3339.", "type": "string", "format": "date-time"},
@@ -43,7 +45,7 @@ _LIST_TYPE: Final = "x-kubernetes-list-type"
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """How a version of OpenAPI refers to definitions; version 2 has no ``oneOf``, and references stand alone."""
+    """Dialect of a version of OpenAPI; version 2 has no ``oneOf`` and does not wrap references."""
 
     prefix: str
     is_v3: bool
@@ -54,7 +56,7 @@ V2: Final = Dialect("#/definitions/", is_v3=False)
 
 
 class Definitions:
-    """Definitions by name, made as they are referred to."""
+    """Definitions by name, each added with the first reference to it."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -62,17 +64,17 @@ class Definitions:
         self._types: dict[str, model.Object] = {}
 
     def add_kind(self, schema: model.Object, *, group: str, version: str, kind: str) -> None:
-        """The definition of a whole object, found by its group, version and kind."""
+        """Add the definition of a kind, marked with its group, version and kind."""
         self._object(schema)
         self._mark(schema.definition, group=group, version=version, kind=kind)
 
     def add_list(self, schema: model.Object, *, group: str, version: str, kind: str) -> str:
-        """The definition of a list of objects of a kind; gives its name."""
+        """Add the definition of a kind's list, and return its name."""
         fields = (
             model.Field(name="apiVersion", type=model.STRING),
             model.Field(name="items", type=model.ListOf(schema), required=True),
             model.Field(name="kind", type=model.STRING),
-            model.Field(name="metadata", type=metatypes.META.object("ListMeta"), filled=True),
+            model.Field(name="metadata", type=types.get("meta/v1.ListMeta"), filled=True),
         )
         listing = model.Object(schema.package, kind, {field.name: field for field in fields})
         self._object(listing)
@@ -83,7 +85,7 @@ class Definitions:
         return listing.definition
 
     def reference(self, schema: model.Object) -> Document:
-        """A reference to a type, which is defined with it."""
+        """Add the definition of a type, and return a reference to it."""
         self._object(schema)
         return self.reference_by_name(schema.definition)
 
@@ -91,7 +93,7 @@ class Definitions:
         return {"$ref": f"{self.dialect.prefix}{name}"}
 
     def add_plain(self, name: str, definition: Document) -> None:
-        """A definition that is no type of documents."""
+        """Add a definition that is no type."""
         self.made.setdefault(name, definition)
 
     def _mark(self, name: str, **kind: str) -> None:
@@ -100,17 +102,16 @@ class Definitions:
             marks.append(kind)
 
     def _object(self, schema: model.Object) -> None:
-        known = self._types.setdefault(schema.definition, schema)
+        defined = self._types.setdefault(schema.definition, schema)
         if schema.definition in self.made:
-            if known is not schema:
+            if defined is not schema:
                 raise ValueError(f"{schema.definition}: two types of one name")
             return
         definition: Document = {"description": schema.description, "type": "object"}
         self.made[schema.definition] = definition
         if schema.written is not None:
-            metadata = self._wrapped(self.reference(metatypes.META.object("ObjectMeta")))
-            shown = customschemas.shown(schema.written, metadata=metadata, is_v3=self.dialect.is_v3)
-            self.made[schema.definition] = shown
+            metadata = self._wrapped(self.reference(types.get("meta/v1.ObjectMeta")))
+            self.made[schema.definition] = _custom_schema(schema.written, metadata=metadata, is_v3=self.dialect.is_v3)
             return
         required = sorted(field.name for field in schema.fields.values() if field.required)
         properties = {name: self._field(field) for name, field in sorted(schema.fields.items())}
@@ -124,10 +125,10 @@ class Definitions:
             del definition["description"]
 
     def _field(self, field: model.Field) -> Document:
-        described = {"description": texts.of_field(field)}
+        described = {"description": _description(field)}
         entry = {key: value for key, value in described.items() if value} | self._type(field.type)
         if field.filled and isinstance(field.type, model.Object):
-            entry = self._with_default(entry)
+            entry = self._add_default(entry)
         marks = (("merge", field.merges), ("replace", field.replaces), ("retainKeys", field.retains_keys))
         strategies = [name for name, is_set in marks if is_set]
         if field.merge_key:
@@ -141,7 +142,7 @@ class Definitions:
             case model.Object():
                 return self._wrapped(self.reference(kind))
             case model.MapOf():
-                # Only lists in fields say how they merge: those in maps cannot, in Go's comments.
+                # As upstream, lists inside maps have no list type.
                 element = {key: part for key, part in self._type(kind.element).items() if key != _LIST_TYPE}
                 entry: Document = {"type": "object", "additionalProperties": element}
                 return {**entry, "x-kubernetes-map-type": "atomic"} if kind.atomic else entry
@@ -163,10 +164,10 @@ class Definitions:
         return self._wrapped(self.reference_by_name(_NAMED[kind.name]))
 
     def _wrapped(self, reference: Document) -> Document:
-        """Version 3 knows nothing beside a reference, so a reference with a text stands in a list of one."""
+        """Return a reference that may have siblings; version 3 needs ``allOf`` for that."""
         return {"allOf": [reference]} if self.dialect.is_v3 else reference
 
-    def _with_default(self, entry: Document) -> Document:
+    def _add_default(self, entry: Document) -> Document:
         return {**entry, "default": {}} if self.dialect.is_v3 else entry
 
 
@@ -176,3 +177,59 @@ def _list_type(kind: model.ListOf) -> Document:
     if not kind.keys:
         return {_LIST_TYPE: "set"}
     return {_LIST_TYPE: "map", "x-kubernetes-list-map-keys": list(kind.keys)}
+
+
+# Texts
+
+_COMMON_TEXTS: Final[Mapping[str, str]] = msgspec.json.decode(
+    pkgutil.get_data(__name__, "commontexts.json") or b"{}", type=dict[str, str]
+)
+"""Texts of fields by name, for types that have no text of their own."""
+
+
+def _description(field: model.Field) -> str:
+    """Return the text of a field: its own, that of all fields of the name, or that of its type."""
+    own = field.description or _COMMON_TEXTS.get(field.name)
+    if own:
+        return own
+    inner: model.Type = field.type
+    while isinstance(inner, model.ListOf | model.MapOf):
+        inner = inner.element
+    return inner.description if isinstance(inner, model.Object) else ""
+
+
+# Schemas of custom resources
+
+_API_VERSION: Final = {"type": "string", "description": _COMMON_TEXTS["apiVersion"]}
+_KIND: Final = {"type": "string", "description": _COMMON_TEXTS["kind"]}
+_V3_ONLY: Final = ("oneOf", "anyOf", "allOf", "not", "nullable")
+"""Members that version 2 does not have; schemas are less strict there."""
+
+_NESTED_SCHEMAS: Final = ("items", "additionalProperties")
+
+
+def _custom_schema(
+    schema: Mapping[str, Any], *, metadata: Mapping[str, Any], is_v3: bool, is_resource: bool = True
+) -> Any:
+    """Return the definition of a custom resource; ``metadata`` is the reference to the type of metadata."""
+    result = dict(schema)
+    if not is_v3:
+        result = {name: value for name, value in result.items() if name not in _V3_ONLY}
+        if schema.get("x-kubernetes-preserve-unknown-fields"):
+            for name in ("properties", *_NESTED_SCHEMAS):
+                result.pop(name, None)
+        if schema.get("nullable"):
+            result.pop("type", None)
+    properties = result.get("properties")
+    if isinstance(properties, Mapping):
+        result["properties"] = {
+            name: _custom_schema(each, metadata=metadata, is_v3=is_v3, is_resource=False)
+            for name, each in properties.items()
+        }
+    for name in _NESTED_SCHEMAS:
+        if isinstance(result.get(name), Mapping):
+            result[name] = _custom_schema(result[name], metadata=metadata, is_v3=is_v3, is_resource=False)
+    if is_resource or schema.get("x-kubernetes-embedded-resource"):
+        envelope = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata}
+        result["properties"] = {**(result.get("properties") or {}), **envelope}
+    return result

@@ -1,4 +1,4 @@
-"""Writes of claims whose answer is lost: what was done counts."""
+"""Writes of claims whose answer is lost."""
 
 import random
 from collections.abc import Callable
@@ -25,7 +25,7 @@ CONSUMER = pod("p").uid("pod-uid").build()
 
 
 class _Server:
-    """A claim on a server that does some writes without an answer, and cannot be read for a while after that."""
+    """Server that performs some writes without an answer, and cannot be read for a while after that."""
 
     def __init__(self, *failures: tuple[Exception, bool]) -> None:
         built = claim("c").uid("claim-uid").request("r", device_class="x").build()
@@ -60,7 +60,7 @@ class _Server:
 
 
 class _QuickClock(ManualClock):
-    """A clock on which all waiting is over at once."""
+    """Clock on which all waiting ends at once."""
 
     async def sleep(self, seconds: float) -> None:
         del seconds
@@ -68,7 +68,7 @@ class _QuickClock(ManualClock):
 
 async def _reserve(server: _Server) -> Claim:
     client: Any = server
-    writer = claimwriter.ClaimWriter(client, time=_QuickClock(), chance=random.Random(1), with_timestamps=False)
+    writer = claimwriter.ClaimWriter(client, clock=_QuickClock(), rng=random.Random(1), with_timestamps=False)
     return await writer.reserve(server.stored, CONSUMER, allocation=ALLOCATION)
 
 
@@ -98,7 +98,7 @@ async def test_devices_that_another_write_gave_to_the_claim_are_not_its_own() ->
     other = structs.replace(ALLOCATION, devices=structs.replace(ALLOCATION.devices, results=()))
     taken = structs.replace(server.stored, status=structs.replace(server.stored.status, allocation=other))
     client: Any = server
-    writer = claimwriter.ClaimWriter(client, time=_QuickClock(), chance=random.Random(1), with_timestamps=False)
+    writer = claimwriter.ClaimWriter(client, clock=_QuickClock(), rng=random.Random(1), with_timestamps=False)
     before, server.stored = server.stored, taken
     with pytest.raises(claimwriter.ClaimError, match="broken off"):
         await writer.reserve(before, CONSUMER, allocation=ALLOCATION)

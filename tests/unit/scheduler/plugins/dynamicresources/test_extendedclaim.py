@@ -1,4 +1,4 @@
-"""The claim for extended resources that devices stand for: which requests, which container."""
+"""The claim for extended resources: its requests, and the containers that use them."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def names() -> extendedresources.ExtendedResources:
     ],
 )
 def test_requests(built: Any, want_requests: Any, want_mappings: Any) -> None:
-    found = extendedclaim.requested(built.build(), (NIC, GPU), names())
+    found = extendedclaim.build_requests(built.build(), (NIC, GPU), names())
     requests = [
         (each.name, each.exactly.device_class_name, each.exactly.count) for each in found.requests if each.exactly
     ]

@@ -1,4 +1,4 @@
-"""Spreading: defaults, preemption and messages. What it means is in tests/property/test_scheduler_neighbours.py."""
+"""Spreading: defaults, preemption, messages. General properties are in tests/property/test_scheduler_neighbours.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from drachma.api import meta, pod, replicaset, service
-from drachma.scheduler.decision import Placed, Unfit
+from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from drachma.scheduler.snapshot import podinfo
 from drachma.testing import node

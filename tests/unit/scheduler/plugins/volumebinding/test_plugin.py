@@ -1,4 +1,4 @@
-"""Volumes: where pods can go because of them, and which volumes claims get there."""
+"""Volumes: the nodes that they allow, and the volumes that claims get there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from drachma.api import event, meta, nodeselector, persistentvolume, persistentvolumeclaim, pod, storageclass
-from drachma.scheduler.decision import Placed, Unfit
+from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.snapshot import podinfo
 from drachma.testing import node
 from drachma.testing import pod as a_pod

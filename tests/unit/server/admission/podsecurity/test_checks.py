@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from drachma.server.admission.podsecurity import checks, podviews
-from drachma.server.admission.podsecurity.evaluation import Evaluation, evaluate
+from drachma.server.admission.podsecurity.checks import Evaluation, evaluate
 from drachma.server.admission.podsecurity.policies import LATEST, Level, LevelVersion
 
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"

@@ -7,10 +7,10 @@ import pytest
 
 from drachma.server import status
 from drachma.server.access import authorization
+from drachma.server.admission import pluginnames
 from drachma.server.admission.podsecurity import configuration
 from drachma.server.admission.podsecurity.policies import LATEST, Level, LevelVersion, Policy
 from drachma.server.calls.call import Call, Origin
-from drachma.server.pipeline import phases
 from drachma.server.user import User
 from drachma.store import memory
 from tests.unit.server import client
@@ -104,7 +104,7 @@ class TestPods:
     async def test_bad_labels_of_old_enforce_the_restricted_level(self) -> None:
         """A namespace may have had its labels before the plugin was enabled."""
         store = memory.MemoryStore()
-        before = await client.start(store=store, disabled_plugins=(*phases.PLUGINS, phases.POD_SECURITY))
+        before = await client.start(store=store, disabled_plugins=(*pluginnames.PLUGINS, pluginnames.POD_SECURITY))
         await namespace(before, enforce="super")
         server = await client.start(store=store)
         answer = await create(server, {"containers": [{"name": "c", "image": "x"}]})
@@ -112,7 +112,7 @@ class TestPods:
         assert 'violates PodSecurity "restricted:latest"' in answer.body["message"]
 
     async def test_the_plugin_can_be_disabled(self) -> None:
-        server = await client.start(disabled_plugins=(*phases.PLUGINS, phases.POD_SECURITY))
+        server = await client.start(disabled_plugins=(*pluginnames.PLUGINS, pluginnames.POD_SECURITY))
         await namespace(server, enforce="baseline")
         assert (await create(server, PRIVILEGED)).code == 201
 
@@ -220,7 +220,7 @@ class TestNamespaces:
 
     async def test_bad_labels_of_old_may_stay_as_they_are(self) -> None:
         store = memory.MemoryStore()
-        before = await client.start(store=store, disabled_plugins=(*phases.PLUGINS, phases.POD_SECURITY))
+        before = await client.start(store=store, disabled_plugins=(*pluginnames.PLUGINS, pluginnames.POD_SECURITY))
         await namespace(before, enforce="super")
         server = await client.start(store=store)
         body = {"metadata": {"labels": {"a": "b"}}}
@@ -280,6 +280,9 @@ class Notes:
             }
 
         return finish
+
+    async def flush(self) -> None:
+        """Return at once: notes are kept in memory."""
 
     def request(
         self,

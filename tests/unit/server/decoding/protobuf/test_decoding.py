@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from drachma import errors
+from drachma.api.types import model
 from drachma.server.decoding import protobuf
 from drachma.server.decoding.protobuf import decoding
-from drachma.server.schema import model
 from tests.unit.server import served
 from tests.unit.server.client import PODS, Client
 

@@ -1,4 +1,4 @@
-"""What the server makes of policies, bindings and webhooks."""
+"""Defaults, columns and validation of policies, bindings and webhooks."""
 
 from typing import Any
 
@@ -69,8 +69,8 @@ async def test_webhooks_get_defaults(server: client.Client) -> None:
 
 async def test_generation_counts_changes_of_webhooks(server: client.Client) -> None:
     path = _path("mutatingwebhookconfigurations")
-    made = (await server.call("POST", path, _WEBHOOKS)).body
-    same = await server.call("PUT", f"{path}/x", {**made, "metadata": {**made["metadata"], "labels": {"a": "b"}}})
+    created = (await server.call("POST", path, _WEBHOOKS)).body
+    same = await server.call("PUT", f"{path}/x", {**created, "metadata": {**created["metadata"], "labels": {"a": "b"}}})
     assert same.body["metadata"]["generation"] == 1
     fewer = await server.call("PUT", f"{path}/x", {**same.body, "webhooks": []})
     assert fewer.body["metadata"]["generation"] == 2

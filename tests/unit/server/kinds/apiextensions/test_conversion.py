@@ -27,9 +27,9 @@ def _renamed(document: dict[str, Any], desired: str) -> dict[str, Any]:
 def _converting(change: Callable[[dict[str, Any]], Any] = lambda response: None) -> webhookserver.Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         review = await request.json()
-        asked = review["request"]
-        converted = [_renamed(each, asked["desiredAPIVersion"]) for each in asked["objects"]]
-        response = {"uid": asked["uid"], "result": {"status": "Success"}, "convertedObjects": converted}
+        question = review["request"]
+        converted = [_renamed(each, question["desiredAPIVersion"]) for each in question["objects"]]
+        response = {"uid": question["uid"], "result": {"status": "Success"}, "convertedObjects": converted}
         change(response)
         return web.json_response({"kind": review["kind"], "apiVersion": review["apiVersion"], "response": response})
 
@@ -42,7 +42,7 @@ async def webhook(tmp_path: pathlib.Path, server: Client) -> AsyncIterator[Webho
     async with webhookserver.running(tmp_path) as started:
         started.responses["/convert"] = _converting()
         client = {"clientConfig": started.client("/convert"), "conversionReviewVersions": ["v1"]}
-        made = await server.call(
+        created = await server.call(
             "POST",
             DEFINITIONS,
             widgets.definition(
@@ -51,16 +51,16 @@ async def webhook(tmp_path: pathlib.Path, server: Client) -> AsyncIterator[Webho
                 conversion={"strategy": "Webhook", "webhook": client},
             ),
         )
-        assert made.code == 201, made.body
+        assert created.code == 201, created.body
         yield started
 
 
 @pytest.mark.usefixtures("webhook")
 async def test_an_object_is_the_same_in_all_versions(server: Client) -> None:
-    made = await server.call("POST", V1, widgets.widget(version="v1", color="red"))
-    assert (made.code, made.body["spec"]) == (201, {"color": "red"})
-    stored = await server.call("GET", f"{V2}/w")
-    assert stored.body["spec"] == {"hue": "red"}
+    created = await server.call("POST", V1, widgets.widget(version="v1", color="red"))
+    assert (created.code, created.body["spec"]) == (201, {"color": "red"})
+    stored_object = await server.call("GET", f"{V2}/w")
+    assert stored_object.body["spec"] == {"hue": "red"}
     changed = await server.call("PATCH", f"{V1}/w", {"spec": {"color": "blue"}}, content_type=MERGE)
     assert (changed.body["apiVersion"], changed.body["spec"]) == (f"{widgets.GROUP}/v1", {"color": "blue"})
     assert (await server.call("GET", f"{V2}/w")).body["spec"] == {"hue": "blue"}
@@ -76,9 +76,9 @@ async def test_lists_and_watches_are_converted(server: Client, webhook: WebhookS
     assert webhook.reviews == [], "what is stored is not converted"
     listed = (await server.call("GET", V1)).body["items"]
     assert [each["spec"] for each in listed] == [{"color": "a"}, {"color": "b"}, {"color": "c"}]
-    asked = len(webhook.reviews)
+    question = len(webhook.reviews)
     assert (await server.call("GET", V1)).body["items"] == listed
-    assert len(webhook.reviews) == asked, "what was asked once is known"
+    assert len(webhook.reviews) == question, "what was asked once is known"
     async with server.watch(f"{V1}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan") as stream:
         assert [event["object"]["spec"]["color"] for event in await stream.events(3)] == ["a", "b", "c"]
         await server.call("PATCH", f"{V2}/a", {"spec": {"hue": "new"}}, content_type=MERGE)
@@ -124,8 +124,8 @@ async def test_what_is_wrong_with_a_webhook_is_said(
     assert failed.code == 500
     assert want in failed.body["message"]
     assert (await server.call("GET", f"{V2}/w")).code == 200, "what needs no conversion is served"
-    refused = await server.call("POST", V1, widgets.widget("v", version="v1", color="red"))
-    assert refused.code == 500
+    refusal = await server.call("POST", V1, widgets.widget("v", version="v1", color="red"))
+    assert refusal.code == 500
     assert (await server.call("GET", f"{V2}/v")).code == 404, "nothing is left behind"
     webhook.responses["/convert"] = _converting()
     assert (await server.call("GET", f"{V1}/w")).body["spec"] == {"color": "red"}, "a failure is not remembered"

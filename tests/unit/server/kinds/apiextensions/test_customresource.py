@@ -12,8 +12,8 @@ PATH = widgets.path()
 
 
 async def _define(server: Client, *versions: dict[str, Any], **spec: Any) -> None:
-    made = await server.call("POST", DEFINITIONS, widgets.definition(*versions, **spec))
-    assert made.code == 201, made.body
+    created = await server.call("POST", DEFINITIONS, widgets.definition(*versions, **spec))
+    assert created.code == 201, created.body
 
 
 async def _spec(server: Client, spec: dict[str, Any]) -> None:
@@ -22,26 +22,26 @@ async def _spec(server: Client, spec: dict[str, Any]) -> None:
 
 async def test_create_read_change_delete(server: Client) -> None:
     await _define(server)
-    made = await server.call("POST", PATH, widgets.widget(x=1))
-    assert (made.code, made.body["spec"], made.body["metadata"]["generation"]) == (201, {"x": 1}, 1)
-    assert (await server.call("GET", f"{PATH}/w")).body == made.body
+    created = await server.call("POST", PATH, widgets.widget(x=1))
+    assert (created.code, created.body["spec"], created.body["metadata"]["generation"]) == (201, {"x": 1}, 1)
+    assert (await server.call("GET", f"{PATH}/w")).body == created.body
     listed = (await server.call("GET", PATH)).body
-    assert listed["items"] == [made.body], "items of lists say of which kind they are"
-    made.body["spec"] = {"x": 2}
-    changed = await server.call("PUT", f"{PATH}/w", made.body)
+    assert listed["items"] == [created.body], "items of lists say of which kind they are"
+    created.body["spec"] = {"x": 2}
+    changed = await server.call("PUT", f"{PATH}/w", created.body)
     assert (changed.code, changed.body["metadata"]["generation"]) == (200, 2)
     labelled = await server.call("PATCH", f"{PATH}/w", {"metadata": {"labels": {"a": "b"}}}, content_type=MERGE)
     assert labelled.body["metadata"]["generation"] == 2
-    gone = await server.call("DELETE", f"{PATH}/w")
-    assert gone.body["details"]["kind"] == "widgets"
+    deletion = await server.call("DELETE", f"{PATH}/w")
+    assert deletion.body["details"]["kind"] == "widgets"
     assert (await server.call("GET", f"{PATH}/w")).code == 404
 
 
 async def test_updates_name_the_version_that_they_change(server: Client) -> None:
     await _define(server)
     await server.call("POST", PATH, widgets.widget())
-    refused = await server.call("PUT", f"{PATH}/w", widgets.widget())
-    assert "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in refused.body["message"]
+    refusal = await server.call("PUT", f"{PATH}/w", widgets.widget())
+    assert "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in refusal.body["message"]
 
 
 async def test_unknown_fields(server: Client) -> None:
@@ -59,9 +59,9 @@ async def test_unknown_fields(server: Client) -> None:
 async def test_a_strategic_merge_patch_is_not_for_custom_resources(server: Client) -> None:
     await _define(server)
     await server.call("POST", PATH, widgets.widget())
-    refused = await server.call("PATCH", f"{PATH}/w", {}, content_type="application/strategic-merge-patch+json")
-    assert refused.code == 415
-    assert "application/json-patch+json, application/merge-patch+json" in refused.body["message"]
+    refusal = await server.call("PATCH", f"{PATH}/w", {}, content_type="application/strategic-merge-patch+json")
+    assert refusal.code == 415
+    assert "application/json-patch+json, application/merge-patch+json" in refusal.body["message"]
 
 
 async def test_objects_follow_their_definition(server: Client) -> None:
@@ -83,13 +83,13 @@ async def test_versions(server: Client) -> None:
         )),
         widgets.version("v1", spec=widgets.fields(new={"type": "string", "default": "d"}, both={"type": "string"})),
     )  # fmt: skip
-    made = await server.call("POST", widgets.path("v1alpha1"), widgets.widget(version="v1alpha1", old="1", both="2"))
-    assert made.body["spec"] == {"both": "2"}, "what the stored version does not have is lost"
-    assert made.header("warning") == (
+    created = await server.call("POST", widgets.path("v1alpha1"), widgets.widget(version="v1alpha1", old="1", both="2"))
+    assert created.body["spec"] == {"both": "2"}, "what the stored version does not have is lost"
+    assert created.header("warning") == (
         '299 - "toys.example.com/v1alpha1 Widget is deprecated; use toys.example.com/v1 Widget"'
     )
-    seen = (await server.call("GET", f"{PATH}/w")).body
-    assert (seen["apiVersion"], seen["spec"]) == (f"{widgets.GROUP}/v1", {"both": "2", "new": "d"})
+    read_back = (await server.call("GET", f"{PATH}/w")).body
+    assert (read_back["apiVersion"], read_back["spec"]) == (f"{widgets.GROUP}/v1", {"both": "2", "new": "d"})
     changed = await server.call("PATCH", f"{widgets.path('v1alpha1')}/w", {"spec": {"both": "3"}}, content_type=MERGE)
     assert (changed.body["apiVersion"], changed.body["spec"]) == (f"{widgets.GROUP}/v1alpha1", {"both": "3"})
     assert (await server.call("GET", f"{PATH}/w")).body["spec"] == {"both": "3", "new": "d"}
@@ -102,8 +102,8 @@ async def test_what_a_version_requires_need_not_be_stored(server: Client) -> Non
     await _define(server, widgets.version("v1alpha1", storage=False, spec=old), widgets.version(spec=widgets.fields()))
     path = widgets.path("v1alpha1")
     assert (await server.call("POST", path, widgets.widget(version="v1alpha1", old="1"))).code == 201
-    refused = await server.call("POST", path, widgets.widget("v", version="v1alpha1"))
-    assert refused.body["message"].endswith("spec.old: Required value")
+    refusal = await server.call("POST", path, widgets.widget("v", version="v1alpha1"))
+    assert refusal.body["message"].endswith("spec.old: Required value")
 
 
 async def test_status_and_scale_are_written_apart(server: Client) -> None:
@@ -113,19 +113,19 @@ async def test_status_and_scale_are_written_apart(server: Client) -> None:
         "labelSelectorPath": ".status.labels",
     }
     await _define(server, widgets.version(subresources={"status": {}, "scale": scale}))
-    made = await server.call("POST", PATH, widgets.widget(size=1) | {"status": {"size": 5}})
-    assert "status" not in made.body
+    created = await server.call("POST", PATH, widgets.widget(size=1) | {"status": {"size": 5}})
+    assert "status" not in created.body
     patch = {"status": {"size": 2, "labels": "a=b"}, "spec": {"size": 9}, "metadata": {"labels": {"l": "m"}}}
     status = await server.call("PATCH", f"{PATH}/w/status", patch, content_type=MERGE)
     assert (status.body["spec"], status.body["status"]) == ({"size": 1}, {"size": 2, "labels": "a=b"})
     assert (status.body["metadata"].get("labels"), status.body["metadata"]["generation"]) == (None, 1)
-    seen = (await server.call("GET", f"{PATH}/w/scale")).body
-    assert (seen["spec"], seen["status"]) == ({"replicas": 1}, {"replicas": 2, "selector": "a=b"})
+    read_back = (await server.call("GET", f"{PATH}/w/scale")).body
+    assert (read_back["spec"], read_back["status"]) == ({"replicas": 1}, {"replicas": 2, "selector": "a=b"})
     scaled = await server.call("PATCH", f"{PATH}/w/scale", {"spec": {"replicas": 5}}, content_type=MERGE)
     assert scaled.body["spec"] == {"replicas": 5}
     assert (await server.call("GET", f"{PATH}/w")).body["spec"] == {"size": 5}
-    refused = await server.call("PATCH", f"{PATH}/w/scale", {"spec": {"replicas": -1}}, content_type=MERGE)
-    assert refused.body["message"].endswith(".spec.size: Invalid value: -1: should be a non-negative integer")
+    refusal = await server.call("PATCH", f"{PATH}/w/scale", {"spec": {"replicas": -1}}, content_type=MERGE)
+    assert refusal.body["message"].endswith(".spec.size: Invalid value: -1: should be a non-negative integer")
 
 
 async def test_owners_of_fields_follow_list_types(server: Client) -> None:
@@ -188,8 +188,8 @@ async def test_columns(server: Client) -> None:
 )
 async def test_selectable_fields(server: Client, selector: str, want: list[str]) -> None:
     spec = widgets.fields(color={"type": "string"}, n={"type": "integer"}, on={"type": "boolean"})
-    chosen = [{"jsonPath": f".spec.{name}"} for name in ("color", "n", "on")]
-    await _define(server, widgets.version(spec=spec, selectableFields=chosen))
+    selected = [{"jsonPath": f".spec.{name}"} for name in ("color", "n", "on")]
+    await _define(server, widgets.version(spec=spec, selectableFields=selected))
     contents: dict[str, dict[str, Any]] = {"a": {"color": "red", "on": True}, "b": {"color": "blue", "n": 2}, "c": {}}
     for name, content in contents.items():
         await server.call("POST", PATH, widgets.widget(name, **content))
@@ -203,9 +203,9 @@ async def test_discovery_and_openapi(server: Client) -> None:
     names = {"singular": "wid", "shortNames": ["wd"], "categories": ["all"], "listKind": "WidgetBunch"}
     spec = widgets.fields(color={"type": "string", "description": "What it looks like."})
     await _define(server, widgets.version(spec=spec), names=names)
-    (found,) = (await server.call("GET", f"/apis/{widgets.GROUP}/v1")).body["resources"]
-    assert (found["singularName"], found["shortNames"], found["categories"]) == ("wid", ["wd"], ["all"])
-    assert found["verbs"] == ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+    (result,) = (await server.call("GET", f"/apis/{widgets.GROUP}/v1")).body["resources"]
+    assert (result["singularName"], result["shortNames"], result["categories"]) == ("wid", ["wd"], ["all"])
+    assert result["verbs"] == ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
     assert (await server.call("GET", PATH)).body["kind"] == "WidgetBunch"
     document = (await server.call("GET", f"/openapi/v3/apis/{widgets.GROUP}/v1")).body
     schema = document["components"]["schemas"]["com.example.toys.v1.Widget"]
@@ -235,25 +235,25 @@ async def test_rules_and_their_ratcheting(server: Client) -> None:
     await server.call("PATCH", DEFINITION, {"spec": {"versions": [widgets.version(spec=stricter)]}}, content_type=MERGE)
     labelled = await server.call("PATCH", f"{PATH}/w", {"metadata": {"labels": {"a": "b"}}}, content_type=MERGE)
     assert labelled.code == 200, "what was there before may stay"
-    refused = await server.call("PATCH", f"{PATH}/w", {"spec": {"a": "longer"}}, content_type=MERGE)
-    assert refused.body["details"]["causes"][0]["message"] == "Too long: may not be more than 2 bytes"
+    refusal = await server.call("PATCH", f"{PATH}/w", {"spec": {"a": "longer"}}, content_type=MERGE)
+    assert refusal.body["details"]["causes"][0]["message"] == "Too long: may not be more than 2 bytes"
 
 
 async def test_odd_metadata_is_refused(server: Client) -> None:
     await _define(server)
     given = widgets.widget()
     given["metadata"]["labels"] = 5
-    refused = await server.call("POST", PATH, given)
-    assert refused.code == 400
-    assert "cannot unmarshal number into Go struct field ObjectMeta.metadata.labels" in refused.body["message"]
+    refusal = await server.call("POST", PATH, given)
+    assert refusal.code == 400
+    assert "cannot unmarshal number into Go struct field ObjectMeta.metadata.labels" in refusal.body["message"]
 
 
 async def test_odd_finalizers_earn_warnings(server: Client) -> None:
     await _define(server)
     given = widgets.widget()
     given["metadata"]["finalizers"] = ["odd"]
-    made = await server.call("POST", PATH, given)
-    assert "prefer a domain-qualified finalizer name to avoid accidental conflicts" in (made.header("warning") or "")
+    created = await server.call("POST", PATH, given)
+    assert "prefer a domain-qualified finalizer name to avoid accidental conflicts" in (created.header("warning") or "")
 
 
 async def test_an_applied_object_owns_what_it_must_have(server: Client) -> None:
@@ -288,6 +288,6 @@ async def test_an_applied_object_owns_what_it_must_have(server: Client) -> None:
 )
 async def test_bodies_of_another_kind(server: Client, change: dict[str, Any], code: int, want: str) -> None:
     await _define(server)
-    refused = await server.call("POST", PATH, widgets.widget() | change)
-    assert refused.code == code
-    assert refused.body["message"].startswith(want)
+    refusal = await server.call("POST", PATH, widgets.widget() | change)
+    assert refusal.code == code
+    assert refusal.body["message"].startswith(want)

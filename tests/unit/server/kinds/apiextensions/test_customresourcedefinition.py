@@ -17,20 +17,20 @@ def _conditions(body: Any) -> dict[str, tuple[str, str]]:
 
 async def test_a_kind_is_served_as_soon_as_its_definition_is_made(server: Client) -> None:
     assert (await server.call("GET", widgets.path())).code == 404
-    made = await server.call("POST", DEFINITIONS, widgets.definition())
-    assert made.code == 201
-    assert made.body["status"] == {
+    created = await server.call("POST", DEFINITIONS, widgets.definition())
+    assert created.code == 201
+    assert created.body["status"] == {
         "conditions": None,
         "acceptedNames": {"plural": "", "kind": ""},
         "storedVersions": ["v1"],
     }
     assert (await server.call("GET", widgets.path())).body["kind"] == "WidgetList"
-    seen = (await server.call("GET", DEFINITION)).body
-    assert _conditions(seen) == {
+    read_back = (await server.call("GET", DEFINITION)).body
+    assert _conditions(read_back) == {
         "NamesAccepted": ("True", "NoConflicts"),
         "Established": ("True", "InitialNamesAccepted"),
     }
-    assert seen["status"]["acceptedNames"] == {
+    assert read_back["status"]["acceptedNames"] == {
         "plural": "widgets",
         "singular": "widget",
         "kind": "Widget",
@@ -44,9 +44,9 @@ async def test_names_belong_to_who_had_them_first(server: Client) -> None:
     other["metadata"]["name"] = f"gadgets.{widgets.GROUP}"
     await server.call("POST", DEFINITIONS, other)
     path = f"{DEFINITIONS}/gadgets.{widgets.GROUP}"
-    waiting = (await server.call("GET", path)).body
-    assert _conditions(waiting)["NamesAccepted"] == ("False", "ListKindConflict")
-    assert _conditions(waiting)["Established"] == ("False", "NotAccepted")
+    rejected = (await server.call("GET", path)).body
+    assert _conditions(rejected)["NamesAccepted"] == ("False", "ListKindConflict")
+    assert _conditions(rejected)["Established"] == ("False", "NotAccepted")
     assert (await server.call("DELETE", DEFINITION)).code == 200
     await server.app.definitions.idle()
     assert (await server.call("GET", DEFINITION)).code == 404
@@ -132,9 +132,9 @@ async def test_names_belong_to_who_had_them_first(server: Client) -> None:
 async def test_refused(server: Client, changes: dict[str, Any], want: str) -> None:
     given = widgets.definition()
     given["spec"].update(changes)
-    refused = await server.call("POST", DEFINITIONS, given)
-    assert refused.code == 422
-    assert want in refused.body["message"]
+    refusal = await server.call("POST", DEFINITIONS, given)
+    assert refusal.code == 422
+    assert want in refusal.body["message"]
 
 
 async def test_what_cannot_change_once_it_is_served(server: Client) -> None:
@@ -144,8 +144,8 @@ async def test_what_cannot_change_once_it_is_served(server: Client) -> None:
         ({"names": {"kind": "Other"}}, "spec.names.kind"),
         ({"group": "other.example.com"}, "spec.group"),
     ):
-        refused = await server.call("PATCH", DEFINITION, {"spec": change}, content_type=MERGE)
-        assert (refused.code, refused.body["details"]["causes"][0]["field"]) == (422, field)
+        refusal = await server.call("PATCH", DEFINITION, {"spec": change}, content_type=MERGE)
+        assert (refusal.code, refusal.body["details"]["causes"][0]["field"]) == (422, field)
 
 
 async def test_stored_versions_are_remembered_until_somebody_says_otherwise(server: Client) -> None:
@@ -154,8 +154,8 @@ async def test_stored_versions_are_remembered_until_somebody_says_otherwise(serv
     changed = await server.call("PATCH", DEFINITION, {"spec": {"versions": both}}, content_type=MERGE)
     assert changed.body["status"]["storedVersions"] == ["v1", "v2"]
     only = {"spec": {"versions": [widgets.version("v2")]}}
-    refused = await server.call("PATCH", DEFINITION, only, content_type=MERGE)
-    assert refused.body["details"]["causes"][0]["field"] == "status.storedVersions[0]"
+    refusal = await server.call("PATCH", DEFINITION, only, content_type=MERGE)
+    assert refusal.body["details"]["causes"][0]["field"] == "status.storedVersions[0]"
     status = {"status": {"storedVersions": ["v2"]}}
     await server.call("PATCH", f"{DEFINITION}/status", status, content_type=MERGE)
     assert (await server.call("PATCH", DEFINITION, only, content_type=MERGE)).code == 200
@@ -165,11 +165,11 @@ async def test_stored_versions_are_remembered_until_somebody_says_otherwise(serv
 async def test_a_definition_goes_with_its_objects(server: Client) -> None:
     await server.call("POST", DEFINITIONS, widgets.definition())
     await server.call("POST", widgets.path(), widgets.widget("a"))
-    held = widgets.widget("b")
-    held["metadata"]["finalizers"] = ["example.com/hold"]
-    await server.call("POST", widgets.path(), held)
-    going = await server.call("DELETE", DEFINITION)
-    assert going.body["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    finalized = widgets.widget("b")
+    finalized["metadata"]["finalizers"] = ["example.com/hold"]
+    await server.call("POST", widgets.path(), finalized)
+    deletion = await server.call("DELETE", DEFINITION)
+    assert deletion.body["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
     await server.app.definitions.idle()
     late = await server.call("POST", widgets.path(), widgets.widget("late"))
     assert (late.code, late.body["message"]) == (
@@ -199,8 +199,8 @@ async def test_a_table_of_definitions(server: Client) -> None:
 
 async def test_odd_schemas_earn_warnings(server: Client) -> None:
     spec = widgets.fields(a={"type": "string", "format": "unheard-of"})
-    made = await server.call("POST", DEFINITIONS, widgets.definition(widgets.version(spec=spec)))
-    assert made.header("warning") == '299 - "unrecognized format \\"unheard-of\\""'
+    created = await server.call("POST", DEFINITIONS, widgets.definition(widgets.version(spec=spec)))
+    assert created.header("warning") == '299 - "unrecognized format \\"unheard-of\\""'
 
 
 @pytest.mark.parametrize("name", ["v1", "v1alpha1", "foo", "v10beta3", "v01"])
@@ -214,9 +214,9 @@ async def test_versions_may_have_any_name(server: Client, name: str) -> None:
 
 async def test_definitions_outlive_the_server(server: Client) -> None:
     await server.call("POST", DEFINITIONS, widgets.definition())
-    made = await server.call("POST", widgets.path(), widgets.widget(x=1))
+    created = await server.call("POST", widgets.path(), widgets.widget(x=1))
     again = await client.start(store=server.store)
-    assert (await again.call("GET", f"{widgets.path()}/w")).body == made.body
+    assert (await again.call("GET", f"{widgets.path()}/w")).body == created.body
     listed = (await again.call("GET", f"/apis/{widgets.GROUP}/v1")).body["resources"]
     assert [each["name"] for each in listed] == ["widgets"]
 
@@ -245,10 +245,10 @@ async def test_certificates_of_a_conversion_in_use_must_be_some(server: Client) 
     await server.call("POST", DEFINITIONS, widgets.definition())
     client_config = {"url": "https://127.0.0.1:1/convert", "caBundle": "bm9uZQ=="}
     webhook = {"clientConfig": client_config, "conversionReviewVersions": ["v1"]}
-    refused = await server.call(
+    refusal = await server.call(
         "PATCH", DEFINITION, {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}, content_type=MERGE
     )
-    (cause,) = refused.body["details"]["causes"]
+    (cause,) = refusal.body["details"]["causes"]
     assert cause["field"] == "spec.conversion.webhookClientConfig.caBundle"
     assert "unable to parse bytes as PEM block" in cause["message"]
 

@@ -85,8 +85,8 @@ def test_annotations_that_cannot_be_read_count_for_nothing() -> None:
 
 async def test_one_object_in_both_versions(server: Client) -> None:
     spec = {"maxReplicas": 3, "scaleTargetRef": TARGET, "targetCPUUtilizationPercentage": 30}
-    made = await server.call("POST", V1, {"metadata": {"name": "o"}, "spec": spec})
-    assert (made.code, made.body["spec"]["targetCPUUtilizationPercentage"]) == (201, 30)
+    created = await server.call("POST", V1, {"metadata": {"name": "o"}, "spec": spec})
+    assert (created.code, created.body["spec"]["targetCPUUtilizationPercentage"]) == (201, 30)
     newer = (await server.call("GET", f"{V2}/o")).body
     assert (newer["apiVersion"], newer["spec"]["metrics"]) == ("autoscaling/v2", [CPU])
     patch = {"spec": {"targetCPUUtilizationPercentage": 40}}
@@ -98,6 +98,6 @@ async def test_one_object_in_both_versions(server: Client) -> None:
 
 async def test_types_are_those_of_the_version(server: Client) -> None:
     spec = {"maxReplicas": "3", "scaleTargetRef": TARGET}
-    refused = await server.call("POST", V1, {"metadata": {"name": "o"}, "spec": spec})
-    assert refused.code == 400
-    assert "spec.maxReplicas" in refused.body["message"]
+    refusal = await server.call("POST", V1, {"metadata": {"name": "o"}, "spec": spec})
+    assert refusal.code == 400
+    assert "spec.maxReplicas" in refusal.body["message"]

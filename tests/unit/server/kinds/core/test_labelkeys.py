@@ -1,4 +1,4 @@
-"""What selectors of a new pod come to, where keys name labels of its own."""
+"""Selectors of new pods with label keys."""
 
 from typing import Any
 
@@ -48,16 +48,16 @@ def test_terms(given: dict[str, Any], want: dict[str, Any], rules: str) -> None:
         }
         return {"affinity": {"nodeAffinity": {}, rules: kinds}}
 
-    assert labelkeys.merged(spec(given), LABELS) == spec(want)
+    assert labelkeys.merge_label_keys(spec(given), LABELS) == spec(want)
 
 
 def test_constraints() -> None:
     given = {"topologySpreadConstraints": [MATCHING, term()]}
     want = {"topologySpreadConstraints": [with_expressions(MATCHING, expression("In")), term()]}
-    assert labelkeys.merged(given, LABELS) == want
+    assert labelkeys.merge_label_keys(given, LABELS) == want
     assert given["topologySpreadConstraints"][0] == MATCHING
 
 
 def test_a_spec_without_keys_is_left_alone() -> None:
     given = {"containers": [], "topologySpreadConstraints": [term()]}
-    assert labelkeys.merged(given, LABELS) is given
+    assert labelkeys.merge_label_keys(given, LABELS) is given

@@ -1,4 +1,4 @@
-"""One word for the state of a pod, and the counts beside it."""
+"""Reason, ready containers and restarts of pods in tables."""
 
 from datetime import UTC, datetime
 from typing import Any

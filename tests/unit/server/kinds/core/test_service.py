@@ -23,12 +23,12 @@ def problem(answer: Any) -> str:
 
 
 async def test_one_of_many_gets_an_address(server: Client) -> None:
-    made = [a_service(f"s{number}", clusterIP="10.96.7.7") for number in range(10)]
-    answers = await asyncio.gather(*(server.call("POST", SERVICES, each) for each in made))
+    created = [a_service(f"s{number}", clusterIP="10.96.7.7") for number in range(10)]
+    answers = await asyncio.gather(*(server.call("POST", SERVICES, each) for each in created))
     assert sorted(answer.code for answer in answers) == [201] + [422] * 9
-    refused = next(answer for answer in answers if answer.code == 422)
+    refusal = next(answer for answer in answers if answer.code == 422)
     want = 'spec.clusterIPs: Invalid value: ["10.96.7.7"]: failed to allocate IP 10.96.7.7: '
-    assert problem(refused) == f"{want}provided IP is already allocated"
+    assert problem(refusal) == f"{want}provided IP is already allocated"
 
 
 async def test_an_address_is_an_object_with_its_service(server: Client) -> None:
@@ -51,18 +51,18 @@ def ports_of(answers: Any) -> list[int]:
 
 
 async def test_one_of_many_gets_a_port(server: Client) -> None:
-    made = [on_nodes(f"s{number}", nodePort=30007) for number in range(10)]
-    answers = await asyncio.gather(*(server.call("POST", SERVICES, each) for each in made))
+    created = [on_nodes(f"s{number}", nodePort=30007) for number in range(10)]
+    answers = await asyncio.gather(*(server.call("POST", SERVICES, each) for each in created))
     assert sorted(answer.code for answer in answers) == [201] + [422] * 9
-    refused = next(answer for answer in answers if answer.code == 422)
-    assert problem(refused) == "spec.ports[0].nodePort: Invalid value: 30007: provided port is already allocated"
+    refusal = next(answer for answer in answers if answer.code == 422)
+    assert problem(refusal) == "spec.ports[0].nodePort: Invalid value: 30007: provided port is already allocated"
 
 
 async def test_ports_that_are_given_at_the_same_time_differ(server: Client) -> None:
     first: dict[int, list[str]] = {}
     addresses = clusterips.Addresses(server.store)
     for name in (f"s{number}" for number in range(3000)):
-        first.setdefault(next(addresses.free_ports(f"default/{name}", but=())), []).append(name)
+        first.setdefault(next(addresses.free_ports(f"default/{name}", excluded=())), []).append(name)
     rivals = next(names for names in first.values() if len(names) > 1)
     answers = await asyncio.gather(*(server.call("POST", SERVICES, on_nodes(name)) for name in rivals))
     assert [answer.code for answer in answers] == [201] * len(rivals)
@@ -158,10 +158,12 @@ async def test_what_is_refused(server: Client, spec: dict[str, Any], want: str) 
 
 
 async def test_ports_on_nodes_are_given_kept_and_taken_once(server: Client) -> None:
-    made = (await server.call("POST", SERVICES, a_service(type="NodePort"))).body
-    (port,) = made["spec"]["ports"]
+    created = (await server.call("POST", SERVICES, a_service(type="NodePort"))).body
+    (port,) = created["spec"]["ports"]
     assert 30000 <= port["nodePort"] <= 32767
-    replaced = await server.call("PUT", f"{SERVICES}/s", {**made, "spec": {**made["spec"], "ports": [{"port": 80}]}})
+    replaced = await server.call(
+        "PUT", f"{SERVICES}/s", {**created, "spec": {**created["spec"], "ports": [{"port": 80}]}}
+    )
     assert replaced.body["spec"]["ports"] == [port]
     other = a_service("t", type="NodePort", ports=[{"port": 80, "nodePort": port["nodePort"]}])
     want = f"spec.ports[0].nodePort: Invalid value: {port['nodePort']}: provided port is already allocated"

@@ -1,4 +1,4 @@
-"""Kueue's kinds without Kueue's definitions: served in both versions, and beside definitions of the same names."""
+"""Kueue's kinds: both versions, conversion, and definitions of the same names."""
 
 from typing import Any
 
@@ -61,12 +61,12 @@ def _object(version: str, kind: str, spec: Any, **metadata: Any) -> dict[str, An
 )
 async def test_the_older_version_is_stored_as_the_newer(place: str, kind: str, older: Any, newer: Any) -> None:
     server = await _start()
-    made = await server.call("POST", f"{_GROUP}/v1beta1/{place}", _object("v1beta1", kind, older))
-    assert made.code == 201, made.body
-    assert made.header("warning") == '299 - "This version is deprecated. Use v1beta2 instead."'
+    created = await server.call("POST", f"{_GROUP}/v1beta1/{place}", _object("v1beta1", kind, older))
+    assert created.code == 201, created.body
+    assert created.header("warning") == '299 - "This version is deprecated. Use v1beta2 instead."'
 
-    stored = (await server.call("GET", f"{_GROUP}/v1beta2/{place}/x")).body["spec"]
-    assert {name: stored[name] for name in newer} == newer
+    stored_object = (await server.call("GET", f"{_GROUP}/v1beta2/{place}/x")).body["spec"]
+    assert {name: stored_object[name] for name in newer} == newer
     again = (await server.call("GET", f"{_GROUP}/v1beta1/{place}/x")).body["spec"]
     assert set(again) >= set(older) - {"admissionChecks"}
 
@@ -74,11 +74,11 @@ async def test_the_older_version_is_stored_as_the_newer(place: str, kind: str, o
 async def test_topology_of_an_admission_has_another_form_in_each_version() -> None:
     server = await _start()
     place = f"{_GROUP}/v1beta1/namespaces/default/workloads"
-    made = await server.call("POST", place, _object("v1beta1", "Workload", {"podSets": [{**_POD_SET, "count": 3}]}))
+    created = await server.call("POST", place, _object("v1beta1", "Workload", {"podSets": [{**_POD_SET, "count": 3}]}))
     domains = [{"values": ["block-a", "host-1"], "count": 1}, {"values": ["block-a", "host-20"], "count": 2}]
     assignment = {"name": "main", "topologyAssignment": {"levels": ["block", "host"], "domains": domains}}
     admission = {"clusterQueue": "q", "podSetAssignments": [assignment]}
-    changed = await server.call("PUT", f"{place}/x/status", {**made.body, "status": {"admission": admission}})
+    changed = await server.call("PUT", f"{place}/x/status", {**created.body, "status": {"admission": admission}})
     assert changed.code == 200, changed.body
 
     newer = (await server.call("GET", f"{_GROUP}/v1beta2/namespaces/default/workloads/x")).body["status"]
@@ -108,13 +108,13 @@ async def test_definitions_of_the_same_names_do_no_harm() -> None:
             "versions": [{**version, "schema": schema}],
         },
     }
-    made = await server.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
-    assert made.code == 201, made.body
+    created = await server.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    assert created.code == 201, created.body
 
     listed = await server.call("GET", f"{_GROUP}/v1beta1/cohorts")
     assert [each["metadata"]["name"] for each in listed.body["items"]] == ["x"]
-    refused = await server.call("POST", f"{_GROUP}/v1beta2/cohorts", _object("v1beta2", "Cohort", {"parentName": "No"}))
-    assert refused.code == 422
+    refusal = await server.call("POST", f"{_GROUP}/v1beta2/cohorts", _object("v1beta2", "Cohort", {"parentName": "No"}))
+    assert refusal.code == 422
 
 
 _TIME = "2026-01-01T00:00:00Z"
@@ -140,14 +140,14 @@ async def test_a_patched_status_is_what_an_update_leaves(status: Any) -> None:
     for verb in ("PUT", "PATCH"):
         server = await _start()
         place = f"{_GROUP}/v1beta2/namespaces/default/workloads"
-        made = (await server.call("POST", place, _object("v1beta2", "Workload", {"podSets": [_POD_SET]}))).body
+        created = (await server.call("POST", place, _object("v1beta2", "Workload", {"podSets": [_POD_SET]}))).body
         is_patch = verb == "PATCH"
-        body = {"status": status} if is_patch else {**made, "status": status}
+        body = {"status": status} if is_patch else {**created, "status": status}
         content_type = "application/merge-patch+json" if is_patch else "application/json"
         answer = await server.call(verb, f"{place}/x/status", body, content_type=content_type)
         answers.append((answer.code, answer.body, answer.header("warning")))
-        stored = (await server.call("GET", f"{place}/x")).body
-        answers.append((stored.get("status"), stored["metadata"]["managedFields"], stored["spec"]))
+        stored_object = (await server.call("GET", f"{place}/x")).body
+        answers.append((stored_object.get("status"), stored_object["metadata"]["managedFields"], stored_object["spec"]))
     put, after_put, patched, after_patch = answers
     assert after_patch == after_put
     assert (patched[0], patched[2]) == (put[0], put[2])

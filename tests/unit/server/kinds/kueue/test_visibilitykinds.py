@@ -1,4 +1,4 @@
-"""Who waits for queues, over HTTP: what somebody in the process knows is shown as Kueue's visibility API shows it."""
+"""Pending workloads of queues over HTTP, in the form of Kueue's visibility API."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,0 +1,145 @@
+"""One table of the inventory, printed once or watched, for ``drachma get``."""
+
+import asyncio
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import typer
+
+from drachma.api import manifest, node, pod, resourceclaim, resourceslice
+from drachma.cli.inventory import cluster as clusters
+from drachma.cli.inventory import queuerows
+from drachma.cli.inventory import rows as devicerows
+from drachma.cli.inventory import table as inventory
+from drachma.cli.options import TableFormat
+from drachma.client import Client, Selection, http, target
+from drachma.client.access import Access
+from drachma.queueing.component import resources
+from drachma.runtime import Informers, clock, informer
+
+_PAUSE_SECONDS: Final = 0.2
+"""Time to gather changes before a watch prints them."""
+
+_FIELDS: Final[dict[target.Of[Any], str]] = {
+    node.Node: "nodes",
+    pod.Pod: "pods",
+    resourceclaim.ResourceClaim: "claims",
+    resourceslice.ResourceSlice: "slices",
+    resources.WORKLOADS: "workloads",
+    resources.CLUSTER_QUEUES: "cluster_queues",
+    resources.LOCAL_QUEUES: "local_queues",
+}
+"""Field of a Cluster that holds the objects of a kind."""
+
+TABLES: Final[Mapping[str, inventory.Table]] = {**devicerows.TABLES, **queuerows.TABLES}
+"""Tables by name."""
+
+
+class View:
+    """Table to show, the filter of its rows, and the selection of the objects that it reads."""
+
+    def __init__(
+        self,
+        table: inventory.Table,
+        filter_: inventory.Filter,
+        *,
+        namespace: str,
+        selector: str,
+    ) -> None:
+        self.table: Final = table
+        self._filter: Final = filter_
+        self._namespace: Final = namespace
+        self._selector: Final = selector
+        self._is_namespaced: Final = any(target.of(kind).namespaced for kind in table.about)
+
+    @property
+    def has_namespaces(self) -> bool:
+        """True if the table shows rows of several namespaces."""
+        return not self._namespace
+
+    def selection(self, kind: target.Of[Any]) -> Selection:
+        """Return the selection of a kind's objects."""
+        # Objects that belong to a namespaced object are in its namespace; devices may serve any namespace.
+        namespace = self._namespace if self._is_namespaced and target.of(kind).namespaced else ""
+        return Selection(namespace, self._selector if kind in self.table.about else "")
+
+    def rows(self, objects: dict[target.Of[Any], Iterable[Any]]) -> list[inventory.Row]:
+        """Return the rows of the table at this moment."""
+        parts = {_FIELDS[kind]: tuple(entries) for kind, entries in objects.items()}
+        now = dt.datetime.now(dt.UTC)
+        return list(self.table.rows(clusters.Cluster(**parts), self._filter, now))
+
+
+async def run(access: Access, view: View, output: TableFormat, *, is_watch: bool) -> None:
+    """Print the table once, or with ``is_watch`` print new and changed rows until interrupted."""
+    async with http.HttpClient(access, clock=clock.SystemClock(), manager="drachma-get") as client:
+        if is_watch:
+            await _watch(client, view, output)
+        else:
+            _write(await _list(client, view, output), view, output)
+
+
+async def _list(client: Client, view: View, output: TableFormat) -> list[inventory.Row]:
+    needs = _needs(view, output)
+    listings = await asyncio.gather(*(client.list(kind, view.selection(kind)) for kind in needs))
+    return view.rows({kind: listing.items for kind, listing in zip(needs, listings, strict=True)})
+
+
+async def _watch(client: Client, view: View, output: TableFormat) -> None:
+    """Print all rows, and then each new or changed row, until interrupted."""
+    changed = asyncio.Event()
+    async with Informers(client) as informers:
+        by_kind = {kind: informers.of(kind, view.selection(kind)) for kind in _needs(view, output)}
+        for each in by_kind.values():
+            each.add_handler(
+                informer.Handler(
+                    added=lambda _: changed.set(), updated=lambda *_: changed.set(), deleted=lambda _: changed.set()
+                )
+            )
+        await informers.wait_synced()
+        printed: dict[str, dict[str, str]] = {}
+        columns = _columns(view, output)
+        widths: list[int] = []
+        while True:
+            changed.clear()
+            rows = view.rows({kind: each.cache for kind, each in by_kind.items()})
+            current = {row.key: {name: row.cells[name] for name in columns if name != "AGE"} for row in rows}
+            new_rows = [row for row in rows if printed.get(row.key) != current[row.key]]
+            widths = _print(new_rows, columns, widths=widths)
+            printed = current
+            await changed.wait()
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+
+def _needs(view: View, output: TableFormat) -> tuple[target.Of[Any], ...]:
+    return view.table.needs if output is TableFormat.TABLE else view.table.needs + view.table.wide_needs
+
+
+def _columns(view: View, output: TableFormat) -> tuple[str, ...]:
+    columns = view.table.columns + (view.table.wide if output is TableFormat.WIDE else ())
+    return columns if view.has_namespaces else tuple(name for name in columns if name != "NAMESPACE")
+
+
+def _write(rows: Sequence[inventory.Row], view: View, output: TableFormat) -> None:
+    if output in (TableFormat.JSON, TableFormat.YAML):
+        documents = {"items": [row.document for row in rows]}
+        write = manifest.write_json if output is TableFormat.JSON else manifest.write_yaml
+        typer.echo(write([documents]), nl=False)
+    elif rows:
+        _print(rows, _columns(view, output), widths=[])
+    else:
+        typer.echo("drachma: there are none", err=True)
+
+
+def _print(rows: Sequence[inventory.Row], columns: Sequence[str], *, widths: list[int]) -> list[int]:
+    """Print rows, with a header if there are no widths yet, and return the widths of the columns."""
+    if not rows:
+        return widths
+    lines = [[row.cells[name] for name in columns] for row in rows]
+    if not widths:
+        lines.insert(0, list(columns))
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        typer.echo("   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    return widths

@@ -1,0 +1,293 @@
+"""A run of ``drachma play``: manifests applied to a control plane, and the nodes and devices that pods get."""
+
+import asyncio
+import collections
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from drachma import errors
+from drachma.api import meta, pod, resourceclaim
+from drachma.claims import conditions, identity, podclaims, podstate, wellknown
+from drachma.client import Client, access, http, patches, target
+from drachma.offline import manifestfiles
+from drachma.process import hosting
+from drachma.queueing import conditions as queueconditions
+from drachma.queueing.component import resources
+from drachma.queueing.kinds import workload
+from drachma.runtime import Informers, clock, informer
+from drachma.simulate import Simulation, explanationlines, livecluster, podexplanation
+
+_ORDER: Final = ("Namespace", "ConfigMap", "PriorityClass", "DeviceClass", "Node", "DeviceTaintRule", "ResourceSlice")
+"""Kinds that other objects refer to, created first in this order. Pods come last, in the order of the manifests."""
+
+_WORKLOADS: Final = frozenset(
+    {"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"}
+)
+
+_QUIET_SECONDS: Final = 0.5
+_SILENT_SECONDS: Final = 3.0
+"""Time without changes after which the control plane counts as settled: if every pod has an answer, and if not."""
+
+_CHECKS: Final = 50
+"""Number of checks for changes in that time."""
+
+Claim = resourceclaim.ResourceClaim
+
+
+class Settings(NamedTuple):
+    """Settings of a run: the time limit in seconds, and the output in addition to nodes and devices."""
+
+    seconds: float
+    explains: bool
+    shows_logs: bool
+    runs_pods: bool
+    has_queues: bool
+
+
+async def run(
+    sources: Sequence[manifestfiles.Source],
+    lines: list[str],
+    pending: list[pod.Pod],
+    host: hosting.Host,
+    *,
+    settings: Settings,
+) -> None:
+    """Apply manifests to a control plane, and wait until it settles.
+
+    Append the lines to show to ``lines``, and the pods without a node to ``pending``. Raises errors.UnreachableError if
+    the control plane does not settle in time.
+    """
+    host.ready()
+    await host.listening.wait()
+    admin = access.Access(
+        server=host.url,
+        source="the control plane of drachma play",
+        certificate_authority=host.authority,
+        token=host.token,
+    )
+    async with (
+        http.HttpClient(admin, clock=clock.SystemClock(), manager="drachma-play", is_strict=True) as client,
+        Informers(client) as informers,
+    ):
+        watched = _Watched(
+            informers,
+            has_workloads=any(map(_is_workload, sources)),
+            runs_pods=settings.runs_pods,
+            has_queues=settings.has_queues,
+        )
+        await informers.wait_synced()
+        served = {(each.group, each.kind): each for each in await client.resources()}
+        for source in sorted(sources, key=_rank):
+            await _create(client, served, source)
+        is_settled = await watched.settle(settings.seconds)
+        pending.extend(each for each in watched.pods if not each.spec.node_name)
+        logs = {each.metadata.uid: await _log(client, each) for each in watched.pods} if settings.shows_logs else {}
+        reasons = await _reasons(client, pending) if settings.explains else {}
+        lines.extend(_lines(watched, logs, reasons))
+        if not is_settled:
+            raise errors.UnreachableError(
+                f"the control plane still changes after {settings.seconds:g} seconds; see --seconds"
+            )
+
+
+# Applying
+
+
+def _rank(source: manifestfiles.Source) -> int:
+    kind = source.content.get("kind") if isinstance(source.content, dict) else None
+    return _ORDER.index(kind) if kind in _ORDER else len(_ORDER) + (kind == "Pod")
+
+
+async def _create(
+    client: Client, served: dict[tuple[str, str], target.Target[meta.Object]], source: manifestfiles.Source
+) -> None:
+    content = source.content
+    if not isinstance(content, dict) or not isinstance(content.get("metadata"), dict):
+        raise errors.DecodeError(f"{source.place}: expected an object with metadata")
+    group, _, version = str(content.get("apiVersion", "")).rpartition("/")
+    resource = served.get((group, str(content.get("kind"))))
+    if resource is None:
+        raise errors.DecodeError(
+            f"{source.place}: kind {content.get('kind')} in {content.get('apiVersion')}: not served"
+        )
+    resource = msgspec.structs.replace(resource, versions=(version,))
+    metadata = {"namespace": "default", **content["metadata"]} if resource.namespaced else content["metadata"]
+    namespace = str(metadata.get("namespace", ""))
+    try:
+        created = await client.create_document(resource, {**content, "metadata": metadata})
+        if "status" in content:
+            patch = patches.merge({"status": content["status"]})
+            name = created["metadata"]["name"]
+            await client.patch(resource, name, patch=patch, namespace=namespace, subresource="status")
+    except errors.RefusedError as error:
+        raise errors.DecodeError(f"{source.place}: {error}") from error
+
+
+def _is_workload(source: manifestfiles.Source) -> bool:
+    """Return True if a controller creates pods for an object."""
+    return isinstance(source.content, dict) and source.content.get("kind") in _WORKLOADS
+
+
+# Watching
+
+
+class _Watched:
+    """Pods, claims and workloads of the control plane, and a check that they no longer change."""
+
+    def __init__(self, informers: Informers, *, has_workloads: bool, runs_pods: bool, has_queues: bool) -> None:
+        self._has_workloads: Final = has_workloads
+        self._runs_pods: Final = runs_pods
+        self._pods: Final = informers.of(pod.Pod)
+        self._claims: Final = informers.of(Claim)
+        self._queued: Final = informers.of(resources.WORKLOADS) if has_queues else None
+        self._changed: Final = asyncio.Event()
+        for each in (self._pods, self._claims, self._queued):
+            if each is not None:
+                self._note_changes(each)
+
+    def _note_changes(self, source: informer.Informer[Any]) -> None:
+        note = self._changed.set
+        source.add_handler(
+            informer.Handler(added=lambda _: note(), updated=lambda *_: note(), deleted=lambda _: note())
+        )
+
+    @property
+    def pods(self) -> list[pod.Pod]:
+        return sorted(self._pods.cache, key=lambda each: (each.metadata.namespace, each.metadata.name))
+
+    @property
+    def queued(self) -> list[workload.Workload]:
+        """Workloads of queues, admitted or not."""
+        workloads = self._queued.cache if self._queued is not None else ()
+        return sorted(workloads, key=lambda each: (each.metadata.namespace, each.metadata.name))
+
+    def claim(self, name: str, *, namespace: str) -> Claim | None:
+        return self._claims.cache.get(name, namespace=namespace)
+
+    async def settle(self, seconds: float) -> bool:
+        """Wait until nothing changes any more. Return False if that takes too long."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not await self._is_quiet():
+                    pass
+        except TimeoutError:
+            return False
+        return True
+
+    async def _is_quiet(self) -> bool:
+        """Return True if nothing changes for a while.
+
+        Changes are checked many times. All components run in this process and get a turn between two checks, so a
+        machine that suspends this process does not make it look settled.
+        """
+        self._changed.clear()
+        is_answered = self._is_answered() and not self.queued
+        quiet = _QUIET_SECONDS if is_answered else _SILENT_SECONDS
+        for _ in range(_CHECKS):
+            await asyncio.sleep(quiet / _CHECKS)
+            if self._changed.is_set():
+                return False
+        return True
+
+    def _is_answered(self) -> bool:
+        """Return True if every pod has an answer, and workloads have their pods."""
+        pods = self.pods
+        if self._has_workloads and not pods:
+            return False
+        return all(_has_answer(each, runs=self._runs_pods) for each in pods)
+
+
+def _scheduled_condition(candidate: pod.Pod) -> pod.PodCondition | None:
+    return conditions.find(candidate.status.conditions, wellknown.POD_SCHEDULED)
+
+
+def _has_answer(candidate: pod.Pod, *, runs: bool) -> bool:
+    """Return True if a pod is bound or unschedulable. If pods run, a bound pod must have ended, or run for ever."""
+    if candidate.spec.node_name:
+        lasts = candidate.spec.restart_policy in ("", "Always") and candidate.status.phase == "Running"
+        return not runs or lasts or podstate.has_ended(candidate)
+    return _scheduled_condition(candidate) is not None
+
+
+# Showing
+
+
+def _lines(watched: _Watched, logs: Mapping[str, str], reasons: Mapping[str, str]) -> Iterable[str]:
+    for queued in watched.queued:
+        yield from _queued_lines(queued)
+    pods = watched.pods
+    for each in pods:
+        # With queues, the prefix tells the job of a pod; the rest of a generated name is random.
+        prefix = each.metadata.generate_name if watched.queued else ""
+        name = f"pod {each.metadata.namespace}/{f'{prefix}*' if prefix else each.metadata.name}"
+        if each.spec.node_name:
+            yield f"{name}: on node {each.spec.node_name}"
+        else:
+            condition = _scheduled_condition(each)
+            yield f"{name}: waits: {condition.message if condition is not None else 'for its claims'}"
+        yield from _devices(each, watched)
+        yield from (f"  | {line}" for line in logs.get(each.metadata.uid, "").splitlines())
+        yield from (f"  {line}" for line in reasons.get(each.metadata.uid, "").splitlines())
+    bound = sum(bool(each.spec.node_name) for each in pods)
+    yield f"{bound} of {len(pods)} pods have a node"
+
+
+async def _log(client: http.HttpClient, running: pod.Pod) -> str:
+    """Return the logs of a pod's containers; nothing for a pod that has not started."""
+    if running.status.phase in ("", "Pending"):
+        return ""
+    namespace, name = running.metadata.namespace, running.metadata.name
+    try:
+        pieces = [
+            piece
+            for each in running.spec.containers
+            async for piece in client.read_log(namespace, name, query={"container": each.name})
+        ]
+        return b"".join(pieces).decode(errors="replace")
+    except errors.RefusedError as error:
+        return str(error)
+
+
+async def _reasons(client: Client, pending: Iterable[pod.Pod]) -> dict[str, str]:
+    """Return the reasons why the claims of pods fit nowhere, by the pods' UIDs, as ``drachma explain`` gives them."""
+    cluster = Simulation(await livecluster.read(client))
+    explanations = {each.metadata.uid: podexplanation.explain(cluster, each) for each in pending}
+    return {uid: "\n".join(explanationlines.device_lines(each)) for uid, each in explanations.items()}
+
+
+def _queued_lines(queued: workload.Workload) -> Iterable[str]:
+    owner = next(iter(queued.metadata.owner_references), None)
+    namespace = queued.metadata.namespace
+    name = (
+        f"{owner.kind.lower()} {namespace}/{owner.name}"
+        if owner is not None
+        else f"workload {namespace}/{queued.metadata.name}"
+    )
+    admission = queued.status.admission
+    if admission is None:
+        reserved = queueconditions.find(queued.status.conditions, queueconditions.QUOTA_RESERVED)
+        yield f"{name}: waits: {f'{reserved.reason}: {reserved.message}' if reserved is not None else 'for its turn'}"
+        return
+    yield f"{name}: admitted by {admission.cluster_queue}"
+    for each in admission.pod_set_assignments:
+        for resource, amount in sorted(each.resource_usage.items()):
+            yield f"  {each.name}, {resource}: {amount} of {each.flavors.get(resource, 'no flavor')}"
+
+
+def _devices(consumer: pod.Pod, watched: _Watched) -> Iterable[str]:
+    names = {entry.name: reference.name for entry, reference in podclaims.named(consumer)}
+    extended = consumer.status.extended_resource_claim_status
+    if extended is not None:
+        names["extended resources"] = extended.resource_claim_name
+    for entry, name in names.items():
+        claim = watched.claim(name, namespace=consumer.metadata.namespace)
+        if claim is None or claim.status.allocation is None:
+            continue
+        by_request = collections.defaultdict(list)
+        for result in claim.status.allocation.devices.results:
+            amounts = "".join(f" {key}={amount}" for key, amount in result.consumed_capacity.items())
+            by_request[result.request].append(f"{identity.device_of(result)}{amounts}")
+        for request, devices in by_request.items():
+            yield f"  {entry}, {request}: {', '.join(devices)}"

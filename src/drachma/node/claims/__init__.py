@@ -1,0 +1,1 @@
+"""Claims of pods on a node: preparing and unpreparing them, and the records of that."""

@@ -1,0 +1,1 @@
+"""DRA drivers that run as processes: registration, connections, and the streams that an agent reads from them."""

@@ -1,0 +1,1 @@
+"""Pods and containers on a node: their workers, states and resources."""

@@ -1,0 +1,73 @@
+"""Resources of one node: admission of pods, and the bounds of their containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from drachma.api import gates as feature
+from drachma.api import node
+from drachma.api.pod import Container, Pod
+from drachma.node.pods import admission, podquality, podresources
+from drachma.node.runtimes import protocol
+
+
+class NodeResources:
+    """Decides what the pods of a node get of it."""
+
+    def __init__(
+        self, described: node.Node, *, gates: feature.Gates, running_pods: Callable[[], Iterable[Pod]]
+    ) -> None:
+        """``described`` is the Node that the agent registers, until :meth:`update` gives the stored one."""
+        self._node = described
+        self._running_pods: Final = running_pods
+        self._counts_claims: Final = gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES)
+        self._counts_claims_in_quality: Final = self._counts_claims and gates.on(feature.Gate.NODE_ALLOCATABLE_QOS)
+
+    @property
+    def declared_features(self) -> list[str]:
+        """Features of the node that the resource gates add."""
+        features = [feature.Gate.NODE_ALLOCATABLE_RESOURCES.value] if self._counts_claims else []
+        return [*features, feature.Gate.NODE_ALLOCATABLE_QOS.value] if self._counts_claims_in_quality else features
+
+    def update(self, stored_node: node.Node) -> None:
+        """Take over the capacity of the registered Node."""
+        self._node = stored_node
+
+    def admit(self, pod: Pod) -> admission.Verdict:
+        """Decide whether the node has room for a pod in addition to its running pods."""
+        neighbours = [each for each in self._running_pods() if each.metadata.uid != pod.metadata.uid]
+        return admission.admit(pod, self._node, neighbours, with_claims=self._counts_claims)
+
+    def bounds(self, pod: Pod, container: Container) -> protocol.Bounds | None:
+        """Return the bounds of a container, or None if nothing bounds it."""
+        if not self._counts_claims_in_quality:
+            return None
+        quality = self._quality(pod)
+        if container.name not in quality.containers:
+            # Ephemeral containers are not held to the requests of their pod.
+            return None
+        return protocol.Bounds(
+            quality=quality.name,
+            pod=quality.cgroup,
+            container=quality.containers[container.name],
+            oom_score=quality.oom_scores[container.name],
+        )
+
+    def quality_notice(self, pod: Pod) -> str:
+        """Return a message if claims change the pod's quality of service; empty otherwise.
+
+        The pod's status keeps the class that the spec alone gives.
+        """
+        if not self._counts_claims_in_quality:
+            return ""
+        quality = self._quality(pod)
+        if quality.name == podresources.quality(pod):
+            return ""
+        scores = ", ".join(f"{each.name} {quality.oom_scores[each.name]}" for each in pod.spec.containers)
+        shares = quality.cgroup.cpu_shares
+        return f"Quality of service with claims is {quality.name}: cpu shares {shares}, OOM scores: {scores}"
+
+    def _quality(self, pod: Pod) -> podquality.PodQuality:
+        memory = self._node.status.capacity["memory"].as_int64()
+        return podquality.pod_quality(pod, memory=memory, counts_claims=True)

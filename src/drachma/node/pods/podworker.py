@@ -1,0 +1,319 @@
+"""Worker of one pod on its node, from the moment that the pod is bound there until it is gone.
+
+The worker admits the pod, makes its volumes, prepares its claims, runs its init containers one after the other, and
+then its containers, each by a worker of its own (:mod:`drachma.node.pods.containerworker`). When the pod has ended or
+is being deleted, the worker stops its containers and unprepares its claims, and only then deletes it. Each step that
+fails is tried again, and the status shows the progress. A status that the API server refuses is tried again after
+pauses that grow; it delays neither the pod's end nor the unpreparing of its claims.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Final
+
+from drachma import errors
+from drachma.accounting import aggregate
+from drachma.api import meta
+from drachma.api.pod import Container, Pod
+from drachma.claims import podstate
+from drachma.node.logs.log import Log
+from drachma.node.pods import containerstate, containerworker, podstatuswriter
+from drachma.node.pods.admission import Verdict
+from drachma.node.pods.containerworker import ContainerWorker
+from drachma.node.pods.services import PodServices
+from drachma.node.runtimes import protocol
+from drachma.runtime.clock import sleep_unless
+
+_log = logging.getLogger(__name__)
+
+_FIRST_RETRY: Final = 1.0
+_LONGEST_RETRY: Final = 60.0
+_LONGEST_REFUSAL_PAUSE: Final = 300.0
+"""Longest pause before a refused status is tried again."""
+_MOST_REFUSALS: Final = 3
+"""Attempts at the last status of a pod; then the pod ends without it."""
+
+
+class PodWorker:
+    """Worker of one pod."""
+
+    def __init__(self, services: PodServices, pod: Pod) -> None:
+        self._services: Final = services
+        self._pod = pod
+        self._is_prepared = False
+        self._is_dirty: Final = asyncio.Event()
+        self._has_to_end: Final = asyncio.Event()
+        self._is_worth_a_try: Final = asyncio.Event()
+        self._has_more_containers: Final = asyncio.Event()
+        self._writer: Final = podstatuswriter.PodStatusWriter(services.api)
+        self._containers: Final[dict[str, ContainerWorker]] = {
+            each.name: self._container_worker(each) for each in _containers(pod)
+        }
+        self.update(pod)
+
+    def _container_worker(self, container: Container) -> ContainerWorker:
+        return ContainerWorker(self._services, container, get_pod=lambda: self._pod, on_change=self.report)
+
+    def update(self, pod: Pod) -> None:
+        """Take over a newer version of the pod."""
+        self._pod = pod
+        for container in pod.spec.ephemeral_containers:
+            if container.name not in self._containers:
+                self._containers[container.name] = self._container_worker(container)
+                self._has_more_containers.set()
+        if self._writer.is_contradicted(pod):
+            # The node lifecycle controller marks pods as not ready while their node does not report.
+            self._is_dirty.set()
+        self.retry()
+        if pod.metadata.deletion_timestamp is not None:
+            self.end()
+
+    def end(self) -> None:
+        """End the pod, because it is being deleted or is gone already."""
+        self._has_to_end.set()
+
+    @property
+    def has_to_end(self) -> bool:
+        """True once the pod has to end."""
+        return self._has_to_end.is_set()
+
+    def retry(self) -> None:
+        """Cut short the pause before the next attempt at a step that failed."""
+        self._is_worth_a_try.set()
+
+    @property
+    def pod(self) -> Pod:
+        """The newest version of the pod."""
+        return self._pod
+
+    @property
+    def records(self) -> containerstate.Records:
+        """Records of the pod's containers."""
+        return {name: each.record for name, each in self._containers.items()}
+
+    def current_run(self, container: str) -> protocol.Container | None:
+        """Return the current run of a container, or None if it does not run or does not exist."""
+        return self._containers[container].current_run if container in self._containers else None
+
+    def log(self, container: str, run_id: str) -> Log | None:
+        """Return the log of a container's current run or of the run before it."""
+        return self._containers[container].log(run_id)
+
+    def report(self) -> None:
+        """Have the status written, because a container or the health of a device changed."""
+        self._is_dirty.set()
+        self._is_worth_a_try.set()
+
+    async def run(self) -> None:
+        """Run the pod. Return when it is deleted, or gone from the API server."""
+        if self._pod.status.container_statuses or self._pod.status.init_container_statuses:
+            await self._attempt(self._recall, reason="FailedRecall")
+        if podstate.has_ended(self._pod):
+            await self._finish()
+            return
+        verdict = self._services.resources.admit(self._pod)
+        if not verdict.is_admitted:
+            await self._refuse(verdict)
+            return
+        writer = asyncio.create_task(self._write_statuses(), name=f"status of {self._pod.metadata.name}")
+        try:
+            await self._run_until_end()
+        finally:
+            writer.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await writer
+        self._is_prepared = False
+        await self._report(self._status, attempts=_MOST_REFUSALS)
+        await self._finish()
+
+    async def _finish(self) -> None:
+        """Unprepare the claims at once, and delete the pod when it has to end. Its containers have ended."""
+        services = self._services
+        await self._retry_until_done(
+            lambda: services.claims.unprepare(self._pod), reason="FailedUnprepareDynamicResources"
+        )
+        await self._has_to_end.wait()
+        await self._retry_until_done(lambda: services.api.delete(self._pod), reason="FailedDelete")
+        services.clean_up(self._pod)
+
+    async def _refuse(self, verdict: Verdict) -> None:
+        services = self._services
+        services.api.record(self._pod, reason=verdict.reason, message=verdict.message, is_warning=True)
+        content = containerstate.refusal(
+            self._pod, reason=verdict.reason, message=verdict.message, now=services.clock.utc()
+        )
+        await self._report(lambda: content, attempts=_MOST_REFUSALS)
+        await self._has_to_end.wait()
+        await self._retry_until_done(lambda: services.api.delete(self._pod), reason="FailedDelete")
+
+    async def _recall(self, pod: Pod) -> None:
+        """Continue with the containers that an earlier agent started."""
+        records = await self._services.api.recall(pod)
+        for name in records.keys() & self._containers.keys():
+            await self._containers[name].recall(records[name])
+        # A pod with a running container was prepared, whether or not that has to be done again.
+        self._is_prepared = any(each.current_run is not None for each in self._containers.values())
+
+    async def _run_until_end(self) -> None:
+        """Run the pod's containers until they have ended for good or the pod has to end, and stop those that run."""
+        life = asyncio.create_task(self._run_containers(), name=f"containers of {self._pod.metadata.name}")
+        end = asyncio.create_task(self._has_to_end.wait())
+        try:
+            await asyncio.wait({life, end}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            end.cancel()
+            life.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await life
+        await self._stop()
+
+    async def _run_containers(self) -> None:
+        self._is_dirty.set()
+        await self._prepare()
+        debugging = asyncio.create_task(self._debug(), name=f"ephemeral containers of {self._pod.metadata.name}")
+        background: list[asyncio.Task[None]] = [debugging]
+        try:
+            for container in self._pod.spec.init_containers:
+                if aggregate.is_sidecar(container):
+                    sidecar = self._containers[container.name]
+                    background.append(asyncio.create_task(sidecar.keep_running("Always")))
+                    await self._wait_started(container)
+                else:
+                    policy = self._pod.spec.restart_policy or "Always"
+                    worker = self._containers[container.name]
+                    await worker.keep_running("Never" if policy == "Never" else "OnFailure")
+                    if not worker.record.has_succeeded:
+                        return
+            policy = self._pod.spec.restart_policy or "Always"
+            async with asyncio.TaskGroup() as group:
+                for container in self._pod.spec.containers:
+                    group.create_task(self._containers[container.name].keep_running(policy))
+        finally:
+            for task in background:
+                task.cancel()
+            await asyncio.gather(*background, return_exceptions=True)
+
+    async def _prepare(self) -> None:
+        """Make the volumes and prepare the claims, before any container starts."""
+        services = self._services
+        await self._attempt(services.setups.begin, reason="FailedMount")
+        await self._attempt(
+            services.claims.prepare,
+            reason="FailedPrepareDynamicResources",
+            prefix="Failed to prepare dynamic resources: ",
+        )
+        if notice := services.resources.quality_notice(self._pod):
+            services.api.record(self._pod, reason="QualityOfService", message=notice)
+        self._is_prepared = True
+        self._is_dirty.set()
+
+    async def _debug(self) -> None:
+        """Run each ephemeral container once, as they are added."""
+        started: set[str] = set()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._has_more_containers.clear()
+                for name in {each.name for each in self._pod.spec.ephemeral_containers} - started:
+                    group.create_task(self._containers[name].keep_running("Never"))
+                    started.add(name)
+                await self._has_more_containers.wait()
+
+    async def _attempt(self, act: Callable[[Pod], Awaitable[None]], *, reason: str, prefix: str = "") -> None:
+        """Call ``act`` until it succeeds; an event reports each failure."""
+        pause = _FIRST_RETRY
+        while True:
+            self._is_worth_a_try.clear()
+            try:
+                await act(self._pod)
+                return
+            except errors.NodeError as error:
+                self._services.api.record(self._pod, reason=reason, message=f"{prefix}{error}", is_warning=True)
+                pause = await self._pause(pause)
+
+    async def _wait_started(self, container: Container) -> None:
+        while not self._containers[container.name].record.is_started:
+            await self._services.clock.sleep(1)
+
+    async def _stop(self) -> None:
+        """Stop all containers within the pod's grace period, sidecars last."""
+        grace = containerworker.grace_seconds(self._pod)
+        sidecars = {each.name for each in self._pod.spec.init_containers}
+        for names in (self._containers.keys() - sidecars, self._containers.keys() & sidecars):
+            await asyncio.gather(*(self._containers[name].stop(grace) for name in sorted(names)))
+
+    def _now(self) -> dt.datetime:
+        return self._services.clock.utc().replace(microsecond=0)
+
+    async def _write_statuses(self) -> None:
+        while True:
+            await self._is_dirty.wait()
+            await self._report(self._status)
+
+    def _status(self) -> dict[str, Any]:
+        content = containerstate.status(
+            self._pod,
+            self.records,
+            now=self._now(),
+            is_ready_to_start=self._is_prepared,
+            devices=self._services.claims.device_health(self._pod),
+        )
+        content.update(self._services.addresses.status(self._pod))
+        if self._pod.status.start_time is None:
+            content["startTime"] = meta.time_text(self._now())
+        return content
+
+    async def _report(self, build: Callable[[], dict[str, Any]], *, attempts: int | None = None) -> None:
+        """Write the status that ``build`` returns, built again for each attempt.
+
+        A refused status is tried again after pauses that grow, or when something changes, ``attempts`` times in all.
+        """
+        pause, count, is_written = _FIRST_RETRY, 0, False
+
+        async def write() -> None:
+            nonlocal is_written
+            self._is_dirty.clear()
+            is_written = await self._writer.write(self._pod, build())
+
+        while True:
+            await self._retry_until_done(write, reason="FailedStatus")
+            count += 1
+            if is_written or count == attempts:
+                return
+            await sleep_unless(self._is_worth_a_try, pause, clock=self._services.clock)
+            pause = min(2 * pause, _LONGEST_REFUSAL_PAUSE)
+
+    async def _retry_until_done(self, act: Callable[[], Awaitable[None]], *, reason: str) -> None:
+        """Call ``act`` until it succeeds or the pod is gone."""
+        pause = _FIRST_RETRY
+        while True:
+            self._is_worth_a_try.clear()
+            try:
+                await act()
+            except errors.ObjectNotFoundError:
+                return
+            except errors.ObjectConflictError as error:
+                _log.debug("pod %s: %s: %s", self._pod.metadata.name, reason, error)
+                return
+            except (errors.NodeError, errors.RefusedError, errors.UnreachableError) as error:
+                _log.warning("pod %s/%s: %s: %s", self._pod.metadata.namespace, self._pod.metadata.name, reason, error)
+                if isinstance(error, errors.NodeError):
+                    self._services.api.record(self._pod, reason=reason, message=str(error), is_warning=True)
+                pause = await self._pause(pause)
+            else:
+                return
+
+    async def _pause(self, seconds: float) -> float:
+        """Wait before the next attempt, unless something changes. Return the length of the pause after it."""
+        await sleep_unless(self._is_worth_a_try, seconds, clock=self._services.clock)
+        return min(2 * seconds, _LONGEST_RETRY)
+
+
+def _containers(pod: Pod) -> Iterator[Container]:
+    yield from pod.spec.init_containers
+    yield from pod.spec.containers
+    yield from pod.spec.ephemeral_containers

@@ -1,0 +1,1 @@
+"""Simulated machines, drivers and containers."""

@@ -1,0 +1,175 @@
+"""Topology assignments: the domains of a pod set with the number of pods in each, and their compact form in the API.
+
+The compact form is a list of slices. A slice has, for each level, one value for all its domains, or the roots of the
+values between their common prefix and suffix. Hostnames are split into slices by prefixes that end in a dash, as node
+pools name their nodes, if that makes the form shorter.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+_MOST_DOMAINS: Final = 100_000
+"""Most domains of a slice."""
+_MOST_SLICES: Final = 1000
+
+Document = Mapping[str, Any]
+
+
+class DomainCount(NamedTuple):
+    """Number of pods in a domain, which its level values identify."""
+
+    values: tuple[str, ...]
+    pods: int
+
+
+class Assignment(NamedTuple):
+    """Domains of a pod set, in the order of their level values."""
+
+    levels: tuple[str, ...]
+    domains: tuple[DomainCount, ...]
+
+    @property
+    def pods(self) -> int:
+        """Number of assigned pods."""
+        return sum(domain.pods for domain in self.domains)
+
+    def truncate(self, count: int) -> Assignment:
+        """Keep the first ``count`` pods."""
+        remainder = count
+        domains = []
+        for domain in self.domains:
+            if remainder <= 0:
+                break
+            domains.append(domain._replace(pods=min(domain.pods, remainder)))
+            remainder -= domain.pods
+        return self._replace(domains=tuple(domains))
+
+
+def decode(document: Document) -> Assignment:
+    """Read the compact form."""
+    levels = tuple(document["levels"])
+    return Assignment(levels, tuple(_decode_slices(document.get("slices") or (), len(levels))))
+
+
+def _decode_slices(slices: Iterable[Document], level_count: int) -> Iterator[DomainCount]:
+    for slice_ in slices:
+        size = slice_["domainCount"]
+        columns = [_decode_values(slice_["valuesPerLevel"][level], size) for level in range(level_count)]
+        counts = slice_["podCounts"]
+        universal = counts.get("universal")
+        pods = counts["individual"] if universal is None else itertools.repeat(universal, size)
+        yield from map(DomainCount, zip(*columns, strict=True), pods)
+
+
+def _decode_values(column: Document, size: int) -> list[str]:
+    individual = column.get("individual")
+    if individual is None:
+        return [column["universal"]] * size
+    prefix, suffix = individual.get("prefix") or "", individual.get("suffix") or ""
+    return [f"{prefix}{root}{suffix}" for root in individual["roots"]]
+
+
+def encode(assignment: Assignment, *, by_hostname_prefix: bool = True) -> dict[str, Any]:
+    """Return the compact form. Without domains it has no slices, which the API would refuse."""
+    if not assignment.domains:
+        return {"levels": list(assignment.levels)}
+    single = _document(assignment, [assignment.domains])
+    if not by_hostname_prefix:
+        return single
+    runs = [
+        run[begin : begin + _MOST_DOMAINS]
+        for run in _prefix_runs(assignment)
+        for begin in range(0, len(run), _MOST_DOMAINS)
+    ]
+    if len(runs) == 1:
+        return single
+    split = _document(assignment, runs)
+    if len(assignment.domains) > _MOST_DOMAINS:
+        return split
+    return single if _json_size(single) < _json_size(split) else split
+
+
+def _document(assignment: Assignment, runs: Iterable[Sequence[DomainCount]]) -> dict[str, Any]:
+    return {"levels": list(assignment.levels), "slices": [_encode_slice(run) for run in runs]}
+
+
+def _encode_slice(domains: Sequence[DomainCount]) -> dict[str, Any]:
+    counts = [domain.pods for domain in domains]
+    pods = {"universal": counts[0]} if len(set(counts)) == 1 else {"individual": counts}
+    columns = zip(*(domain.values for domain in domains), strict=True)
+    return {
+        "domainCount": len(domains),
+        "podCounts": pods,
+        "valuesPerLevel": [_encode_values(list(column)) for column in columns],
+    }
+
+
+def _encode_values(column: list[str]) -> dict[str, Any]:
+    least, most = min(column), max(column)
+    if least == most:
+        return {"universal": least}
+    prefix = _common_prefix(least, most)
+    reversed_values = [value[::-1] for value in column]
+    suffix = _common_prefix(min(reversed_values), max(reversed_values))[::-1]
+    shortest = min(map(len, column))
+    if len(prefix) + len(suffix) > shortest:
+        prefix = prefix[: shortest - len(suffix)]
+    individual: dict[str, Any] = {}
+    if prefix:
+        individual["prefix"] = prefix
+    if suffix:
+        individual["suffix"] = suffix
+    individual["roots"] = [value[len(prefix) : len(value) - len(suffix)] for value in column]
+    return {"individual": individual}
+
+
+def _common_prefix(first: str, second: str) -> str:
+    """Return the common prefix of two texts. For the first and last of sorted texts it is that of all of them."""
+    length = 0
+    for left, right in zip(first, second, strict=False):
+        if left != right:
+            break
+        length += 1
+    return first[:length]
+
+
+def _prefix_runs(assignment: Assignment) -> list[Sequence[DomainCount]]:
+    """Split the domains into runs of neighbours whose hostnames share a prefix."""
+    domains = assignment.domains
+    if len(domains) < 2 or assignment.levels[-1:] != (HOSTNAME,):
+        return [domains]
+    candidates = [_dashed_prefixes(domain.values[-1]) for domain in domains]
+    uses = collections.Counter(prefix for prefixes in candidates for prefix in prefixes)
+    for depth in range(max(map(len, candidates)), 0, -1):
+        keys = [
+            next((prefix for prefix in reversed(prefixes[:depth]) if uses[prefix] > 1), "") for prefixes in candidates
+        ]
+        runs = _group(domains, keys)
+        if sum(-(-len(run) // _MOST_DOMAINS) for run in runs) <= _MOST_SLICES:
+            return runs
+    return [domains]
+
+
+def _dashed_prefixes(hostname: str) -> list[str]:
+    return [hostname[: end + 1] for end in range(len(hostname) - 1) if hostname[end] == "-"]
+
+
+def _group(domains: Sequence[DomainCount], keys: Sequence[str]) -> list[Sequence[DomainCount]]:
+    runs: list[Sequence[DomainCount]] = []
+    begin = 0
+    for end in range(1, len(domains) + 1):
+        if end == len(domains) or keys[end] != keys[begin]:
+            runs.append(domains[begin:end])
+            begin = end
+    return runs
+
+
+def _json_size(document: Mapping[str, Any]) -> int:
+    return len(json.dumps(document, separators=(",", ":")))

@@ -1,0 +1,279 @@
+"""Placement: finds the topology assignments of all pod sets of a workload on one flavor.
+
+Pod sets of a group are placed together: a leader and its workers. Each pod set counts what earlier ones of the same
+workload took. The search ends at the first group that does not fit, and its message goes to all pod sets of the group.
+
+A workload with an unhealthy node keeps its assignment but for that node. An elastic workload keeps the assignment of
+the workload that it replaces, and only further pods are placed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from drachma.api import pod
+from drachma.queueing.configuration.gates import Gate, Gates
+from drachma.queueing.kinds import workload
+from drachma.queueing.topology import balanced, counting, shape, tree
+from drachma.queueing.topology.assignment import Assignment
+from drachma.queueing.topology.search import NotFoundError, Request, Rules, Search
+from drachma.queueing.topology.shape import PodSetRequest, ShapeError
+
+
+class Placed(NamedTuple):
+    """Assignment of a pod set."""
+
+    assignment: Assignment
+
+
+class NotPlaced(NamedTuple):
+    """Message why a pod set has no place."""
+
+    reason: str
+
+
+Result = Placed | NotPlaced
+
+
+class Replacement(NamedTuple):
+    """Node that failed, and the assignments of the workload that used it."""
+
+    node: str
+    assignments: Mapping[str, Assignment]
+    """Assignments by pod set."""
+    is_single_pod: bool = False
+    """True for a workload of one pod, which cannot move and keeps its assignment."""
+
+
+class Placer:
+    """Places pod sets on the nodes of one flavor. It reads the tree and changes nothing in it."""
+
+    def __init__(
+        self,
+        domains: tree.Tree,
+        *,
+        tolerations: tuple[pod.Toleration, ...] = (),
+        gates: Gates,
+        ignores_usage: bool = False,
+    ) -> None:
+        """``tolerations`` are those of the flavor. ``ignores_usage`` places as if no workload were admitted."""
+        self._tree: Final = domains
+        self._tolerations: Final = tolerations
+        self._gates: Final = gates
+        self._ignores_usage: Final = ignores_usage
+        self._assumed: dict[tuple[str, ...], tree.Amounts] = {}
+
+    def place(self, requests: Sequence[PodSetRequest], *, replacement: Replacement | None = None) -> dict[str, Result]:
+        """Return the results by pod set. Groups after the first that does not fit are missing."""
+        self._assumed = {}
+        results: dict[str, Result] = {}
+        for group in _groups(requests):
+            part = self._place_group(group) if replacement is None else self._replace(group, replacement)
+            results.update(part)
+            if any(isinstance(result, NotPlaced) for result in part.values()):
+                break
+        return results
+
+    def _place_group(self, group: list[PodSetRequest]) -> dict[str, Result]:
+        workers, leader = _roles(group)
+        if self._gates.on(Gate.ELASTIC_JOBS_WITH_TAS):
+            resized = self._resize(workers, leader)
+            if resized is not None:
+                return resized
+        try:
+            assignments = self._search(workers, leader)
+        except (NotFoundError, ShapeError) as error:
+            return {request.name: NotPlaced(str(error)) for request in group}
+        # Validation allows two pod sets in a group; like Kueue, a third one gets no place.
+        placed = [request for request in group if request.name in assignments]
+        for request in placed:
+            self._assume(assignments[request.name], request)
+        return {request.name: Placed(assignments[request.name]) for request in placed}
+
+    def _search(
+        self, workers: PodSetRequest, leader: PodSetRequest | None, *, within: str = ""
+    ) -> dict[str, Assignment]:
+        """Return the assignments of workers and leader. Raises NotFoundError or ShapeError."""
+        resolved = shape.resolve(self._tree, workers.pod_set.topology_request, is_implied=workers.is_implied)
+        spec = workers.pod_set.template.spec
+        respects_preferences = self._gates.on(Gate.TAS_RESPECT_NODE_AFFINITY)
+        exclusions = counting.Exclusions()
+        pods = counting.Pods(
+            per_pod=workers.per_pod,
+            leader=None if leader is None else leader.per_pod,
+            node_selector=spec.node_selector,
+            affinity=None if spec.affinity is None else spec.affinity.node_affinity,
+            tolerations=(*spec.tolerations, *self._tolerations),
+            assumed=self._assumed,
+            within=within,
+            ignores_usage=self._ignores_usage,
+            respects_preferences=respects_preferences,
+        )
+        places = counting.count(self._tree, pods, resolved, exclusions)
+        request = Request(workers.pods, 0 if leader is None else 1, resolved)
+        rules = Rules(
+            is_least_free=resolved.is_unconstrained and self._gates.on(Gate.TAS_PROFILE_MIXED),
+            respects_preferences=respects_preferences,
+        )
+        search = Search(self._tree, places, request, rules=rules, exclusions=exclusions)
+        leaves = None
+        if self._gates.on(Gate.TAS_BALANCED) and not resolved.is_required and not resolved.is_unconstrained:
+            even = balanced.place_balanced(places, request, rules=rules)
+            if even is not None:
+                leaves = search.descend(*even, by_parent=True)
+        if leaves is None:
+            leaves = search.descend(*search.find())
+        assignments = {workers.name: self._tree.assignment((leaf.domain, leaf.pods) for leaf in leaves)}
+        if leader is not None:
+            assignments[leader.name] = self._tree.assignment((leaf.domain, leaf.leaders) for leaf in leaves)
+        return assignments
+
+    def _replace(self, group: list[PodSetRequest], replacement: Replacement) -> dict[str, Result]:
+        results: dict[str, Result] = {}
+        for request in group:
+            current = replacement.assignments.get(request.name)
+            if current is None:
+                continue
+            if replacement.is_single_pod and self._gates.on(Gate.SKIP_REASSIGNMENT_FOR_PODS):
+                results[request.name] = Placed(current)
+                continue
+            try:
+                moved = self._move(request, current, replacement.node)
+            except (NotFoundError, ShapeError) as error:
+                results[request.name] = NotPlaced(str(error))
+                break
+            results[request.name] = Placed(moved)
+        return results
+
+    def _move(self, request: PodSetRequest, current: Assignment, node: str) -> Assignment:
+        """Place the pods of a failed node elsewhere. Raises NotFoundError or ShapeError."""
+        remaining_domains = tuple(domain for domain in current.domains if domain.values[-1] != node)
+        missing = sum(domain.pods for domain in current.domains if domain.values[-1] == node)
+        kept = current._replace(domains=remaining_domains)
+        stale = self._tree.stale_domain(kept)
+        if stale is not None:
+            raise NotFoundError(
+                "Cannot replace the node, because the existing topologyAssignment is invalid, "
+                f"as it contains the stale domain {stale}"
+            )
+        within = self._replacement_domain(request, kept, missing)
+        moved = request._replace(pods=missing)
+        layers = shape.layers(request.pod_set.topology_request)
+        if layers and within and layers[0].size > 0 and missing % layers[0].size:
+            moved = moved._replace(pod_set=_with_smaller_slices(request.pod_set, layers, missing))
+        assignment = self._search(moved, None, within=within)[request.name]
+        if not assignment.domains:
+            raise NotFoundError(f"cannot find replacement assignment for unhealthy node: {node}")
+        self._assume(assignment, request)
+        return self._tree.merge(assignment, kept)
+
+    def _replacement_domain(self, request: PodSetRequest, kept: Assignment, missing: int) -> str:
+        """Return the identity of the domain that a replacement must be in, or an empty text."""
+        topology_request = request.pod_set.topology_request
+        label = shape.requested_level(self._tree, topology_request, is_implied=request.is_implied)
+        level = None if label is None else self._tree.level_index(label)
+        if level is None or not kept.domains:
+            return ""
+        layers = shape.layers(topology_request)
+        if layers and layers[0].size > 0 and missing % layers[0].size:
+            broken = next((layer for layer in reversed(layers) if layer.size and missing % layer.size), layers[0])
+            return self._incomplete_domain(kept, missing, broken)
+        if topology_request is None or topology_request.required is None:
+            return ""
+        leaf = self._tree.leaves.get(kept.domains[0].values)
+        return "" if leaf is None else leaf.ancestor(level).identity
+
+    def _incomplete_domain(self, kept: Assignment, missing: int, layer: shape.Layer) -> str:
+        level = self._tree.level_index(layer.label)
+        if level is None:
+            return ""
+        counts: dict[str, int] = {}
+        for domain in kept.domains:
+            leaf = self._tree.leaves.get(domain.values)
+            if leaf is not None:
+                identity = leaf.ancestor(level).identity
+                counts[identity] = counts.get(identity, 0) + domain.pods
+        return next((name for name, count in counts.items() if (count + missing) % layer.size == 0), "")
+
+    def _resize(self, workers: PodSetRequest, leader: PodSetRequest | None) -> dict[str, Result] | None:
+        """Place an elastic workload on the assignment that it had, or return None to place it afresh."""
+        previous = workers.previous
+        previous_leader = None if leader is None else leader.previous
+        if previous is None or self._tree.stale_domain(previous) is not None:
+            return None
+        if previous_leader is not None and self._tree.stale_domain(previous_leader) is not None:
+            return None
+        if workers.pods <= previous.pods:
+            return self._keep(workers, previous.truncate(workers.pods), leader)
+        self._assume(previous, workers)
+        placed_leader = leader
+        if leader is not None and previous_leader is not None:
+            self._assume(previous_leader, leader)
+            placed_leader = None
+        try:
+            added = self._search(workers._replace(pods=workers.pods - previous.pods), placed_leader)
+        except (NotFoundError, ShapeError) as error:
+            return {workers.name: NotPlaced(str(error))}
+        results: dict[str, Result] = {workers.name: Placed(self._tree.merge(added[workers.name], previous))}
+        if leader is not None:
+            results[leader.name] = Placed(previous_leader or added[leader.name])
+            if previous_leader is None:
+                self._assume(added[leader.name], leader)
+        self._assume(added[workers.name], workers)
+        return results
+
+    def _keep(self, workers: PodSetRequest, assignment: Assignment, leader: PodSetRequest | None) -> dict[str, Result]:
+        results: dict[str, Result] = {workers.name: Placed(assignment)}
+        self._assume(assignment, workers)
+        if leader is not None and leader.previous is not None:
+            results[leader.name] = Placed(leader.previous)
+            self._assume(leader.previous, leader)
+        return results
+
+    def _assume(self, assignment: Assignment, request: PodSetRequest) -> None:
+        """Count the usage of placed pods for the next pod sets of the workload."""
+        for values, usage in usage_by_domain(assignment, request.per_pod):
+            total = self._assumed.setdefault(values, {})
+            for name, amount in usage.items():
+                total[name] = total.get(name, 0) + amount
+
+
+def usage_by_domain(
+    assignment: Assignment, per_pod: Mapping[str, int]
+) -> Iterable[tuple[tuple[str, ...], dict[str, int]]]:
+    """Yield the usage of an assignment in each domain, with one ``pods`` for each pod."""
+    for domain in assignment.domains:
+        usage = {name: amount * domain.pods for name, amount in per_pod.items()}
+        usage[tree.PODS] = usage.get(tree.PODS, 0) + domain.pods
+        yield domain.values, usage
+
+
+def _groups(requests: Sequence[PodSetRequest]) -> Iterable[list[PodSetRequest]]:
+    groups: dict[str, list[PodSetRequest]] = {}
+    for number, request in enumerate(requests):
+        groups.setdefault(str(number) if request.group is None else request.group, []).append(request)
+    return groups.values()
+
+
+def _roles(group: list[PodSetRequest]) -> tuple[PodSetRequest, PodSetRequest | None]:
+    """Return the workers and the leader: the pod set with fewer pods, the second of equals."""
+    if len(group) == 1:
+        return group[0], None
+    workers, leader = group[:2]
+    return (leader, workers) if leader.pods > workers.pods else (workers, leader)
+
+
+def _with_smaller_slices(pod_set: workload.PodSet, layers: tuple[shape.Layer, ...], missing: int) -> workload.PodSet:
+    """Keep the innermost layer whose size divides the number of missing pods as the slice, else single pods."""
+    layer = next((each for each in reversed(layers) if each.size and missing % each.size == 0), None)
+    assert pod_set.topology_request is not None, "layers come from a request"
+    request = msgspec.structs.replace(
+        pod_set.topology_request,
+        podset_slice_required_topology_constraints=(),
+        pod_set_slice_required_topology=None if layer is None else layer.label,
+        pod_set_slice_size=1 if layer is None else layer.size,
+    )
+    return msgspec.structs.replace(pod_set, topology_request=request)

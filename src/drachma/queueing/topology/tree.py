@@ -1,0 +1,185 @@
+"""Topology tree: the nodes of a flavor, grouped by the values of their topology labels.
+
+A node is in the tree if it is ready, schedulable, has the node labels of the flavor and a label for every level. Nodes
+with equal values on all levels share a leaf and add their resources. If the lowest level is the hostname, every leaf
+is one node, which the hostname label identifies, and taints and node affinity are checked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from drachma.api import node, pod
+from drachma.queueing import amounts
+from drachma.queueing.topology.assignment import HOSTNAME, Assignment, DomainCount
+
+PODS: Final = "pods"
+
+Amounts = dict[str, int]
+
+
+class Domain:
+    """Nodes that share the values of all levels down to ``level``."""
+
+    __slots__ = ("children", "level", "parent", "values")
+
+    def __init__(self, values: tuple[str, ...], parent: Domain | None) -> None:
+        self.values: Final = values
+        self.level: Final = len(values) - 1
+        self.parent: Final = parent
+        self.children: Final[list[Domain]] = []
+
+    def ancestor(self, level: int) -> Domain:
+        """Return the domain of a higher level that contains this one."""
+        domain = self
+        while domain.level > level and domain.parent is not None:
+            domain = domain.parent
+        return domain
+
+    @property
+    def identity(self) -> str:
+        """Text that Kueue identifies the domain by on its level."""
+        return ",".join(self.values)
+
+    def is_within(self, identity: str) -> bool:
+        """Return True if this domain is inside the identified domain, or is that domain.
+
+        Like Kueue, it compares the path of level values. So no node is within a domain identified by its hostname
+        alone, unless the hostname is the only level.
+        """
+        path = ",".join(self.values)
+        return not identity or path == identity or path.startswith(identity + ",")
+
+
+class Leaf(Domain):
+    """Domain of the lowest level with its resources."""
+
+    __slots__ = ("capacity", "key", "node", "usage")
+
+    def __init__(self, values: tuple[str, ...], parent: Domain | None, *, key: tuple[str, ...]) -> None:
+        super().__init__(values, parent)
+        self.key: Final = key
+        """Values in assignments: the hostname alone, or all level values."""
+        self.capacity: Final[Amounts] = {}
+        """Allocatable resources without those of pods outside topology aware scheduling."""
+        self.usage: Final[Amounts] = {}
+        """Resources of admitted workloads, with one ``pods`` for each pod."""
+        self.node: node.Node | None = None
+        """The node, if the lowest level is the hostname."""
+
+    @property
+    def identity(self) -> str:
+        return ",".join(self.key)
+
+
+class Tree:
+    """Domains of one flavor."""
+
+    def __init__(self, name: str, levels: Sequence[str]) -> None:
+        self.name: Final = name
+        """Name of the topology, for messages."""
+        self.levels: Final = tuple(levels)
+        self.domains: Final[list[dict[tuple[str, ...], Domain]]] = [{} for _ in levels]
+        """Domains of each level by their values."""
+        self.leaves: Final[dict[tuple[str, ...], Leaf]] = {}
+        self._leaf_of_node: Final[dict[str, Leaf]] = {}
+
+    @property
+    def has_hostnames(self) -> bool:
+        """True if the lowest level is the hostname, so that a leaf is one node."""
+        return self.levels[-1:] == (HOSTNAME,)
+
+    @property
+    def assignment_levels(self) -> tuple[str, ...]:
+        """Levels whose values assignments contain."""
+        return self.levels[-1:] if self.has_hostnames else self.levels
+
+    def add_node(self, added: node.Node, *, node_labels: Mapping[str, str]) -> None:
+        """Add a node if it is ready, schedulable and has the labels of the flavor and of all levels."""
+        labels = added.metadata.labels
+        if not is_usable(added) or any(labels.get(key) != value for key, value in node_labels.items()):
+            return
+        if any(level not in labels for level in self.levels):
+            return
+        values = tuple(labels[level] for level in self.levels)
+        leaf = self._leaf(values)
+        if self.has_hostnames and leaf.node is None:
+            leaf.node = added
+        self._leaf_of_node[added.metadata.name] = leaf
+        for name, quantity in added.status.allocatable.items():
+            leaf.capacity[name] = leaf.capacity.get(name, 0) + amounts.requested(name, quantity)
+
+    def add_pod(self, node_name: str, requests: Mapping[str, int]) -> None:
+        """Count a running pod outside topology aware scheduling, which takes its requests and one ``pods``."""
+        leaf = self._leaf_of_node.get(node_name)
+        if leaf is None:
+            return
+        for name, amount in requests.items():
+            leaf.capacity[name] = leaf.capacity.get(name, 0) - amount
+        leaf.capacity[PODS] = leaf.capacity.get(PODS, 0) - 1
+
+    def add_usage(self, key: tuple[str, ...], usage: Mapping[str, int], *, sign: int = 1) -> None:
+        """Count the usage of admitted workloads in a leaf; -1 as ``sign`` takes it back."""
+        leaf = self.leaves.get(key)
+        if leaf is not None:
+            for name, amount in usage.items():
+                leaf.usage[name] = leaf.usage.get(name, 0) + sign * amount
+
+    def level_index(self, label: str) -> int | None:
+        """Return the number of a level, 0 for the highest, or None."""
+        return self.levels.index(label) if label in self.levels else None
+
+    def assignment(self, counts: Iterable[tuple[Domain, int]]) -> Assignment:
+        """Return the assignment of pods to leaves, ordered by all level values."""
+        ordered = sorted(((leaf, count) for leaf, count in counts if count), key=lambda entry: entry[0].values)
+        begin = len(self.levels) - len(self.assignment_levels)
+        return Assignment(
+            self.assignment_levels, tuple(DomainCount(leaf.values[begin:], count) for leaf, count in ordered)
+        )
+
+    def merge(self, first: Assignment, second: Assignment) -> Assignment:
+        """Return the assignment of the pods of both."""
+        counts: dict[tuple[str, ...], int] = {}
+        for domain in (*first.domains, *second.domains):
+            counts[domain.values] = counts.get(domain.values, 0) + domain.pods
+        return self.assignment((self.leaves[values], count) for values, count in counts.items())
+
+    def stale_domain(self, assignment: Assignment) -> str | None:
+        """Return the first value of a domain that no longer exists, or None."""
+        return next((domain.values[0] for domain in assignment.domains if domain.values not in self.leaves), None)
+
+    def _leaf(self, values: tuple[str, ...]) -> Leaf:
+        key = values[-1:] if self.has_hostnames else values
+        leaf = self.leaves.get(key)
+        if leaf is None:
+            parent = self._parent(values[:-1])
+            leaf = self.leaves[key] = Leaf(values, parent, key=key)
+            self.domains[-1][values] = leaf
+            if parent is not None:
+                parent.children.append(leaf)
+        return leaf
+
+    def _parent(self, values: tuple[str, ...]) -> Domain | None:
+        if not values:
+            return None
+        level = self.domains[len(values) - 1]
+        domain = level.get(values)
+        if domain is None:
+            parent = self._parent(values[:-1])
+            domain = level[values] = Domain(values, parent)
+            if parent is not None:
+                parent.children.append(domain)
+        return domain
+
+
+def is_usable(checked: node.Node) -> bool:
+    """Return True if a node is ready and schedulable."""
+    return not checked.spec.unschedulable and any(
+        condition.type == "Ready" and condition.status == "True" for condition in checked.status.conditions
+    )
+
+
+def is_running(checked: pod.Pod) -> bool:
+    """Return True if a pod takes resources of a node."""
+    return bool(checked.spec.node_name) and checked.status.phase not in {"Succeeded", "Failed"}

@@ -1,1 +1,0 @@
-"""``apps``: what keeps pods running."""

@@ -1,1 +1,0 @@
-"""Kinds of authentication.k8s.io: questions about who somebody is."""

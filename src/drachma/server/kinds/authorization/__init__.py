@@ -1,1 +1,0 @@
-"""``authorization.k8s.io``: questions about what somebody may do."""

@@ -1,1 +1,0 @@
-"""``batch``: what runs pods to their end."""

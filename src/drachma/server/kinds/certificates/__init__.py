@@ -1,1 +1,0 @@
-"""``certificates.k8s.io``: requests for certificates."""

@@ -1,1 +1,0 @@
-"""``coordination.k8s.io``: leases."""

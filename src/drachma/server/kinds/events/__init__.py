@@ -1,1 +1,0 @@
-"""Kinds of the group ``events.k8s.io``."""

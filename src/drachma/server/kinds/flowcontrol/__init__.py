@@ -1,1 +1,0 @@
-"""``flowcontrol.apiserver.k8s.io``: which requests go before others, as objects."""

@@ -1,1 +1,0 @@
-"""``metrics.k8s.io``: what nodes and pods use."""

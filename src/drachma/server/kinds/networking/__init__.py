@@ -1,1 +1,0 @@
-"""``networking.k8s.io``: who may talk to whom."""

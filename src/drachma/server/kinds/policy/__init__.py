@@ -1,1 +1,0 @@
-"""``policy``: what may be done to pods that run."""

@@ -1,1 +1,0 @@
-"""``scheduling.k8s.io``: priorities."""

@@ -1,0 +1,204 @@
+"""Rules for the kinds of apps, and for ReplicationController and PodTemplate."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from drachma.validation import fielderror, rendering, typerules, workload
+from drachma.validation.fielderror import Errors
+from drachma.validation.kindrules import Change, KindRules, below
+from drachma.validation.path import Path
+
+Document = Mapping[str, Any]
+
+_SET_FIELDS: Final = ("hostname", "subdomain")
+"""Fields of a pod that a stateful set sets."""
+
+_CHANGEABLE: Final = (
+    "minReadySeconds", "ordinals", "persistentVolumeClaimRetentionPolicy", "replicas", "revisionHistoryLimit",
+    "template", "updateStrategy",
+)  # fmt: skip
+_FORBIDDEN: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+
+
+def _check_parts(status: Document, at: Path, *fields: str, ready: str = "readyReplicas") -> Errors:
+    """Check that parts of the replicas are not more than all."""
+    for field in fields:
+        if status.get(field, 0) > status.get("replicas", 0):
+            yield fielderror.invalid(at.child(field), status.get(field, 0), "cannot be greater than status.replicas")
+    available = status.get("availableReplicas", 0)
+    if available > status.get("readyReplicas", 0):
+        yield fielderror.invalid(at.child("availableReplicas"), available, f"cannot be greater than {ready}")
+
+
+def _show_strategy(strategy: Document, *shares: tuple[str, str, Any]) -> rendering.Rendered:
+    display = rendering.internal_fields(strategy.get("rollingUpdate"), *shares)
+    return rendering.internal_fields(
+        {**strategy, "rollingUpdate": display}, ("Type", "type", ""), ("RollingUpdate", "rollingUpdate", None)
+    )
+
+
+_SHARES: Final = (("MaxUnavailable", "maxUnavailable", 0), ("MaxSurge", "maxSurge", 0))
+
+
+# ReplicaSet and Deployment
+
+
+def _check_replica_pods(spec: Document, at: Path) -> Errors:
+    return workload.check_pods(spec, at)
+
+
+def _check_replica_counts(status: Document, at: Path) -> Errors:
+    return _check_parts(status, at, "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+
+
+def _check_progress_deadline(spec: Document, at: Path) -> Errors:
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        yield fielderror.invalid(at.child("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds")
+
+
+def _check_rollout(strategy: Document, at: Path) -> Errors:
+    kind, rolling, place = strategy.get("type", ""), strategy.get("rollingUpdate"), at.child("rollingUpdate")
+    if kind == "RollingUpdate":
+        yield from _TYPES["RollingUpdateDeployment"](rolling or {}, place)
+    elif kind != "Recreate":
+        yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("Recreate", "RollingUpdate"))
+    elif rolling is not None:
+        yield fielderror.forbidden(place, "may not be specified when strategy `type` is 'Recreate'")
+
+
+def _check_deployment_surge(rolling: Document, at: Path) -> Errors:
+    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    if not workload.share_number(unavailable) and not workload.share_number(surge):
+        detail = "may not be 0 when `maxSurge` is 0"
+        yield fielderror.invalid(at.child("maxUnavailable"), rendering.wire(unavailable), detail)
+
+
+def _check_deployment_counts(status: Document, at: Path) -> Errors:
+    return _check_parts(status, at, "updatedReplicas", "readyReplicas", "availableReplicas")
+
+
+def _check_collisions(status: Document, old: Document, at: Path) -> Errors:
+    collisions = status.get("collisionCount") or 0
+    if collisions < (old.get("collisionCount") or 0):
+        yield fielderror.invalid(at.child("collisionCount"), collisions, "cannot be decremented")
+
+
+# DaemonSet
+
+
+def _check_daemon_pods(spec: Document, at: Path) -> Errors:
+    return workload.check_pods(spec, at, kind="daemonset", title="DaemonSet", is_lenient=True)
+
+
+def _check_daemon_rollout(strategy: Document, at: Path) -> Errors:
+    kind, rolling, place = strategy.get("type", ""), strategy.get("rollingUpdate"), at.child("rollingUpdate")
+    if kind not in ("OnDelete", "RollingUpdate"):
+        yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("RollingUpdate", "OnDelete"))
+    elif kind == "RollingUpdate" and rolling is None:
+        yield fielderror.required(place)
+    elif kind == "RollingUpdate" and rolling is not None:
+        yield from _TYPES["RollingUpdateDaemonSet"](rolling, place)
+
+
+def _check_daemon_surge(rolling: Document, at: Path) -> Errors:
+    surge = rolling.get("maxSurge", 0)
+    has_unavailable = workload.share_number(rolling.get("maxUnavailable", 0)) != 0
+    has_surge = workload.share_number(surge) != 0
+    if has_unavailable and has_surge:
+        detail = "may not be set when maxUnavailable is non-zero"
+        yield fielderror.invalid(at.child("maxSurge"), rendering.wire(surge), detail)
+    if not has_unavailable and not has_surge:
+        yield fielderror.required(at.child("maxUnavailable"), "cannot be 0 when maxSurge is 0")
+
+
+# StatefulSet
+
+
+def _management_policy(policy: str, at: Path) -> Errors:
+    if policy not in ("OrderedReady", "Parallel"):
+        yield fielderror.invalid(at, rendering.named(policy), "must be 'OrderedReady' or 'Parallel'")
+
+
+def _check_stateful_rollout(strategy: Document, at: Path) -> Errors:
+    kind, rolling, place = strategy.get("type", ""), strategy.get("rollingUpdate"), at.child("rollingUpdate")
+    if not kind:
+        yield fielderror.required(at)
+    elif kind not in ("OnDelete", "RollingUpdate"):
+        display = _show_strategy(strategy, ("Partition", "partition", 0), ("MaxUnavailable", "maxUnavailable", None))
+        yield fielderror.invalid(at, display, "must be 'RollingUpdate' or 'OnDelete'")
+    elif kind == "RollingUpdate" and rolling is not None:
+        yield from _TYPES["RollingUpdateStatefulSetStrategy"](rolling, place)
+    elif rolling is not None:
+        yield fielderror.invalid(place, rendering.wire(rolling), "only allowed for updateStrategy 'RollingUpdate'")
+
+
+def _not_zero(share: int | str, at: Path) -> Errors:
+    if workload.share_number(share) == 0:
+        yield fielderror.invalid(at, rendering.wire(share), "cannot be 0")
+
+
+def _check_stateful_pods(spec: Document, at: Path) -> Errors:
+    """Check pods as the set makes them: it sets their names, and the volumes for its claims."""
+    template = spec.get("template") or {}
+    if template:
+        pod = {field: value for field, value in (template.get("spec") or {}).items() if field not in _SET_FIELDS}
+        claims = [each.get("metadata", {}).get("name", "") for each in spec.get("volumeClaimTemplates") or ()]
+        if claims:
+            own = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in dict.fromkeys(claims)]
+            pod["volumes"] = [*own, *(each for each in pod.get("volumes") or () if each.get("name") not in claims)]
+        spec = {**spec, "template": {**template, "spec": pod}}
+    return workload.check_pods(spec, at, kind="statefulset", title="StatefulSet", unreadable="")
+
+
+def _check_stateful_update(spec: Document, old: Document, at: Path) -> Errors:
+    if any(spec.get(field) != old.get(field) for field in {*spec, *old} if field not in _CHANGEABLE):
+        yield fielderror.forbidden(at, _FORBIDDEN)
+
+
+def _check_stateful_counts(status: Document, at: Path) -> Errors:
+    parts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    return _check_parts(status, at, *parts, ready="status.readyReplicas")
+
+
+# ReplicationController
+
+
+def _check_controller_pods(spec: Document, at: Path) -> Errors:
+    template = spec.get("template")
+    if template is None:
+        return
+    own = (template.get("metadata") or {}).get("labels")
+    if not (spec.get("selector") or {}).items() <= (own or {}).items():
+        yield workload.unmatched(own, at)
+    yield from workload.check_template(template, at.child("template"))
+    place = at.child("template", "spec")
+    yield from workload.check_restarts_always(template.get("spec") or {}, place, title="ReplicationController")
+
+
+_TYPES: Final = typerules.load("apps", globals())
+_SAME_SELECTOR: Final = Change(below("spec", typerules.immutable("selector", show=workload.show_selector)))
+REPLICA_SET: Final = KindRules(
+    always=_TYPES["ReplicaSet"], update=_SAME_SELECTOR, status=Change(below("status", _TYPES["ReplicaSetStatus"]))
+)
+DEPLOYMENT: Final = KindRules(
+    always=_TYPES["Deployment"],
+    update=_SAME_SELECTOR,
+    status=Change(below("status", _TYPES["DeploymentStatus"], _check_collisions)),
+)
+DAEMON_SET: Final = KindRules(
+    always=_TYPES["DaemonSet"], update=_SAME_SELECTOR, status=Change(below("status", _TYPES["DaemonSetStatus"]))
+)
+STATEFUL_SET: Final = KindRules(
+    always=_TYPES["StatefulSet"],
+    update=Change(below("spec", _check_stateful_update)),
+    status=Change(below("status", _TYPES["StatefulSetStatus"])),
+)
+REPLICATION_CONTROLLER: Final = KindRules(
+    always=_TYPES["ReplicationController"], status=Change(below("status", _TYPES["ReplicaSetStatus"]))
+)
+CONTROLLER_REVISION: Final = KindRules(always=_TYPES["ControllerRevision"], update=Change(typerules.immutable("data")))
+POD_TEMPLATE: Final = KindRules(always=_TYPES["PodTemplate"])

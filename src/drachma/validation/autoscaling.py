@@ -1,0 +1,132 @@
+"""Rules for HorizontalPodAutoscaler. The rules that upstream declares on its types come last, as there."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.kindrules import Change, KindRules, below
+from drachma.validation.path import Path
+
+_SOURCES: Final = ("object", "external", "pods", "resource", "containerResource")
+_is_source: Final = constraints.one_of("ContainerResource", "External", "Object", "Pods", "Resource")
+_EITHER: Final = "must set either a target raw value or a target utilization"
+_BOTH: Final = "may not set both a target raw value and a target utilization"
+
+_is_positive: Final = constraints.positive_quantity("must be positive")
+
+
+def _check_new(autoscaler: Mapping[str, Any], at: Path) -> list[FieldError]:
+    return _TYPES["HorizontalPodAutoscalerSpec"](autoscaler.get("spec") or {}, at.child("spec"))
+
+
+def _check_update(spec: Mapping[str, Any], old: Mapping[str, Any], at: Path) -> list[FieldError]:
+    return _TYPES["HorizontalPodAutoscalerSpec"](spec, at, old)
+
+
+def _check_bounds(spec: Mapping[str, Any], at: Path) -> Errors:
+    least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
+    if least is not None and most < least:
+        yield fielderror.invalid(at.child("maxReplicas"), most, "must be greater than or equal to `minReplicas`")
+
+
+def _check_target_version(spec: Mapping[str, Any], at: Path, old: Mapping[str, Any] | None) -> Errors:
+    """Check the version of the target; a version that the old spec has already may stay."""
+    target = spec.get("scaleTargetRef") or {}
+    before = (old or {}).get("scaleTargetRef") or {}
+    is_old = old is not None and all(target.get(field) == before.get(field) for field in ("apiVersion", "kind"))
+    problem = _version_problem(target, needs_group=target.get("kind") != "ReplicationController")
+    if problem and not is_old:
+        yield fielderror.invalid(at.child("scaleTargetRef", "apiVersion"), target.get("apiVersion", ""), problem)
+
+
+def _check_version(reference: Mapping[str, Any], at: Path, old: Mapping[str, Any] | None) -> Errors:
+    """Check the version of a described object, unless the old spec describes one with a malformed version."""
+    problem = _version_problem(reference, needs_group=False)
+    if problem and not any(_version_problem(each, needs_group=False) for each in _described(old or {})):
+        yield fielderror.invalid(at.child("apiVersion"), reference.get("apiVersion", ""), problem)
+
+
+def _version_problem(reference: Mapping[str, Any], *, needs_group: bool) -> str:
+    version: str = reference.get("apiVersion", "")
+    if version.count("/") > 1:
+        return f"unexpected GroupVersion string: {version}"
+    return "apiVersion must specify API group" if needs_group and not version.rpartition("/")[0] else ""
+
+
+def _described(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    metrics = (each.get("object") for each in spec.get("metrics") or () if each.get("type") == "Object")
+    return [each.get("describedObject") or {} for each in metrics if each is not None]
+
+
+def _check_scaling_to_zero(spec: Mapping[str, Any], at: Path) -> Errors:
+    kinds = [metric.get("type") for metric in spec.get("metrics") or ()]
+    if spec.get("minReplicas") == 0 and "Object" not in kinds and "External" not in kinds:
+        detail = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield fielderror.forbidden(at.child("metrics"), detail)
+
+
+def _check_metric(metric: Mapping[str, Any], at: Path, old: Mapping[str, Any] | None) -> Errors:
+    kind = metric.get("type", "")
+    if not kind:
+        yield fielderror.required(at.child("type"), "must specify a metric source type")
+    unknown = _is_source(kind, at.child("type"))
+    yield from unknown
+    sources = [field for field in _SOURCES if metric.get(field) is not None]
+    if sources:
+        type_ = _TYPES[f"{sources[0][0].upper()}{sources[0][1:]}MetricSource"]
+        yield from type_(metric[sources[0]], at.child(sources[0]), old)
+    yield from unknown
+    own = kind[:1].lower() + kind[1:]
+    if not unknown and own not in sources:
+        yield fielderror.required(at.child(own), "must populate information for the given metric source")
+    if len(sources) != 1:
+        for other_field in sources:
+            if other_field != own:
+                yield fielderror.forbidden(at.child(other_field), "must populate the given metric source only")
+
+
+# Targets of metrics
+
+
+def _target_type(kind: str, at: Path) -> Errors:
+    if not kind:
+        yield fielderror.required(at, "must specify a metric target type")
+    if kind not in ("Utilization", "Value", "AverageValue"):
+        yield fielderror.invalid(at, rendering.named(kind), "must be either Utilization, Value, or AverageValue")
+
+
+def _has_one_target(source: Mapping[str, Any], at: Path) -> Errors:
+    target = source.get("target") or {}
+    utilization, average = target.get("averageUtilization"), target.get("averageValue")
+    if utilization is None and average is None:
+        yield fielderror.required(at.child("target", "averageUtilization"), _EITHER)
+    if utilization is not None and average is not None:
+        yield fielderror.forbidden(at.child("target", "averageValue"), _BOTH)
+
+
+def _has_average(source: Mapping[str, Any], at: Path) -> Errors:
+    if (source.get("target") or {}).get("averageValue") is None:
+        yield fielderror.required(at.child("target", "averageValue"), "must specify a positive target averageValue")
+
+
+def _has_value(source: Mapping[str, Any], at: Path, *, detail: str = " or averageValue") -> Errors:
+    target = source.get("target") or {}
+    if target.get("value") is None and target.get("averageValue") is None:
+        yield fielderror.required(at.child("target", "averageValue"), f"must set either a target value{detail}")
+
+
+def _has_one_value(source: Mapping[str, Any], at: Path) -> Errors:
+    yield from _has_value(source, at, detail=" for metric or a per-pod target")
+    target = source.get("target") or {}
+    if target.get("value") is not None and target.get("averageValue") is not None:
+        detail = "may not set both a target value for metric and a per-pod target"
+        yield fielderror.forbidden(at.child("target", "value"), detail)
+
+
+_TYPES: Final = typerules.load("autoscaling", globals())
+RULES: Final = KindRules(
+    create=_TYPES["HorizontalPodAutoscaler"],
+    update=Change(below("spec", _check_update)),
+    status=Change(below("status", _TYPES["HorizontalPodAutoscalerStatus"])),
+)

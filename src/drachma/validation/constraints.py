@@ -1,0 +1,227 @@
+"""Constraints on single values: enumerations, ranges, lengths, and the forms of texts.
+
+All take a value and its path, and return its errors, mostly none. Functions that are called with a limit or a list of
+values return such a constraint; they are called once, where rules are declared.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from drachma.validation import fielderror, formats, rendering
+from drachma.validation.fielderror import Found
+from drachma.validation.path import Path
+from drachma.values import names, quantity
+
+Constraint = Callable[[Any, Path], Found]
+
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+POSITIVE: Final = "must be greater than zero"
+
+_LAST_PORT: Final = 65535
+_LAST_ID: Final = 2**31 - 1
+_PORT_NAME_LENGTH: Final = 15
+_PORT_CHARACTERS: Final = re.compile(r"[-a-z0-9]+")
+_LETTER: Final = re.compile(r"[a-z]")
+_LEADING_ZERO: Final = re.compile(r"(?:^|[.:])0[0-9]")
+_CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+
+
+# Enumerations
+
+
+def one_of(*supported: str) -> Constraint:
+    """Return the constraint of an enumeration; messages list the values in this order."""
+
+    def constraint(value: str, at: Path) -> Found:
+        return () if value in supported else [fielderror.not_supported(at, rendering.named(value), supported)]
+
+    return constraint
+
+
+def one_of_texts(*supported: str) -> Constraint:
+    """Return the constraint of plain texts that are compared with a list; messages quote these as Go does."""
+
+    def constraint(value: str, at: Path) -> Found:
+        return () if value in supported else [fielderror.not_supported(at, value, supported)]
+
+    return constraint
+
+
+# Numbers
+
+
+def at_least(least: int, detail: str = "") -> Constraint:
+    """Return the constraint of numbers from ``least`` on."""
+    message = detail or f"must be greater than or equal to {least}"
+
+    def constraint(value: int, at: Path) -> Found:
+        return [fielderror.invalid(at, value, message)] if value < least else ()
+
+    return constraint
+
+
+def at_most(most: int, detail: str = "") -> Constraint:
+    """Return the constraint of numbers up to ``most``."""
+    message = detail or f"must be less than or equal to {most}"
+
+    def constraint(value: int, at: Path) -> Found:
+        return [fielderror.invalid(at, value, message)] if value > most else ()
+
+    return constraint
+
+
+def between(least: int, most: int, detail: str = "") -> Constraint:
+    """Return the constraint of numbers from ``least`` to ``most``."""
+    message = detail or f"must be between {least} and {most}, inclusive"
+
+    def constraint(value: int, at: Path) -> Found:
+        return () if least <= value <= most else [fielderror.invalid(at, value, message)]
+
+    return constraint
+
+
+not_negative: Final = at_least(0)
+positive: Final = at_least(1, POSITIVE)
+port: Final = between(1, _LAST_PORT)
+user_or_group: Final = between(0, _LAST_ID)
+file_mode: Final = between(0, 0o777, "must be a number between 0 and 0777 (octal), both inclusive")
+
+
+def not_negative_quantity(value: str, at: Path) -> Found:
+    """Check that a quantity is zero or more."""
+    text = str(value)
+    return [fielderror.invalid(at, text, NOT_NEGATIVE)] if quantity.Quantity.parse(text).sign < 0 else ()
+
+
+def positive_quantity(detail: str = POSITIVE) -> Constraint:
+    """Return the constraint of quantities above zero."""
+
+    def constraint(value: str, at: Path) -> Found:
+        text = str(value)
+        return [fielderror.invalid(at, text, detail)] if quantity.Quantity.parse(text).sign <= 0 else ()
+
+    return constraint
+
+
+# Texts
+
+
+def text(problems: Callable[[str], Sequence[str]]) -> Constraint:
+    """Return the constraint of texts in which a function finds no problems."""
+
+    def constraint(value: str, at: Path) -> Found:
+        details = problems(value)
+        return fielderror.problems(at, value, details) if details else ()
+
+    return constraint
+
+
+dns_label: Final = text(names.dns1123_label)
+dns_subdomain: Final = text(names.dns1123_subdomain)
+path_segment: Final = text(names.path_segment_name)
+qualified_name: Final = text(names.qualified_name)
+
+
+def matches(pattern: re.Pattern[str], detail: str) -> Constraint:
+    """Return the constraint of texts that a pattern matches as a whole."""
+
+    def constraint(value: str, at: Path) -> Found:
+        return () if pattern.fullmatch(value) else [fielderror.invalid(at, value, detail)]
+
+    return constraint
+
+
+def max_length(limit: int) -> Constraint:
+    """Return the constraint of texts of at most so many characters; the message says bytes, as upstream's does."""
+
+    def constraint(value: str, at: Path) -> Found:
+        return [fielderror.too_long(at, limit)] if len(value) > limit else ()
+
+    return constraint
+
+
+def max_items(limit: int) -> Constraint:
+    """Return the constraint of lists of at most so many items."""
+
+    def constraint(value: Sequence[Any], at: Path) -> Found:
+        return [fielderror.too_many(at, len(value), limit)] if len(value) > limit else ()
+
+    return constraint
+
+
+def label(name: str, at: Path) -> Found:
+    """Check a DNS label that must not be empty."""
+    return formats.short_name(name, at) if name else [fielderror.required(at)]
+
+
+def port_name_problems(name: str) -> list[str]:
+    """Return what keeps a text from being the name of a port."""
+    problems = []
+    if len(name) > _PORT_NAME_LENGTH:
+        problems.append(f"must be no more than {_PORT_NAME_LENGTH} characters")
+    if not _PORT_CHARACTERS.fullmatch(name):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _LETTER.search(name):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        problems.append("must not contain consecutive hyphens")
+    if name and (name[0] == "-" or name[-1] == "-"):
+        problems.append("must not begin or end with a hyphen")
+    return problems
+
+
+def port_or_name(value: int | str, at: Path) -> Found:
+    """Check a port that is given by its number, or by the name that it has in its container."""
+    return fielderror.problems(at, value, port_name_problems(value)) if isinstance(value, str) else port(value, at)
+
+
+def config_key_problems(key: str) -> list[str]:
+    """Return what keeps a key of a ConfigMap or Secret from being a file name."""
+    problems = []
+    if len(key) > names.SUBDOMAIN_LENGTH:
+        problems.append(f"must be no more than {names.SUBDOMAIN_LENGTH} characters")
+    if not _CONFIG_KEY.fullmatch(key):
+        problems.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+        )
+    if key == ".":
+        problems.append("must not be '.'")
+    elif key.startswith(".."):
+        problems.append("must not be '..'" if key == ".." else "must not start with '..'")
+    return problems
+
+
+# Paths and addresses
+
+
+def no_backsteps(path: str, at: Path) -> Found:
+    """Check that a path has no ``..`` segment."""
+    return [fielderror.invalid(at, path, "must not contain '..'")] if ".." in path.split("/") else ()
+
+
+def relative_path(path: str, at: Path) -> Found:
+    """Check that a path is relative and has no ``..`` segment."""
+    errors = no_backsteps(path, at)
+    return [fielderror.invalid(at, path, "must be a relative path"), *errors] if path.startswith("/") else errors
+
+
+def file_path(path: str, at: Path) -> Found:
+    """Check a relative path that does not start as the names do that kubelet reserves in volumes."""
+    errors = relative_path(path, at)
+    if path.startswith("..") and not path.startswith("../"):
+        return [*errors, fielderror.invalid(at, path, "must not start with '..'")]
+    return errors
+
+
+def address(value: str, at: Path) -> Found:
+    """Check an IP address in the form that new objects must use."""
+    parsed = formats.lenient_address(value)
+    if parsed is None:
+        return [fielderror.invalid(at, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
+    if getattr(parsed, "ipv4_mapped", None) is not None:
+        return [fielderror.invalid(at, value, "must not be an IPv4-mapped IPv6 address")]
+    if _LEADING_ZERO.search(value) and "." in value:
+        return [fielderror.invalid(at, value, "must not have leading 0s")]
+    return ()

@@ -1,0 +1,250 @@
+"""Rules for the kinds of networking.k8s.io: Ingress, IngressClass, IPAddress and NetworkPolicy."""
+
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from drachma.validation import constraints, fielderror, formats, rendering, typerules
+from drachma.validation.fielderror import Errors, FieldError, Found
+from drachma.validation.kindrules import Change, KindRules, below
+from drachma.validation.path import Path
+from drachma.values import names
+
+Document = Mapping[str, Any]
+
+CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
+
+_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
+_SUFFIXES: Final = ("/..", "/.")
+_HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_POLICY_TYPES: Final = ("Ingress", "Egress")
+_is_path_type: Final = constraints.one_of("Exact", "ImplementationSpecific", "Prefix")
+_is_scope: Final = constraints.one_of("Cluster", "Namespace")
+_is_policy_type: Final = constraints.one_of(*_POLICY_TYPES)
+
+
+# Ingress. The facts of its types are the old spec in an update.
+
+
+def _check_is_of_use(spec: Document, at: Path) -> Errors:
+    if not spec.get("rules") and spec.get("defaultBackend") is None:
+        yield fielderror.invalid(at, rendering.NULL, "either `defaultBackend` or `rules` must be specified")
+
+
+def _check_paths(rule: Document, at: Path, old: Document | None) -> list[FieldError]:
+    """Check the paths of a rule, unless it is for a wildcard and the old spec has bad paths for wildcards."""
+    is_wildcard = "*" in rule.get("host", "")
+    if is_wildcard and any("*" in each.get("host", "") and _paths(each, at) for each in (old or {}).get("rules") or ()):
+        return []
+    return _paths(rule, at)
+
+
+def _paths(rule: Document, at: Path) -> list[FieldError]:
+    http = rule.get("http")
+    return [] if http is None else _TYPES["HTTPIngressRuleValue"](http, at.child("http"))
+
+
+def _check_path(path: Document, at: Path) -> Errors:
+    kind, text, place = path.get("pathType"), path.get("path", ""), at.child("path")
+    if kind is None:
+        yield fielderror.required(at.child("pathType"), "pathType must be specified")
+        return
+    unknown = _is_path_type(kind, at.child("pathType"))
+    yield from unknown
+    is_free = kind == "ImplementationSpecific"
+    if not unknown and not text.startswith("/") and (text or not is_free):
+        yield fielderror.invalid(place, text, "must be an absolute path")
+    if not unknown and not is_free:
+        for sequence in _SEQUENCES:
+            if sequence in text:
+                yield fielderror.invalid(place, text, f"must not contain '{sequence}'")
+        for suffix in _SUFFIXES:
+            if text.endswith(suffix):
+                yield fielderror.invalid(place, text, f"cannot end with '{suffix}'")
+    yield from _check_backend(path.get("backend") or {}, at.child("backend"))
+
+
+def _check_backend(backend: Document, at: Path) -> Errors:
+    resource, service = backend.get("resource"), backend.get("service")
+    if resource is not None and service is not None:
+        yield fielderror.invalid(at, "", "cannot set both resource and service backends")
+    elif resource is not None:
+        yield from _TYPES["TypedLocalObjectReference"](resource, at.child("resource"))
+    elif service is not None:
+        yield from _check_service(service, at)
+    else:
+        yield fielderror.invalid(at, "", "resource or service backend is required")
+
+
+def _check_service(service: Document, at: Path) -> Errors:
+    name, port, place = service.get("name", ""), service.get("port") or {}, at.child("service", "name")
+    yield from constraints.dns_label(name, place) if name else [fielderror.required(place)]
+    if port.get("name") and port.get("number"):
+        yield fielderror.invalid(at, "", "cannot set both port name & port number")
+    elif port.get("name"):
+        yield from constraints.port_or_name(port["name"], at.child("service", "port", "name"))
+    elif port.get("number"):
+        yield from constraints.port(port["number"], at.child("service", "port", "number"))
+    else:
+        yield fielderror.required(at, "port name or number is required")
+
+
+def _not_an_address(host: str, at: Path) -> Errors:
+    if formats.lenient_address(host) is not None:
+        yield fielderror.invalid(at, host, "must be a DNS name, not an IP address")
+
+
+def _host_name(host: str, at: Path) -> Found:
+    problems = names.wildcard_subdomain if "*" in host else names.dns1123_subdomain
+    return fielderror.problems(at, host, problems(host))
+
+
+def _secret_name(name: str, at: Path, old: Document | None) -> Found:
+    """Check the name of a secret, unless the old spec has a bad one."""
+    before = [each.get("secretName") for each in (old or {}).get("tls") or ()]
+    if any(each and names.dns1123_subdomain(each) for each in before):
+        return ()
+    return constraints.dns_subdomain(name, at)
+
+
+def _new_address(address: str, at: Path, stored_addresses: frozenset[str]) -> Found:
+    return () if address in stored_addresses else constraints.address(address, at)
+
+
+def _check_new_ingress(ingress: Document, at: Path) -> list[FieldError]:
+    return _TYPES["IngressSpec"](ingress.get("spec") or {}, at.child("spec"))
+
+
+def _check_ingress_update(spec: Document, old: Document, at: Path) -> list[FieldError]:
+    return _TYPES["IngressSpec"](spec, at, old)
+
+
+def _check_ingress_status(status: Document, old: Document, at: Path) -> list[FieldError]:
+    """Check the addresses of an ingress; those that it had before may stay."""
+    stored_addresses = frozenset(each.get("ip") for each in (old.get("loadBalancer") or {}).get("ingress") or ())
+    points = (status.get("loadBalancer") or {}).get("ingress") or ()
+    return _POINTS(points, at.child("loadBalancer", "ingress"), stored_addresses)
+
+
+def _check_class(ingress: Document, at: Path, metadata: Document) -> Errors:
+    """Check that the annotation and the field of a new ingress name the same class."""
+    name = (ingress.get("spec") or {}).get("ingressClassName")
+    annotation = (metadata.get("annotations") or {}).get(CLASS_ANNOTATION)
+    if name is not None and annotation is not None and name != annotation:
+        detail = "must match `ingressClassName` when both are specified"
+        yield fielderror.invalid(Path("annotations").child(CLASS_ANNOTATION), annotation, detail)
+
+
+# IngressClass
+
+
+def _controller_name(text: str, at: Path) -> Errors:
+    domain, _, path = text.partition("/")
+    if not text:
+        yield fielderror.required(at)
+    elif not domain or not path:
+        yield fielderror.invalid(at, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from constraints.dns_subdomain(domain, at)
+        if not _HTTP_PATH.fullmatch(path):
+            detail = f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"
+            yield fielderror.invalid(at, path, detail)
+
+
+def _check_scope(parameters: Document, at: Path) -> Errors:
+    scope, namespace, place = parameters.get("scope", ""), parameters.get("namespace"), at.child("namespace")
+    unknown = _is_scope(scope, at.child("scope"))
+    yield from unknown
+    if scope == "Namespace" and namespace is None:
+        yield fielderror.required(place, "`parameters.scope` is set to 'Namespace'")
+    elif scope == "Namespace":
+        yield from constraints.dns_label(namespace, place)
+    elif not unknown and namespace is not None:
+        yield fielderror.forbidden(place, "`parameters.scope` is set to 'Cluster'")
+
+
+# IPAddress
+
+
+def address_name_problems(name: str, *, is_prefix: bool) -> Sequence[str]:
+    """Return what keeps a name from being that of an IPAddress: the address itself in canonical form."""
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    return [] if str(address) == name else [f'must be in canonical form ("{address}")']
+
+
+# NetworkPolicy
+
+
+def _policy_types(kinds: Sequence[str], at: Path) -> Errors:
+    if len(kinds) > len(_POLICY_TYPES):
+        yield fielderror.invalid(at, rendering.wire(tuple(kinds)), "may not specify more than two policyTypes")
+        return
+    for position, kind in enumerate(kinds):
+        yield from _is_policy_type(kind, at.item(position))
+
+
+def _check_end_port(port: Document, at: Path) -> Errors:
+    number, end, place = port.get("port"), port.get("endPort"), at.child("endPort")
+    if end is None:
+        return
+    if number is None:
+        yield fielderror.invalid(place, end, "may not be specified when `port` is not specified")
+    elif not isinstance(number, int):
+        yield fielderror.invalid(place, end, "may not be specified when `port` is non-numeric")
+    else:
+        if end < number:
+            yield fielderror.invalid(place, end, "must be greater than or equal to `port`")
+        yield from constraints.port(end, place)
+
+
+def _check_peer(peer: Document, at: Path) -> Errors:
+    has_selector = any(peer.get(name) is not None for name in ("podSelector", "namespaceSelector"))
+    if not has_selector and peer.get("ipBlock") is None:
+        yield fielderror.required(at, "must specify a peer")
+    elif has_selector and peer.get("ipBlock") is not None:
+        yield fielderror.forbidden(at, "may not specify both ipBlock and another peer")
+
+
+def _check_networks(block: Document, at: Path) -> Errors:
+    text = block.get("cidr", "")
+    network = _network(text)
+    if not text:
+        return
+    if network is None:
+        yield fielderror.invalid(at.child("cidr"), text, _CIDR)
+        return
+    for position, each in enumerate(block.get("except") or ()):
+        inner, place = _network(each), at.child("except").item(position)
+        if inner is None:
+            yield fielderror.invalid(place, each, _CIDR)
+        elif inner.version != network.version or not inner.subnet_of(network) or inner == network:  # type: ignore[arg-type]
+            yield fielderror.invalid(place, each, "must be a strict subset of `cidr`")
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_network(text, strict=False) if "/" in text else None
+    except ValueError:
+        return None
+
+
+_TYPES: Final = typerules.load("networking", globals())
+_POINTS: Final = typerules.Each(_TYPES["IngressLoadBalancerIngress"])
+INGRESS: Final = KindRules(
+    create=_TYPES["Ingress"],
+    update=Change(below("spec", _check_ingress_update)),
+    status=Change(below("status", _check_ingress_status)),
+)
+INGRESS_CLASS: Final = KindRules(
+    always=_TYPES["IngressClass"],
+    update=Change(below("spec", typerules.immutable("controller", show=typerules.show_text, empty_is_absent=True))),
+)
+IP_ADDRESS: Final = KindRules(
+    create=_TYPES["IPAddress"], update=Change(below("spec", typerules.immutable("parentRef")))
+)
+NETWORK_POLICY: Final = KindRules(always=_TYPES["NetworkPolicy"])

@@ -1,0 +1,159 @@
+"""Rules for PriorityClass, for PodGroup, and for Workload, which has templates of pod groups.
+
+Most rules of the latter two are declared on upstream's types.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.kindrules import Change, KindRules, below
+from drachma.validation.path import METADATA, Path
+from drachma.validation.typerules import show_null
+from drachma.values import names
+
+Document = Mapping[str, Any]
+
+SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+"""Values of the priority classes that every cluster has."""
+
+_SYSTEM_PREFIX: Final = "system-"
+_HIGHEST_USER_PRIORITY: Final = 1_000_000_000
+_MOST_TEMPLATES: Final = 8
+_MOST_CLAIMS: Final = 4
+_FIXED: Final = ("disruptionMode", "priorityClassName", "priority", "resourceClaims")
+"""Fields of groups and templates that updates leave as they are."""
+
+_one_policy: Final = typerules.one_member("basic", "gang")
+_one_disruption_mode: Final = typerules.one_member("single", "all")
+_one_claim_source: Final = typerules.one_member("resourceClaimName", "resourceClaimTemplateName")
+_short_name: Final = constraints.text(lambda name: names.dns1123_label(name, unit="bytes"))
+_long_name: Final = constraints.text(lambda name: names.dns1123_subdomain(name, unit="bytes"))
+
+
+# Priority classes
+
+
+def _check_value(content: Document, at: Path, metadata: Document) -> Errors:
+    value, name = content.get("value", 0), metadata.get("name", "")
+    if not name.startswith(_SYSTEM_PREFIX):
+        if value > _HIGHEST_USER_PRIORITY:
+            detail = f"maximum allowed value of a user defined priority is {_HIGHEST_USER_PRIORITY}"
+            yield fielderror.forbidden(at.child("value"), detail)
+    elif SYSTEM_CLASSES.get(name) != value:
+        problem = f"{name} is not a known system priority class"
+        if name in SYSTEM_CLASSES:
+            problem = f"value of {name} PriorityClass must be {SYSTEM_CLASSES[name]}"
+        prefix = f"priority class names with '{_SYSTEM_PREFIX}' prefix are reserved for system use only"
+        yield fielderror.forbidden(METADATA.child("name"), f"{prefix}. error: {problem}")
+
+
+def _check_value_update(content: Document, old: Document, at: Path) -> Errors:
+    if content.get("value", 0) != old.get("value", 0):
+        yield fielderror.forbidden(at.child("value"), "may not be changed in an update.")
+
+
+# Groups
+
+
+def _check_group(group: Document, at: Path) -> list[FieldError]:
+    """Check what groups and templates have in common."""
+    return _TYPES["Group"](group, at)
+
+
+def _claims(claims: Sequence[Document], at: Path) -> Errors:
+    if len(claims) > _MOST_CLAIMS:
+        yield fielderror.too_many(at, len(claims), _MOST_CLAIMS)
+        return
+    yield from _repeated_names(claims, at)
+    yield from typerules.Each(_TYPES["PodGroupResourceClaim"])(claims, at)
+
+
+def _repeated_names(items: Sequence[Document], at: Path) -> Errors:
+    previous: set[str] = set()
+    for position, item in enumerate(items):
+        if item.get("name", "") in previous:
+            yield fielderror.duplicate(at.item(position), rendering.wire(dict(item)))
+        previous.add(item.get("name", ""))
+
+
+def _check_policy_update(group: Document, old: Document, at: Path) -> Errors:
+    """Check that a policy stays of its sort; the number of pods of a gang may change."""
+    policy, before = group.get("schedulingPolicy") or {}, old.get("schedulingPolicy") or {}
+    place = at.child("schedulingPolicy")
+    if policy == before:
+        return
+    yield from _one_policy(policy, place)
+    if policy.get("basic") != before.get("basic"):
+        yield fielderror.invalid(place.child("basic"), rendering.NULL, typerules.IMMUTABLE)
+    if (policy.get("gang") is None) != (before.get("gang") is None):
+        act = "set once created" if before.get("gang") is None else "cleared once set"
+        yield fielderror.invalid(place.child("gang"), rendering.NULL, f"field cannot be {act}")
+    elif policy.get("gang") is not None:
+        yield from _TYPES["GangSchedulingPolicy"](policy["gang"], place.child("gang"))
+
+
+def _claim_of_group(name: str, at: Path, claims: frozenset[str]) -> Errors:
+    if name not in claims:
+        yield fielderror.invalid(at, name, "must match the name of an entry in `spec.resourceClaims`")
+
+
+def _check_status(content: Document, old: Document, at: Path) -> list[FieldError]:
+    claims = frozenset(claim.get("name") for claim in (content.get("spec") or {}).get("resourceClaims") or ())
+    return _TYPES["PodGroupStatus"](content.get("status") or {}, at.child("status"), claims)
+
+
+# Workloads
+
+
+def _check_priorities(spec: Document, at: Path) -> Errors:
+    templates = spec.get("podGroupTemplates") or ()
+    if len({(each.get("priorityClassName", ""), each.get("priority")) for each in templates}) > 1:
+        yield fielderror.invalid(at, rendering.NULL, "detected multiple priority configurations")
+
+
+def _check_has_templates(spec: Document, at: Path) -> Errors:
+    if not spec.get("podGroupTemplates"):
+        detail = "must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"
+        yield fielderror.invalid(at, "", detail)
+
+
+def _templates(templates: Sequence[Document], at: Path) -> Errors:
+    if len(templates) > _MOST_TEMPLATES:
+        yield fielderror.too_many(at, len(templates), _MOST_TEMPLATES)
+        return
+    yield from _repeated_names(templates, at)
+    yield from typerules.Each(_TYPES["PodGroupTemplate"])(templates, at)
+
+
+def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:
+    """Check that a workload keeps its templates."""
+    yield from _check_priorities(spec, at)
+    yield from typerules.immutable("controllerRef", show=show_null, empty_is_absent=True)(spec, old, at)
+    templates = {template.get("name"): template for template in spec.get("podGroupTemplates") or ()}
+    before = {template.get("name"): template for template in old.get("podGroupTemplates") or ()}
+    place = at.child("podGroupTemplates")
+    for position, name in enumerate(templates):
+        if name not in before:
+            yield fielderror.forbidden(place.item(position), "item may not be added")
+    if before.keys() - templates.keys():
+        yield fielderror.forbidden(place, "item may not be removed")
+    for position, (name, template) in enumerate(templates.items()):
+        if name in before:
+            yield from _GROUP_UPDATE(template, before[name], place.item(position))
+
+
+_TYPES: Final = typerules.load("scheduling", globals())
+_GROUP_UPDATE: Final = Change(typerules.immutable(*_FIXED, show=show_null, empty_is_absent=True), _check_policy_update)
+_FIXED_REFERENCE: Final = typerules.immutable("workloadRef", show=show_null, empty_is_absent=True)
+PRIORITY_CLASS: Final = KindRules(
+    always=_TYPES["PriorityClass"],
+    update=Change(_check_value_update, typerules.immutable("preemptionPolicy", show=typerules.show_enum)),
+)
+POD_GROUP: Final = KindRules(
+    create=_TYPES["PodGroup"],
+    update=Change(below("spec", _FIXED_REFERENCE, _GROUP_UPDATE)),
+    status=Change(_check_status),
+)
+WORKLOAD: Final = KindRules(create=_TYPES["Workload"], update=Change(below("spec", _check_workload_update)))

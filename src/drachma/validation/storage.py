@@ -1,0 +1,253 @@
+"""Rules for storage: the kinds of storage.k8s.io, persistent volumes and their claims."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from drachma.validation import constraints, fielderror, formats, rendering, typerules
+from drachma.validation.fielderror import Errors, Found
+from drachma.validation.kindrules import Change, KindRules, below
+from drachma.validation.path import METADATA, Path
+from drachma.values import names
+
+Document = Mapping[str, Any]
+
+DEFAULT_ANNOTATIONS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+"""Annotations that mark the class of claims that name none."""
+
+VOLUME_SOURCES: Final = (
+    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs",
+    "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
+    "azureDisk", "scaleIO", "local", "storageos", "csi",
+)  # fmt: skip
+"""Fields of which a persistent volume has one."""
+
+ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+
+_DRIVER_NAME: Final = 63
+_NODE_ID: Final = 256
+_PARAMETERS: Final = 512
+_PARAMETER_BYTES: Final = 256 * 1024
+_LONGEST_TOKEN: Final = 2**32
+_ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+_CLAIM_IMMUTABLE: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
+_CHANGEABLE: Final = ("resources", "volumeAttributesClassName", "volumeName", "storageClassName")
+_is_access_mode: Final = constraints.one_of(*sorted(ACCESS_MODES))
+_is_lifecycle_mode: Final = constraints.one_of("Persistent", "Ephemeral")
+_is_positive: Final = constraints.positive_quantity()
+
+
+# CSI drivers
+
+
+def driver_name(name: str, at: Path) -> Errors:
+    """Check the name of a CSI driver: a short DNS subdomain in any case."""
+    if len(name) > _DRIVER_NAME:
+        yield fielderror.too_long(at, _DRIVER_NAME)
+    yield from fielderror.problems(at, name, names.dns1123_subdomain(name.lower()))
+
+
+def _node_id(text: str, at: Path) -> Errors:
+    if len(text) > _NODE_ID:
+        yield fielderror.invalid(at, text, f"must be {_NODE_ID} characters or less")
+
+
+def _check_node(spec: Document, at: Path) -> Errors:
+    previous: set[str] = set()
+    for position, driver in enumerate(spec.get("drivers") or ()):
+        place, name = at.child("drivers").item(position), driver.get("name", "")
+        yield from _TYPES["CSINodeDriver"](driver, place)
+        if name in previous:
+            yield fielderror.duplicate(place.child("name"), name)
+        previous.add(name)
+        yield from _topology_keys(driver.get("topologyKeys") or (), place.child("topologyKeys"))
+
+
+def _topology_keys(keys: Sequence[str], at: Path) -> Errors:
+    for position, key in enumerate(keys):
+        if not key:
+            yield fielderror.required(at)
+        elif key in keys[:position]:
+            yield fielderror.duplicate(at, key)
+        yield from constraints.qualified_name(key, at)
+
+
+def _check_node_update(spec: Document, old: Document, at: Path) -> Errors:
+    """A driver keeps its node ID and topology keys; the number of volumes may change."""
+    before = {driver.get("name"): driver for driver in old.get("drivers") or ()}
+    for position, driver in enumerate(spec.get("drivers") or ()):
+        old_driver = before.get(driver.get("name"))
+        if old_driver is not None and any(
+            old_driver.get(field) != driver.get(field) for field in ("nodeID", "topologyKeys")
+        ):
+            yield fielderror.invalid(at.child("drivers").item(position), rendering.wire(driver), typerules.IMMUTABLE)
+
+
+def _check_name(content: Document, at: Path, metadata: Mapping[str, Any]) -> Errors:
+    name = metadata.get("name", "")
+    yield from driver_name(name, METADATA.child("name")) if name else [fielderror.required(METADATA.child("name"))]
+
+
+def _lifecycle_modes(modes: Sequence[str], at: Path) -> Errors:
+    for mode in modes:
+        yield from _is_lifecycle_mode(mode, at)
+
+
+def _token_requests(requests: Sequence[Document], at: Path) -> Errors:
+    previous: set[str] = set()
+    for position, request in enumerate(requests):
+        place, audience = at.item(position), request.get("audience", "")
+        if audience in previous:
+            yield fielderror.duplicate(place.child("audience"), audience)
+        previous.add(audience)
+        yield from _TYPES["TokenRequest"](request, place)
+
+
+def _token_lifetime(seconds: int, at: Path) -> Errors:
+    if seconds > _LONGEST_TOKEN:
+        yield fielderror.invalid(at, seconds, "may not specify a duration larger than 2^32 seconds")
+
+
+def _unchanged(*fields: str) -> typerules.ChangeRule:
+    """Return the rule that fields stay as they are; messages show their values as Go prints them."""
+    return typerules.immutable(*fields, show=lambda value: value)
+
+
+def _check_source(source: Document, at: Path) -> Errors:
+    inline, name = source.get("inlineVolumeSpec"), source.get("persistentVolumeName")
+    if inline is None and name is None:
+        yield fielderror.required(at, _ONE_SOURCE)
+    if inline is not None and name is not None:
+        yield fielderror.forbidden(at, _ONE_SOURCE)
+
+
+# StorageClass
+
+
+def _provisioner_name(name: str, at: Path) -> Found:
+    return constraints.qualified_name(name.lower(), at)
+
+
+def _parameters(parameters: Mapping[str, str], at: Path) -> Errors:
+    if len(parameters) > _PARAMETERS:
+        yield fielderror.too_long(at, _PARAMETERS)
+    elif sum(len(key) + len(value) for key, value in parameters.items()) > _PARAMETER_BYTES:
+        yield fielderror.too_long(at, _PARAMETER_BYTES)
+    if "" in parameters:
+        yield fielderror.invalid(at, "", "field can not be empty.")
+
+
+def _topologies(terms: Sequence[Document], at: Path) -> Errors:
+    """Check that each term has values for its keys, and that no term is repeated."""
+    # As upstream, for which a term without expressions is a repetition.
+    previous: list[dict[str, set[str]]] = [{}]
+    for position, term in enumerate(terms):
+        place = at.item(position).child("matchLabelExpressions")
+        topology: dict[str, set[str]] = {}
+        for index, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            key, values = expression.get("key", ""), expression.get("values") or ()
+            yield from _topology_values(values, place.item(index).child("values"))
+            yield from formats.label_key(key, place.item(index).child("key"))
+            if key in topology:
+                yield fielderror.duplicate(place.item(index).child("key"), key)
+            topology[key] = set(values)
+        if topology in previous:
+            yield fielderror.duplicate(place, "")
+        previous.append(topology)
+
+
+def _topology_values(values: Sequence[str], at: Path) -> Errors:
+    if not values:
+        yield fielderror.required(at)
+    for position, value in enumerate(values):
+        if value in values[:position]:
+            yield fielderror.duplicate(at.item(position), value)
+
+
+def _check_class_update(content: Document, old: Document, at: Path) -> Errors:
+    for field, empty in (("parameters", {}), ("provisioner", None), ("reclaimPolicy", None)):
+        if content.get(field, empty) != old.get(field, empty):
+            yield fielderror.forbidden(at.child(field), f"updates to {field} are forbidden.")
+
+
+# Persistent volumes and claims
+
+
+def _access_modes(modes: Sequence[str], at: Path) -> Errors:
+    for mode in modes:
+        yield from _is_access_mode(mode, at)
+    if "ReadWriteOncePod" in modes and len(set(modes)) > 1:
+        yield fielderror.forbidden(at, "may not use ReadWriteOncePod with other access modes")
+
+
+def _capacity(capacity: Mapping[str, Any], at: Path) -> Errors:
+    if list(capacity) != ["storage"]:
+        yield fielderror.not_supported(at, rendering.wire(dict(capacity)), ("storage",))
+    for name, amount in capacity.items():
+        yield from _is_positive(amount, at.key(name))
+
+
+def _check_volume_source(spec: Document, at: Path) -> Errors:
+    sources = [name for name in VOLUME_SOURCES if spec.get(name) is not None]
+    if not sources:
+        yield fielderror.required(at, "must specify a volume type")
+    for name in sources[1:]:
+        yield fielderror.forbidden(at.child(name), "may not specify more than 1 volume type")
+
+
+def _check_local_volume(spec: Document, at: Path) -> Errors:
+    if spec.get("local") is not None and not (spec.get("nodeAffinity") or {}).get("required"):
+        yield fielderror.required(at.child("nodeAffinity"), "Local volume requires node affinity")
+
+
+def _check_volume_update(spec: Document, old: Document, at: Path) -> Errors:
+    if any(spec.get(name) != old.get(name) for name in VOLUME_SOURCES):
+        detail = "spec.persistentvolumesource is immutable after creation"
+        yield fielderror.forbidden(at.child("persistentvolumesource"), detail)
+
+
+def _check_storage_request(requirements: Document, at: Path) -> Errors:
+    requests = requirements.get("requests") or {}
+    if "storage" not in requests:
+        yield fielderror.required(at.key("storage"))
+    else:
+        yield from _is_positive(requests["storage"], at.child("requests").key("storage"))
+
+
+def check_claim(spec: Document, at: Path) -> Found:
+    """Return the errors of the spec of a claim, or of a template of one."""
+    return _TYPES["PersistentVolumeClaimSpec"](spec, at)
+
+
+def _check_claim_update(spec: Document, old: Document, at: Path) -> Errors:
+    """The spec stays as it is, but for the size, and fields that the controller sets once."""
+    changed = [name for name in {*spec, *old} if spec.get(name) != old.get(name)]
+    is_fixed = any(name not in _CHANGEABLE for name in changed)
+    if is_fixed or any(old.get(name) for name in changed if name in ("volumeName", "storageClassName")):
+        yield fielderror.forbidden(at, _CLAIM_IMMUTABLE)
+
+
+_TYPES: Final = typerules.load("storage", globals())
+CSI_NODE: Final = KindRules(always=_TYPES["CSINode"], update=Change(below("spec", _check_node_update)))
+CSI_DRIVER: Final = KindRules(
+    always=_TYPES["CSIDriver"], update=Change(below("spec", _unchanged("attachRequired", "volumeLifecycleModes")))
+)
+CSI_STORAGE_CAPACITY: Final = KindRules(
+    always=_TYPES["CSIStorageCapacity"], update=Change(_unchanged("nodeTopology", "storageClassName"))
+)
+VOLUME_ATTACHMENT: Final = KindRules(always=_TYPES["VolumeAttachment"], update=Change(typerules.immutable("spec")))
+STORAGE_CLASS: Final = KindRules(
+    always=_TYPES["StorageClass"],
+    update=Change(_check_class_update, typerules.immutable("volumeBindingMode", show=typerules.show_enum)),
+)
+PERSISTENT_VOLUME: Final = KindRules(
+    always=_TYPES["PersistentVolume"],
+    update=Change(below("spec", _check_volume_update, typerules.immutable("volumeMode", show=typerules.show_enum))),
+)
+PERSISTENT_VOLUME_CLAIM: Final = KindRules(
+    always=_TYPES["PersistentVolumeClaim"], update=Change(below("spec", _check_claim_update))
+)
