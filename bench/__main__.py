@@ -5,6 +5,7 @@ import sys
 
 BENCHMARKS = (
     "values",
+    "validation",
     "api",
     "cel",
     "allocator",
@@ -12,6 +13,7 @@ BENCHMARKS = (
     "queueing",
     "queueload",
     "simulate",
+    "traces",
     "gangs",
     "nodes",
     "store",
@@ -25,6 +27,7 @@ BENCHMARKS = (
     "drivers",
     "hostile",
     "memory",
+    "walks",
 )
 
 

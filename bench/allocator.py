@@ -147,7 +147,7 @@ def _partitionable() -> _Case:
 
 
 def _run(case: _Case) -> Callable[[], allocator.Outcome]:
-    features = allocator.Features.of_names(["all"])
+    features = allocator.Features.parse_names(["all"])
     numbers = itertools.count()
     built = allocator.Allocator(
         allocator.Catalog(case.slices),
@@ -192,14 +192,14 @@ def _selector_rows() -> list[tuple[str, ...]]:
         for start in range(0, len(devices), 128)
     ]
     catalog = allocator.Catalog([entry.build() for entry in published])
-    features = allocator.Features.of_names(["all"])
+    features = allocator.Features.parse_names(["all"])
     block = catalog.view(_NODE, features).blocks[0]
     expression = f'device.attributes["{_GPU}"].model in ["m1", "m7"] && device.attributes["{_GPU}"].index < 4'
     judge = expressions.Judge(expression, selectors.SelectorCompiler(features))
 
     def evaluate() -> None:
         for _ in range(100):
-            judge.on_block(block, budget.Budget(budget.Limits()))
+            judge.judge_block(block, budget.Budget(budget.Limits()))
 
     seconds = []
     for _ in range(2):

@@ -74,7 +74,7 @@ async def over_http() -> AsyncIterator[tuple[Client, str]]:
     try:
         port, start = await asyncio.to_thread(here.recv)
         reached = access.Access(server=f"http://127.0.0.1:{port}", source="benchmark", token=TOKEN)
-        async with http.HttpClient(reached, time=clock.SystemClock()) as client:
+        async with http.HttpClient(reached, clock=clock.SystemClock()) as client:
             yield client, start
     finally:
         process.terminate()

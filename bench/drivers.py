@@ -22,10 +22,10 @@ from drachma.client import Change, Selection, http
 from drachma.driver.conformance import stage as stages
 from drachma.driver.conformance.stage import PublishedDevice, Stage
 from drachma.driver.conformance.subject import ProcessSubject
+from drachma.listening import addresses
 from drachma.nodewire.rpc import services
 from drachma.process import hosting
 from drachma.runtime import clock
-from drachma.server.wire import serving
 
 _CLAIMS = 100
 _DEVICES = 10_000
@@ -64,7 +64,7 @@ def main() -> None:
             await _compare(folder, kubeconfig)
 
         options = hosting.Options(
-            address=serving.Address.parse("127.0.0.1:0"),
+            address=addresses.Address.parse("127.0.0.1:0"),
             kubeconfig_out=kubeconfig,
             disabled_plugins=("ServiceAccount", "TaintNodesByCondition"),
         )
@@ -79,7 +79,7 @@ def main() -> None:
 
 async def _compare(folder: pathlib.Path, kubeconfig: pathlib.Path) -> None:
     reached = http.find_access(kubeconfig)
-    async with http.HttpClient(reached, time=clock.SystemClock()) as client:
+    async with http.HttpClient(reached, clock=clock.SystemClock()) as client:
         await client.create_document(node.Node, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker"}})
         few = [_Driver(name, client, folder / f"few-{len(name)}", kubeconfig, devices=_FEW) for name in _names()]
         many = [_Driver(name, client, folder / f"many-{len(name)}", kubeconfig, devices=_DEVICES) for name in _names()]

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from drachma import testing
 from drachma.api import gates, meta, pod
-from drachma.scheduler import Settings, gangpreemption
+from drachma.scheduler import Settings
+from drachma.scheduler.cycle import gangpreemption
 from drachma.scheduler.snapshot import gangs
 from drachma.simulate import ClusterState, Simulation
 
@@ -43,7 +44,7 @@ def _cluster(case: Case) -> Simulation:
     for number in range(case.pods):
         made = testing.pod(f"p{number}").container("c", requests={"cpu": "1"}).claim("gpus", template="gpus")
         objects.append(made.label(gangs.LABEL, "g").annotation(gangs.SIZE, str(case.pods)).build())
-    return Simulation(ClusterState.of(objects), chosen=_SETTINGS)
+    return Simulation(ClusterState.of(objects), settings=_SETTINGS)
 
 
 def _full_cluster(nodes: int, pods: int) -> tuple[Simulation, list[pod.Pod]]:
@@ -65,7 +66,7 @@ def _full_cluster(nodes: int, pods: int) -> tuple[Simulation, list[pod.Pod]]:
         .build()
         for number in range(pods)
     ]
-    return Simulation(ClusterState.of([*objects, *gang]), chosen=_SETTINGS), gang
+    return Simulation(ClusterState.of([*objects, *gang]), settings=_SETTINGS), gang
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from bench import timing
 from drachma.api import gates, resourceclaim, resourceslice
 from drachma.runtime import clock
 from drachma.scheduler import cycle, profiles, settings
-from drachma.scheduler.decision import Placed
+from drachma.scheduler.cycle.decision import Placed
 from drachma.scheduler.snapshot import Snapshot, podinfo
 from drachma.testing import (
     ClaimBuilder,
@@ -54,8 +54,8 @@ class _Cluster:
             for published in workload.slices(name):
                 self.snapshot.devices.put_slice(_built(published))
         chance = random.Random(1)
-        profile = profiles.default(settings.Settings(), time=clock.SystemClock(), chance=chance)
-        self.cycle = cycle.Cycle(profile, chance=chance, monotonic=time.monotonic)
+        profile = profiles.default(settings.Settings(), clock=clock.SystemClock(), rng=chance)
+        self.cycle = cycle.Cycle(profile, rng=chance, monotonic=time.monotonic)
 
     def pod(self, number: int) -> podinfo.PodInfo:
         """A pod, with its claim in the snapshot."""
@@ -77,7 +77,7 @@ def main() -> None:
     )
     timing.table(
         "scheduler: what-if questions, one device of ten, us",
-        ("nodes", "fork", "fork, add a node", "fork, bind a pod", "start, revert", "decide in a fork"),
+        ("nodes", "fork", "fork, add a node", "fork, bind a pod", "decide in a fork"),
         [_what_if(nodes) for nodes in (500, 5000)],
     )
 
@@ -135,18 +135,13 @@ def _what_if(count: int) -> tuple[str, ...]:
         raise TypeError(f"no device left on {count} nodes")
     another = node("another").build()
     waiting = made.pod(101)
-    fork, reverting = snapshot.fork(), snapshot.fork()
+    fork = snapshot.fork()
     fork.bind(placed.assignment)
-
-    def start_and_revert() -> None:
-        reverting.start()
-        reverting.revert()
 
     calls: list[Callable[[], object]] = [
         snapshot.fork,
         lambda: snapshot.fork().add_node(another),
         lambda: snapshot.fork().bind(placed.assignment),
-        start_and_revert,
         lambda: made.cycle.decide(waiting, fork),
     ]
     return (str(count), *(f"{timing.per_call(call, repeat=100) * 1e6:.0f}" for call in calls))

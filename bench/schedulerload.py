@@ -45,11 +45,11 @@ async def prepare(client: http.HttpClient, cluster: Cluster) -> None:
     await _if_absent(client.create_document(_SERVICE_ACCOUNT, account))
     await _if_absent(preparation.create(client, objects.device_class()))
     nodes = range(cluster.nodes)
-    await preparation.side_by_side(functools.partial(_add_node, client, number) for number in nodes)
+    await preparation.run_concurrently(functools.partial(_add_node, client, number) for number in nodes)
     slices = (
         _network_slices(cluster.devices) if cluster.is_network else [_slice(each, cluster.devices) for each in nodes]
     )
-    await preparation.side_by_side(functools.partial(_create, client, each) for each in slices)
+    await preparation.run_concurrently(functools.partial(_create, client, each) for each in slices)
 
 
 async def _create(client: http.HttpClient, document: objects.Document) -> None:
@@ -105,14 +105,14 @@ async def create_claims(client: http.HttpClient, count: int) -> None:
         {**objects.claim(number, spec), "metadata": {"name": f"c{number}", "namespace": PLACE}}
         for number in range(count)
     ]
-    await preparation.side_by_side(functools.partial(preparation.create, client, each) for each in documents)
+    await preparation.run_concurrently(functools.partial(preparation.create, client, each) for each in documents)
 
 
 async def create_pods(client: http.HttpClient, count: int) -> None:
     """The pods, in order."""
     documents = [_pod(f"p{number}", claim=f"c{number}") for number in range(count)]
     acts = (functools.partial(preparation.create, client, each) for each in documents)
-    await preparation.side_by_side(acts, at_once=CREATORS)
+    await preparation.run_concurrently(acts, limit=CREATORS)
 
 
 async def create_plain_pods(client: http.HttpClient, count: int) -> None:
@@ -134,9 +134,9 @@ def _pod(name: str, *, claim: str) -> objects.Document:
 async def clear(client: http.HttpClient) -> None:
     """Takes away all pods and claims."""
     pods = (await client.list(pod.Pod, SELECTION)).items
-    await preparation.side_by_side(functools.partial(_delete_pod, client, each) for each in pods)
+    await preparation.run_concurrently(functools.partial(_delete_pod, client, each) for each in pods)
     claims = (await client.list(resourceclaim.ResourceClaim, SELECTION)).items
-    await preparation.side_by_side(functools.partial(_delete_claim, client, each) for each in claims)
+    await preparation.run_concurrently(functools.partial(_delete_claim, client, each) for each in claims)
 
 
 async def _delete_pod(client: http.HttpClient, gone: pod.Pod) -> None:
@@ -166,7 +166,7 @@ async def doubles(client: http.HttpClient) -> int:
 async def answers(client: http.HttpClient) -> Answers:
     """What the server says that it answered so far."""
     asking = transport.Transport(
-        client.access, time=clock.SystemClock(), retries=backoff.Retries(), chance=random.Random(), timeout_seconds=60
+        client.access, clock=clock.SystemClock(), retries=backoff.Retries(), rng=random.Random(), timeout_seconds=60
     )
     request = transport.Request(method="GET", path="/metrics", accept="text/plain", is_idempotent=True)
     try:

@@ -243,7 +243,7 @@ async def main() -> None:
     rows = []
     async with (
         _server(options) as server,
-        http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
+        http.HttpClient(http.find_access(server.kubeconfig), clock=clock.SystemClock()) as client,
     ):
         await schedulerload.prepare(client, cluster)
         for number in range(options.rounds):

@@ -108,8 +108,8 @@ class SharedBackend:
     def get(self, place: local.Place) -> Coroutine[Any, Any, local.Stored]:
         return self._shares.awaiting(self._name, self._backend.get(place))
 
-    def in_version(self, stored: local.Stored, place: local.Place) -> Coroutine[Any, Any, bytes]:
-        return self._shares.awaiting(self._name, self._backend.in_version(stored, place))
+    def encode_in_version(self, stored: local.Stored, place: local.Place) -> Coroutine[Any, Any, bytes]:
+        return self._shares.awaiting(self._name, self._backend.encode_in_version(stored, place))
 
     def list(self, place: local.Place, query: local.Query) -> Coroutine[Any, Any, local.Page]:
         return self._shares.awaiting(self._name, self._backend.list(place, query))

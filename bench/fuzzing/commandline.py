@@ -25,6 +25,7 @@ from bench.soak.wire import Wire
 _POLICY: Final = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{{level: {level}}}]\n"
 _MEMORY_GROWTH: Final = 1.25
 _PROGRESS_SECONDS: Final = 30.0
+_ROLE_SECONDS: Final = 1.0
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -97,6 +98,7 @@ async def _run(
             )
             for number in range(options.workers)
         ]
+        watching.append(asyncio.create_task(_keep_roles(admin)))
         watching.append(asyncio.create_task(_print_progress(folder, observer, total=options.requests)))
         began = time.monotonic()
         loop = asyncio.get_running_loop()
@@ -116,6 +118,13 @@ async def _run(
 async def _read_documents(wire: Wire) -> list[dict[str, Any]]:
     index = (await wire.call("GET", "/openapi/v3")).document["paths"]
     return [(await wire.call("GET", entry["serverRelativeURL"])).document for entry in index.values()]
+
+
+async def _keep_roles(admin: Wire) -> None:
+    """Restore the rights of the users while requests of the run delete them."""
+    while True:
+        await asyncio.sleep(_ROLE_SECONDS)
+        await identities.restore_roles(admin)
 
 
 async def _print_progress(folder: pathlib.Path, observer: canary.Canary, *, total: int) -> None:

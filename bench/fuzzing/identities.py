@@ -15,9 +15,10 @@ _FORGED: Final = (
     "eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwczovL2t1YmVybmV0ZXMuZGVmYXVsdC5zdmMiLCJzdWIiOiJzeXN0ZW06c2VydmljZWFjY291bnQ6"
     "ZGVmYXVsdDpkZWZhdWx0In0."
 )
-"""Token of an account that nobody signed."""
+"""Token of an account without a signature."""
 
 _KEPT: Final = "fuzz-users"
+_ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 
@@ -40,20 +41,27 @@ WEIGHTS: Final = {"admin": 45, "account": 20, VIEWER: 8, _NODE: 8, _NOBODY: 7}
 """How often identities are chosen; the others once each. Most requests of weak identities end at authorization."""
 
 
-async def make_authorizations(wire: Wire, admin: str, tokens: Mapping[str, str]) -> dict[str, str]:
-    """Give the users their roles; return the Authorization header of each identity, empty for none."""
-    # The account lives in a namespace of its own, where no request of the run deletes it.
-    for name in ("fuzz", _KEPT):
-        await wire.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+async def restore_roles(wire: Wire) -> None:
+    """Create the roles and bindings of the users where they are absent: requests of the run delete them, too."""
     for user, role in (("viewer", "view"), (f"system:serviceaccount:{_KEPT}:editor", "edit")):
+        verbs = ["get", "list", "watch"] if role == "view" else ["*"]
+        rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": verbs}]
         subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
         binding = {
             "metadata": {"name": f"fuzz-{role}"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
             "subjects": [subject],
         }
-        answer = await wire.call("POST", _BINDINGS, binding)
-        assert answer.code in (201, 409), answer
+        for path, document in ((_ROLES, {"metadata": {"name": role}, "rules": rules}), (_BINDINGS, binding)):
+            await wire.call("POST", path, document)
+
+
+async def make_authorizations(wire: Wire, admin: str, tokens: Mapping[str, str]) -> dict[str, str]:
+    """Give the users their roles; return the Authorization header of each identity, empty for none."""
+    # The account lives in a namespace of its own, where no request of the run deletes it.
+    for name in ("fuzz", _KEPT):
+        await wire.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    await restore_roles(wire)
     await wire.call("POST", f"/api/v1/namespaces/{_KEPT}/serviceaccounts", {"metadata": {"name": "editor"}})
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
     answer = await wire.call("POST", f"/api/v1/namespaces/{_KEPT}/serviceaccounts/editor/token", request)
