@@ -25,7 +25,8 @@ def dashboard(
     ] = False,
     public_url: Annotated[str, typer.Option(help="URL that browsers use, if a proxy is in front.")] = "",
     proxy_user_header: Annotated[
-        str, typer.Option(help="Header with the user's name, set by an authenticating proxy; that user is impersonated.")
+        str,
+        typer.Option(help="Header in which a proxy names the user; the dashboard impersonates that user."),
     ] = "",
     proxy_groups_header: Annotated[str, typer.Option(help="Header with the user's groups, comma-separated.")] = "",
     trusted_proxy: Annotated[

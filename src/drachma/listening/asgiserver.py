@@ -106,9 +106,7 @@ class _Server(uvicorn.Server):
         self.started = True
 
     def _make_protocol(self, slot: budgets.Slot) -> asyncio.Protocol:
-        return _Protocol(
-            config=self.config, server_state=self.server_state, slot=slot, limits=self._budget.limits
-        )
+        return _Protocol(config=self.config, server_state=self.server_state, slot=slot, limits=self._budget.limits)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

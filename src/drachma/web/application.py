@@ -102,9 +102,7 @@ class Dashboard:
             asset_version=self._assets.version,
         )
 
-    def _guarded(
-        self, respond: Callable[[Request], Awaitable[Response]]
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def _guarded(self, respond: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         """Return a handler that answers errors with pages, and never with a traceback."""
 
         async def guarded(request: Request) -> Response:

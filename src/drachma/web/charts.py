@@ -34,7 +34,7 @@ def history(samples: Sequence[Sample], now: dt.datetime) -> History | None:
     """Return the lines of used devices and pending pods, or None without samples."""
     if not samples:
         return None
-    begin = min(samples[0].time, now - dt.timedelta(minutes=10))
+    begin = min(samples[0].time, now - dt.timedelta(minutes=2))
     seconds = max((now - begin).total_seconds(), 1.0)
     places = [(sample.time - begin).total_seconds() / seconds * WIDTH for sample in samples]
     used_top = max(max(sample.devices for sample in samples), 1)

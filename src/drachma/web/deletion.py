@@ -22,7 +22,9 @@ async def respond(page: Page, kind: target.Of[Any], key: Key, *, back: str, warn
     resource = target.of(kind)
     subject = page.view.find(kind, key)
     if subject is None:
-        raise errors.ObjectNotFoundError({"message": f"{resource.qualified} {key}: does not exist, or you may not read it"})
+        raise errors.ObjectNotFoundError(
+            {"message": f"{resource.qualified} {key}: does not exist, or you may not read it"}
+        )
     if not await permissions.may(page.view.client, "delete", kind, namespace=key.namespace, name=key.name):
         raise errors.ForbiddenError({"message": f"{resource.qualified} {key}: you may not delete it"})
     if page.request.method != "POST":
@@ -33,7 +35,9 @@ async def respond(page: Page, kind: target.Of[Any], key: Key, *, back: str, warn
     form = await signin.read_form(page.request)
     signin.check_form(form, page.session)
     if form.get("uid") != subject.metadata.uid:
-        raise errors.InvalidValueError(f"{resource.qualified} {key}: is another object now, which you have not confirmed")
+        raise errors.InvalidValueError(
+            f"{resource.qualified} {key}: is another object now, which you have not confirmed"
+        )
     preconditions = patches.Preconditions(uid=subject.metadata.uid)
     await page.view.client.delete(kind, key.name, namespace=key.namespace, preconditions=preconditions)
     return RedirectResponse(back, status_code=303)

@@ -112,7 +112,8 @@ def _change_claim(cluster: Simulation, subject: pod.Pod, change: Change) -> pod.
         raise errors.InvalidValueError(f"pod {simulations.title(subject)}: {error}") from None
     claims = tuple(each.claim for each in resolved if each.claim.status.allocation is None)
     spot = next(
-        (each for each in wish.spots(claims) if not change.request or wish.name_of(claims, each) == change.request), None
+        (each for each in wish.spots(claims) if not change.request or wish.name_of(claims, each) == change.request),
+        None,
     )
     if spot is None:
         named = f" {change.request!r}" if change.request else ""
@@ -168,6 +169,10 @@ def _plan(cluster: Simulation, group: nodegroup.NodeGroup) -> str:
     plan = growth.Planner(cluster, [group]).plan()
     count = sum(plan.grow.values())
     if not plan.grow:
-        return f"no such node would help the {len(plan.pending)} pods that stay pending" if plan.pending else "every pending pod runs without new nodes"
+        return (
+            f"no such node would help the {len(plan.pending)} pods that stay pending"
+            if plan.pending
+            else "every pending pod runs without new nodes"
+        )
     rest = f", and {len(plan.pending)} pods stay pending" if plan.pending else ""
     return f"{count} such node{'' if count == 1 else 's'} would be enough for all pods that they can help{rest}"

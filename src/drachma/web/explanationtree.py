@@ -37,12 +37,10 @@ def node_branches(explained: PodExplanation) -> list[Branch]:
 def device_branch(explained: report.Explanation, also_on: Iterable[str] = ()) -> Branch:
     """Return the tree of one node: claims, requests, and what keeps each device away."""
     naming = names.Names(explained)
-    branches = [
-        Branch(f"claim {claim.name}", tuple(_claim(claim, naming)), tone="") for claim in explained.claims
-    ]
+    branches = [Branch(f"claim {claim.name}", tuple(_claim(claim, naming)), tone="") for claim in explained.claims]
     if explained.conflict is not None and explained.conflict.parts:
         parts = explained.conflict.parts
-        title = "This cannot be had, whatever else is asked for" if len(parts) == 1 else "These cannot be had together"
+        title = "This cannot be had, whatever else is requested" if len(parts) == 1 else "These cannot be had together"
         listed = [Branch(wording.conflict_part(part)) for part in parts]
         listed += [Branch(f"they need {wording.contention(short)}") for short in explained.conflict.contentions]
         branches.append(Branch(title, tuple(listed), tone="bad"))
@@ -81,13 +79,17 @@ def _claim(claim: report.ClaimReport, naming: names.Names) -> Iterable[Branch]:
         )
         verdict = "can be met" if constraint.satisfiable else "cannot be met"
         tone = "good" if constraint.satisfiable else "bad"
-        yield Branch(f"constraint #{constraint.number}, {constraint.kind} {constraint.attribute}: {verdict}", values, tone=tone)
+        yield Branch(
+            f"constraint #{constraint.number}, {constraint.kind} {constraint.attribute}: {verdict}", values, tone=tone
+        )
 
 
 def _way(way: report.AlternativeReport, naming: names.Names) -> Iterable[Branch]:
     if way.usable:
         yield Branch(
-            f"{len(way.usable)} of {way.considered} usable", names=tuple(map(naming.of, way.usable[:_MOST_NAMES])), tone="good"
+            f"{len(way.usable)} of {way.considered} usable",
+            names=tuple(map(naming.of, way.usable[:_MOST_NAMES])),
+            tone="good",
         )
     if not way.considered:
         yield Branch("there are no devices at all", tone="bad")
@@ -97,7 +99,9 @@ def _way(way: report.AlternativeReport, naming: names.Names) -> Iterable[Branch]
     for heading, obstacles in groups.items():
         total = sum(entry.count for entry in obstacles)
         details = tuple(
-            Branch(wording.detail(entry.cause) or "these devices", names=tuple(map(naming.of, entry.devices[:_MOST_NAMES])))
+            Branch(
+                wording.detail(entry.cause) or "these devices", names=tuple(map(naming.of, entry.devices[:_MOST_NAMES]))
+            )
             for entry in obstacles
         )
         yield Branch(f"{total} of {way.considered}: {heading}", details, tone="bad")

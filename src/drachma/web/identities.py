@@ -120,9 +120,7 @@ async def user_of(client: Client) -> User:
     return User(str(info.get("username", "")), tuple(map(str, info.get("groups") or ())))
 
 
-def _anonymous(
-    settings: Settings, *, token: str = "", key_pair: access.KeyPair | None = None
-) -> access.Access:
+def _anonymous(settings: Settings, *, token: str = "", key_pair: access.KeyPair | None = None) -> access.Access:
     """Return the access to the API server without the dashboard's own credentials, and with those of a user."""
     return access.Access(
         server=settings.access.server,

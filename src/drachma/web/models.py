@@ -17,7 +17,8 @@ from drachma.api import deviceclass, devicetaintrule, meta, node, pod, resourcec
 from drachma.claims import conditions, identity
 from drachma.queueing.kinds import clusterqueue, localqueue, workload
 from drachma.runtime.cache import Key, key_of
-from drachma.web import pools, rows
+from drachma.web import pools as poolcells
+from drachma.web import rows
 from drachma.web.rows import ClaimRow, DeviceCell, DeviceState, PodRow
 
 PODS: Final = "pods"
@@ -71,8 +72,8 @@ class Model:
         self._slice_pools: Final[dict[str, identity.PoolID]] = {}
         self._rules: Final[dict[str, devicetaintrule.DeviceTaintRule]] = {}
         self._claims: Final[dict[Key, resourceclaim.ResourceClaim]] = {}
-        self._uses: Final[dict[identity.DeviceID, list[pools.Use]]] = {}
-        self._pools: Final[dict[identity.PoolID, pools.Pool]] = {}
+        self._uses: Final[dict[identity.DeviceID, list[poolcells.Use]]] = {}
+        self._pools: Final[dict[identity.PoolID, poolcells.Pool]] = {}
         self._pools_of_node: Final[dict[str, set[identity.PoolID]]] = {}
         self._outdated: Final[set[identity.PoolID]] = set()
 
@@ -167,7 +168,7 @@ class Model:
         if new.status.allocation is not None:
             for result in new.status.allocation.devices.results:
                 device = identity.device_of(result)
-                self._uses.setdefault(device, []).append(pools.Use(new, result))
+                self._uses.setdefault(device, []).append(poolcells.Use(new, result))
                 self._outdated.add(identity.PoolID(device.driver, device.pool))
 
     def _drop_claim(self, key: Key) -> None:
@@ -208,7 +209,7 @@ class Model:
             slices = self._slices.get(pool_id)
             if slices is None:
                 continue
-            built = pools.build(pool_id, slices.values(), uses=self._uses, rules=tuple(self._rules.values()))
+            built = poolcells.build(pool_id, slices.values(), uses=self._uses, rules=tuple(self._rules.values()))
             self._pools[pool_id] = built
             for name in {cell.node for cell in built.cells}:
                 self._pools_of_node.setdefault(name, set()).add(pool_id)
@@ -225,7 +226,7 @@ class Model:
         self.oldest_change = self.version
 
     @property
-    def pools(self) -> Mapping[identity.PoolID, pools.Pool]:
+    def pools(self) -> Mapping[identity.PoolID, poolcells.Pool]:
         """All pools, up to date."""
         self.refresh()
         return self._pools
@@ -257,7 +258,7 @@ class Model:
         slices = pool.slices if pool is not None else ()
         return next((each for one in slices for each in one.spec.devices if each.name == device.device), None)
 
-    def uses(self, device: identity.DeviceID) -> list[pools.Use]:
+    def uses(self, device: identity.DeviceID) -> list[poolcells.Use]:
         """Return the allocations of a device."""
         return self._uses.get(device, [])
 

@@ -119,7 +119,11 @@ def _claims(model: Model, now: dt.datetime) -> Iterator[Problem]:
         elif row.state is ClaimState.ALLOCATED and _is_past(row.allocated or row.created, now, _UNUSED_SECONDS):
             devices = "1 device" if len(row.devices) == 1 else f"{len(row.devices)} devices"
             yield Problem(
-                ProblemKind.CLAIM, str(row.key), f"holds {devices}, and no pod uses it", link, row.allocated or row.created
+                ProblemKind.CLAIM,
+                str(row.key),
+                f"holds {devices}, and no pod uses it",
+                link,
+                row.allocated or row.created,
             )
 
 

@@ -98,6 +98,16 @@ def _draws(device: resourceslice.Device) -> list[tuple[tuple[str, str], int]]:
     ]
 
 
+def _drawn_share(draws: list[tuple[tuple[str, str], int]], limits: _Counters) -> float:
+    """Return the part of a physical device that a partition is: the mean share of all counters of its set."""
+    if not draws:
+        return 1.0
+    group = draws[0][0][0]
+    members = [key for key, limit in limits.items() if key[0] == group and limit]
+    drawn = sum(amount / limits[key] for key, amount in draws if key[0] == group and limits.get(key))
+    return drawn / len(members) if members else 1.0
+
+
 def _nanos(value: quantity.Quantity | None) -> int:
     return value.nanos if value is not None else 0
 
@@ -117,7 +127,7 @@ def _cell(
     draws = _draws(device) if device.consumes_counters else []
     if state is DeviceState.FREE and any(drawn.get(key, 0) + amount > limits.get(key, 0) for key, amount in draws):
         state = DeviceState.BLOCKED
-    size = max((amount / limits[key] for key, amount in draws if limits.get(key)), default=1.0)
+    size = _drawn_share(draws, limits)
     claims = dict.fromkeys(Key(use.claim.metadata.namespace, use.claim.metadata.name) for use in own)
     pods = dict.fromkeys(
         Key(use.claim.metadata.namespace, user.name) for use in own for user in use.claim.status.reserved_for

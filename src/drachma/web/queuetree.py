@@ -78,9 +78,7 @@ def build(model: Model) -> list[Cohort]:
     seen: set[str] = set()
     roots = [_cohort(model, name, children, seen) for name in sorted(children.get("", ()))]
     roots += [_cohort(model, name, children, seen) for name in sorted(names) if name not in seen]
-    alone = tuple(
-        _queue(each, ()) for name, each in sorted(model.cluster_queues.items()) if not each.spec.cohort_name
-    )
+    alone = tuple(_queue(each, ()) for name, each in sorted(model.cluster_queues.items()) if not each.spec.cohort_name)
     return [*roots, Cohort("", alone, ())] if alone else roots
 
 
@@ -162,7 +160,10 @@ def pending(model: Model) -> dict[str, list[Pending]]:
             continue
         local = model.local_queues.get(Key(each.metadata.namespace, each.spec.queue_name))
         by_queue.setdefault(local.spec.cluster_queue if local is not None else "", []).append(each)
-    return {name: [_pending(each, place, name) for place, each in enumerate(_ordered(listed), 1)] for name, listed in by_queue.items()}
+    return {
+        name: [_pending(each, place, name) for place, each in enumerate(_ordered(listed), 1)]
+        for name, listed in by_queue.items()
+    }
 
 
 def _ordered(listed: list[workload.Workload]) -> list[workload.Workload]:

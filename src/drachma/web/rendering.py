@@ -61,7 +61,9 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        f"⟨U+{ord(char):04X}⟩" if char not in _HARMLESS and unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs") else char
+        f"⟨U+{ord(char):04X}⟩"
+        if char not in _HARMLESS and unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs")
+        else char
         for char in text
     )
 

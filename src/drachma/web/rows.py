@@ -13,7 +13,7 @@ from drachma.claims import conditions, identity, podclaims
 from drachma.runtime.cache import Key
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
-_MODEL_ATTRIBUTES: Final = ("productName", "product", "model", "deviceType", "type", "kind")
+_MODEL_ATTRIBUTES: Final = ("productName", "product", "model", "profile", "deviceType", "type", "kind")
 """Names, without a domain, of attributes that drivers use for the model of a device."""
 
 

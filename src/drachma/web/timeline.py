@@ -87,7 +87,7 @@ class Report(NamedTuple):
     time: dt.datetime | None
     reason: str
     message: str
-    count: int
+    times: int
     is_warning: bool
 
 

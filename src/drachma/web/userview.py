@@ -1,8 +1,8 @@
 """A user's view: informers that read with the user's credentials, and the model that they feed.
 
 The view reads each kind in the whole cluster if the user may, else in the namespaces that the user may read. Every few
-seconds it checks again what the user may read; when that changes, everything is forgotten and read anew, so that no page
-shows an object that its user may no longer read. All browsers of a user share one view.
+seconds it checks again what the user may read. When that changes, everything is forgotten and read again, so that no
+page shows an object that its user may no longer read. All browsers of a user share one view.
 """
 
 from __future__ import annotations
@@ -210,9 +210,7 @@ class UserView:
                     one = informers.of(resource, Selection(name))
                     self._informers.setdefault(resource.qualified, []).append(one)
                     one.add_handler(
-                        informer.Handler(
-                            added=self._put, updated=lambda _, new: self._put(new), deleted=self._drop
-                        )
+                        informer.Handler(added=self._put, updated=lambda _, new: self._put(new), deleted=self._drop)
                     )
             syncing = asyncio.create_task(self._note_synced(informers))
             try:

@@ -18,6 +18,7 @@ const GAP = 2;
 const HEAD = 12;
 const MARGIN = 6;
 const ACROSS = 8;
+const EDGE = 52; // room for the buttons
 const MOST_LEGEND = 12;
 
 const tiles = new Map();
@@ -106,7 +107,7 @@ function arrange() {
     area += (tile.w + MARGIN) * (tile.h + MARGIN);
   }
   const box = canvas.getBoundingClientRect();
-  const width = Math.max(Math.sqrt((area * Math.max(box.width, 1)) / Math.max(box.height, 1)), 60);
+  const width = bestWidth(area, Math.max(box.width, 1), Math.max(box.height, 1));
   let x = 0;
   let y = 0;
   let height = 0;
@@ -132,6 +133,37 @@ function arrange() {
   if (isFitted) fit();
 }
 
+// The width at which all tiles are largest on the screen; with many tiles their area says it well enough.
+function bestWidth(area, across, down) {
+  const guess = Math.max(Math.sqrt((area * across) / down), 60);
+  if (order.length > 60) return guess;
+  let best = guess;
+  let largest = 0;
+  for (let factor = 0.5; factor <= 2; factor += 0.02) {
+    const limit = guess * factor;
+    let x = 0;
+    let y = 0;
+    let row = 0;
+    let w = 0;
+    for (const tile of order) {
+      if (x && x + tile.w > limit) {
+        x = 0;
+        y += row + MARGIN;
+        row = 0;
+      }
+      x += tile.w + MARGIN;
+      w = Math.max(w, x - MARGIN);
+      row = Math.max(row, tile.h);
+    }
+    const scale = Math.min(across / w, down / (y + row));
+    if (scale > largest) {
+      largest = scale;
+      best = limit;
+    }
+  }
+  return best;
+}
+
 // A unit is a device, or a physical device with its partitions.
 function unitsOf(tile) {
   const groups = new Map();
@@ -155,7 +187,7 @@ function placeCells(tile) {
     }
     const whole = unit.filter((number) => tile.d[number][SIZE] >= 100);
     const parts = unit.filter((number) => tile.d[number][SIZE] < 100);
-    for (const number of whole) made[number] = { tile, device: tile.d[number], x, y, w: UNIT, h: UNIT, isPart: false };
+    for (const number of whole) made[number] = { tile, device: tile.d[number], x, y, w: UNIT, h: UNIT, isPart: false, isFrame: parts.length > 0 };
     const across = Math.max(1, Math.ceil(Math.sqrt(parts.length)));
     const down = Math.max(1, Math.ceil(parts.length / across));
     const inset = whole.length ? 1.5 : 0;
@@ -207,6 +239,8 @@ function paint() {
 function colourOf(cell, numbers) {
   const { tile, device } = cell;
   const state = STATES[device[STATE]];
+  // The frame around partitions: the whole device is neither free to look at nor broken.
+  if (cell.isFrame && (state === "free" || state === "blocked")) return colours.line;
   if (colouring === "state") return colours[state];
   if (colouring === "health") {
     if (state === "unhealthy" || (!tile.r && tile.k)) return colours.unhealthy;
@@ -340,7 +374,7 @@ function drawMarks(visible) {
     for (let number = tile.first; number < tile.first + tile.d.length; number += 1) {
       const { x, y, w, h, device } = cells[number];
       const state = device[STATE];
-      if (state < 4) continue;
+      if (state < 5) continue;
       context.moveTo(x + w * 0.25, y + h * 0.75);
       context.lineTo(x + w * 0.75, y + h * 0.25);
       if (state === 6) {
@@ -374,7 +408,7 @@ function plain(text) {
 
 function fit() {
   const box = canvas.getBoundingClientRect();
-  const scale = Math.min((box.width - 24) / world.w, (box.height - 24) / world.h, 4);
+  const scale = Math.min((box.width - 2 * EDGE) / world.w, (box.height - 24) / world.h, 4);
   view.scale = Math.max(scale, 0.01);
   view.x = (world.w - box.width / view.scale) / 2;
   view.y = (world.h - box.height / view.scale) / 2;

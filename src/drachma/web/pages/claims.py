@@ -18,9 +18,7 @@ from drachma.web.rows import ClaimRow, ClaimState, DeviceCell
 
 _ORDER: Final = {
     state: number
-    for number, state in enumerate(
-        (ClaimState.PENDING, ClaimState.DELETED, ClaimState.ALLOCATED, ClaimState.RESERVED)
-    )
+    for number, state in enumerate((ClaimState.PENDING, ClaimState.DELETED, ClaimState.ALLOCATED, ClaimState.RESERVED))
 }
 
 
@@ -99,12 +97,10 @@ async def show(page: Page) -> Response:
     )
 
 
-def _ways(
-    page: Page, claim: resourceclaim.ResourceClaim, request: resourceclaim.DeviceRequest
-) -> list[Way]:
-    exact = [(request.name, request.exactly)] if request.exactly is not None else []
-    subrequests = [(f"{request.name}/{each.name}", each) for each in request.first_available]
-    return [_way(page, claim, name, way) for name, way in (*exact, *subrequests)]
+def _ways(page: Page, claim: resourceclaim.ResourceClaim, request: resourceclaim.DeviceRequest) -> list[Way]:
+    if request.exactly is not None:
+        return [_way(page, claim, request.name, request.exactly)]
+    return [_way(page, claim, f"{request.name}/{each.name}", each) for each in request.first_available]
 
 
 def _way(

@@ -67,7 +67,7 @@ async def _evaluate(page: Page, expression: str) -> dict[str, Any]:
     if not expression.strip():
         return {"state": "empty"}
     try:
-        program = await asyncio.to_thread(cel.compile_expression, expression, cel.device_environment())
+        program = await asyncio.to_thread(_compile, expression)
     except cel.CompilationError as error:
         issues = [
             {"line": int(match[1]), "column": int(match[2]), "message": rendering.visible(match[3])}
@@ -87,6 +87,12 @@ async def _evaluate(page: Page, expression: str) -> dict[str, Any]:
     for match in result["matches"]:
         match["node"] = nodes.get(match["id"], "")
     return result
+
+
+def _compile(expression: str) -> cel.Program:
+    # A new expression, with all features of this version: the API server may have some of them off.
+    environment = cel.device_environment(consumable_capacity=True, list_type_attributes=True)
+    return cel.compile_expression(expression, environment)
 
 
 def _match(program: cel.Program, published: list[tuple[identity.DeviceID, resourceslice.Device]]) -> dict[str, Any]:

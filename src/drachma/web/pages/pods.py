@@ -88,9 +88,7 @@ async def show(page: Page) -> Response:
     row = page.view.model.pods.get(key)
     if subject is None or row is None:
         raise errors.ObjectNotFoundError({"message": f"pod {key}: does not exist, or you may not read it"})
-    claims = [
-        claim for name in row.claims if (claim := page.view.model.claim(Key(key.namespace, name))) is not None
-    ]
+    claims = [claim for name in row.claims if (claim := page.view.model.claim(Key(key.namespace, name))) is not None]
     queued = _workload(page, subject)
     return page.render(
         "pod.html",

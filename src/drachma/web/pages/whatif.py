@@ -18,7 +18,10 @@ _MOST_SHOWN: Final = 500
 async def show(page: Page) -> Response:
     """Return the form, and the answer if the address has a question."""
     query = page.query("pod", "request", "count", "class", "selector", "remove_selectors", "like", "nodes")
-    chosen = {name: query.text(name, most=10_240) for name in ("pod", "request", "count", "class", "selector", "like", "nodes")}
+    chosen = {
+        name: query.text(name, most=10_240)
+        for name in ("pod", "request", "count", "class", "selector", "like", "nodes")
+    }
     removes = query.choice("remove_selectors", ("yes",))
     change = experiment.Change(
         request=chosen["request"],
