@@ -261,6 +261,9 @@ def limited_user() -> list[Document]:
             "kind": "RoleBinding",
             "metadata": {"name": "viewer", "namespace": "speech"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "viewer"},
-            "subjects": [{"kind": "ServiceAccount", "name": "viewer", "namespace": "speech"}],
+            "subjects": [
+                {"kind": "ServiceAccount", "name": "viewer", "namespace": "speech"},
+                {"kind": "User", "name": "guest"},
+            ],
         },
     ]

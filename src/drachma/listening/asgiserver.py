@@ -14,9 +14,8 @@ import uvicorn
 from uvicorn.protocols.http import httptools_impl
 
 from drachma.listening import budget as budgets
-from drachma.listening import guard
+from drachma.listening import guard, listener
 from drachma.listening import limits as limiting
-from drachma.listening.listener import Listener
 
 GOODBYE_SECONDS: Final = 1
 """Time that requests under way have when the server stops."""
@@ -101,8 +100,8 @@ class _Server(uvicorn.Server):
         self.servers = []
         for opened in sockets or ():
             limits = self._budget.limits
-            listener = Listener(opened, self._make_protocol, context=None, limits=limits, budget=self._budget)
-            self.servers.append(listener)  # type: ignore[arg-type]
+            one = listener.Listener(opened, self._make_protocol, context=None, limits=limits, budget=self._budget)
+            self.servers.append(one)  # type: ignore[arg-type]
         self.started = True
 
     def _make_protocol(self, slot: budgets.Slot) -> asyncio.Protocol:
@@ -120,6 +119,8 @@ async def serving(
 ) -> AsyncIterator[None]:
     """Serve an ASGI application on an open socket while the block lasts, and close the socket at the end."""
     server = _Server(application, budget)
+    # Clients that connect before the server accepts wait in the queue of the socket.
+    opened.listen(listener.BACKLOG)
     task = asyncio.create_task(server.serve(sockets=[opened]), name="dashboard")
     try:
         yield

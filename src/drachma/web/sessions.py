@@ -80,6 +80,8 @@ class Sessions:
         self._used[digest] = self._time.monotonic()
         view = self._views.get(digest)
         if view is not None and not view.is_rejected:
+            if identity.namespace:
+                view.add_namespace(identity.namespace)
             return view
         start = self._starts.get(digest)
         if start is None:

@@ -58,6 +58,7 @@ _READY_SECONDS: Final = 0.4
 """Time that the first page waits for the first objects; later ones arrive as live updates."""
 
 _SAMPLE_SECONDS: Final = 60.0
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -108,6 +109,10 @@ class UserView:
             errors.UnreachableError: the server does not answer.
         """
         self.user = await identities.user_of(self.client)
+        kind, _, account = self.user.name.rpartition(_SERVICE_ACCOUNT)
+        if not kind and ":" in account:
+            # The namespace of a service account is the one that it most likely may read.
+            self.add_namespace(account.partition(":")[0])
         self._task = asyncio.create_task(self._run(), name=f"view of {self.user.name}")
 
     async def close(self) -> None:
