@@ -42,7 +42,7 @@ async def _events(view: UserView) -> AsyncIterator[bytes]:
                 async with asyncio.timeout(_HEARTBEAT_SECONDS):
                     topics = await listener.next()
             if not topics:
-                yield b": still here\n\n"
+                yield _event("beat", view, [])
                 continue
             await asyncio.sleep(_GATHER_SECONDS)
             topics = sorted({*topics, *listener.take()})

@@ -41,8 +41,11 @@ export async function refresh() {
 
 // Events. A hidden page closes its stream, so that many tabs do not use up the browser's connections.
 
+const SILENT_MILLISECONDS = 40000; // The server says something every 15 s; a connection that sleeps does not notice its end.
+
 let events = null;
 let wasLost = false;
+let heard = 0;
 
 function say(state, text) {
   if (!live) return;
@@ -53,8 +56,11 @@ function say(state, text) {
 function connect() {
   if (!live || events || document.hidden) return;
   events = new EventSource("/live");
+  heard = Date.now();
+  events.addEventListener("beat", () => (heard = Date.now()));
   events.addEventListener("hello", (event) => {
     say("on", "live");
+    heard = Date.now();
     if (wasLost) {
       wasLost = false;
       refresh();
@@ -63,6 +69,7 @@ function connect() {
   });
   events.addEventListener("change", (event) => {
     const change = JSON.parse(event.data);
+    heard = Date.now();
     if (change.topics.some((topic) => topics.has(topic))) refresh();
     document.dispatchEvent(new CustomEvent("dashboard:change", { detail: change }));
   });
@@ -81,6 +88,14 @@ function disconnect() {
   events?.close();
   events = null;
 }
+
+setInterval(() => {
+  if (events && Date.now() - heard > SILENT_MILLISECONDS) {
+    wasLost = true;
+    disconnect();
+    connect();
+  }
+}, 5000);
 
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) {
