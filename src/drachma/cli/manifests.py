@@ -42,11 +42,14 @@ def manifests(
         raise errors.InvalidValueError("component controllers: name the controllers to run with --controllers")
     if controllers and "controllers" not in component:
         raise errors.InvalidValueError("--controllers: goes with the component controllers")
-    chosen = {
-        "controllers": lambda: components.controllers(controllers),
-        "queueing": components.queueing,
-        "scheduler": lambda: components.scheduler(scheduler_name),
-    }
-    selected = [chosen[name]() for name in dict.fromkeys(component)]
+    selected = []
+    for name in dict.fromkeys(component):
+        match name:
+            case "controllers":
+                selected.append(components.controllers(controllers))
+            case "queueing":
+                selected.append(components.queueing())
+            case _:
+                selected.append(components.scheduler(scheduler_name))
     settings = deployment.Settings(image=image, namespace=namespace, replicas=replicas)
     typer.echo(manifest.write_yaml(deployment.documents(selected, settings)), nl=False)
