@@ -27,6 +27,7 @@ BENCHMARKS = (
     "drivers",
     "hostile",
     "memory",
+    "dashboard",
     "walks",
 )
 
