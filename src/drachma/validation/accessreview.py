@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, selectors, typerules
+from drachma.validation import fielderror, rendering, rulenotation, selectors
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import METADATA, SPEC, Path
 
@@ -73,4 +73,4 @@ def _show_path(attributes: Document | None) -> rendering.Rendered:
     return rendering.internal_fields(attributes, ("Path", "path", ""), ("Verb", "verb", ""))
 
 
-_TYPES: Final = typerules.load("accessreview", globals())
+_TYPES: Final = rulenotation.load("accessreview", globals())

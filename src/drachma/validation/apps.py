@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, typerules, workload
+from drachma.validation import fielderror, rendering, rulenotation, typerules, workload
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import Path
@@ -179,7 +179,7 @@ def _check_controller_pods(spec: Document, at: Path) -> Errors:
     yield from workload.check_restarts_always(template.get("spec") or {}, place, title="ReplicationController")
 
 
-_TYPES: Final = typerules.load("apps", globals())
+_TYPES: Final = rulenotation.load("apps", globals())
 _SAME_SELECTOR: Final = Change(below("spec", typerules.immutable("selector", show=workload.show_selector)))
 REPLICA_SET: Final = KindRules(
     always=_TYPES["ReplicaSet"], update=_SAME_SELECTOR, status=Change(below("status", _TYPES["ReplicaSetStatus"]))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import Path
@@ -124,7 +124,7 @@ def _has_one_value(source: Mapping[str, Any], at: Path) -> Errors:
         yield fielderror.forbidden(at.child("target", "value"), detail)
 
 
-_TYPES: Final = typerules.load("autoscaling", globals())
+_TYPES: Final = rulenotation.load("autoscaling", globals())
 RULES: Final = KindRules(
     create=_TYPES["HorizontalPodAutoscaler"],
     update=Change(below("spec", _check_update)),

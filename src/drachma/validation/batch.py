@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma import errors
-from drachma.validation import cronschedule, fielderror, rendering, typerules, workload
+from drachma.validation import cronschedule, fielderror, rendering, rulenotation, typerules, workload
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import METADATA, SPEC, Path
@@ -312,7 +312,7 @@ def _check_zone_update(cron_job: Document, old: Document, at: Path) -> Errors:
         yield from _check_zone(cron_job, at)
 
 
-_TYPES: Final = typerules.load("batch", globals())
+_TYPES: Final = rulenotation.load("batch", globals())
 JOB: Final = KindRules(
     create=_TYPES["NewJob"],
     update=Change(

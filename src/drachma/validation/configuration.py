@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.validation import constraints, fielderror, typerules
+from drachma.validation import constraints, fielderror, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import METADATA, Path
@@ -105,7 +105,7 @@ def _check_immutable(content: Document, old: Document, at: Path) -> Errors:
             yield fielderror.forbidden(at.child(field), _IMMUTABLE)
 
 
-_TYPES: Final = typerules.load("configuration", globals())
+_TYPES: Final = rulenotation.load("configuration", globals())
 CONFIG_MAP: Final = KindRules(always=_TYPES["ConfigMap"], update=Change(_check_immutable))
 SECRET: Final = KindRules(
     always=_TYPES["Secret"],

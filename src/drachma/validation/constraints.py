@@ -5,7 +5,7 @@ values return such a constraint; they are called once, where rules are declared.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma.validation import fielderror, formats, rendering
@@ -25,6 +25,33 @@ _PORT_CHARACTERS: Final = re.compile(r"[-a-z0-9]+")
 _LETTER: Final = re.compile(r"[a-z]")
 _LEADING_ZERO: Final = re.compile(r"(?:^|[.:])0[0-9]")
 _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+
+
+# Errors of every value
+
+
+def forbidden(detail: str) -> Constraint:
+    """Return the constraint that no value fulfils."""
+    return lambda value, at: [fielderror.forbidden(at, detail)]
+
+
+def required(detail: str) -> Constraint:
+    """Return the constraint that reports a value as missing."""
+    return lambda value, at: [fielderror.required(at, detail)]
+
+
+def invalid(detail: str, show: Callable[[Any], object]) -> Constraint:
+    """Return the constraint that reports a value as invalid, in the form that ``show`` makes of it."""
+    return lambda value, at: [fielderror.invalid(at, show(value), detail)]
+
+
+FORMS: Final[Mapping[str, Callable[[Any], object]]] = {
+    "": lambda value: value,
+    "enum": lambda value: rendering.named(value or ""),
+    "null": lambda value: rendering.NULL,
+    "empty": lambda value: "",
+}
+"""Forms of values in messages."""
 
 
 # Enumerations

@@ -2,7 +2,7 @@
 
 Upstream generates a second validation from markers on its types. Clients see three differences to its hand-written
 rules: declared rules check the version that the client wrote, leave alone what an update did not change, and have
-messages of their own. :data:`RULES` has them by kind in the notation of :mod:`drachma.validation.typerules`, with
+messages of their own. :data:`RULES` has them by kind in the notation of :mod:`drachma.validation.rulenotation`, with
 these constraints for structs:
 
 ============================  ======================================================================================
@@ -25,7 +25,7 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.api import resourceclaim, resourceslice, v1alpha3, v1beta1
-from drachma.validation import collection, constraints, fielderror, limits, rendering, typerules
+from drachma.validation import collection, constraints, fielderror, limits, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import ROOT, Path
 from drachma.values import names
@@ -59,7 +59,7 @@ class StructType(typerules.Type, Walk):
 
     __slots__ = ("_compare",)
 
-    def __init__(self, steps: Sequence[typerules.Step] = ()) -> None:
+    def __init__(self, steps: Sequence[typerules.Step | typerules.Block] = ()) -> None:
         super().__init__(steps)
         self._compare: Any = None
 
@@ -346,8 +346,8 @@ class _ByShape(Walk):
 
 _check_request: Final = _ByShape(NestedRequest=(resourceclaim.DeviceRequest,), FlatRequest=(v1beta1.DeviceRequest,))
 _check_device: Final = _ByShape(Device=(resourceslice.Device,), BasicDevice=(v1beta1.Device, v1alpha3.Device))
-RULES: Final[Mapping[str, StructType]] = typerules.read_as(
-    StructType, typerules.load_text("declared"), globals(), read_constraint
+RULES: Final[Mapping[str, StructType]] = rulenotation.read_as(
+    StructType, rulenotation.load_text("declared"), globals(), read_constraint
 )
 
 

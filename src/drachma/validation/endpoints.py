@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, formats, typerules
+from drachma.validation import constraints, fielderror, formats, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Path
@@ -122,7 +122,7 @@ def _slice_ports(ports: Sequence[Document], at: Path) -> Errors:
 
 _zone_names: Final = _hints(names.label_value)
 _node_names: Final = _hints(names.dns1123_subdomain)
-_TYPES: Final = typerules.load("endpoints", globals())
+_TYPES: Final = rulenotation.load("endpoints", globals())
 _ENDPOINTS: Final = typerules.Each(_TYPES["Endpoint"], limit=_MOST_ENDPOINTS)
 ENDPOINTS: Final = KindRules(create=_TYPES["Endpoints"], update=Change(_check_changed_subsets))
 ENDPOINT_SLICE: Final = KindRules(

@@ -6,7 +6,7 @@ Events with an ``eventTime`` have more rules. So have events of the newer group,
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Path
@@ -127,7 +127,7 @@ def _show(field: str, value: Any) -> object:
     return value or 0 if field == "count" else rendering.wire(value)
 
 
-_TYPES: Final = typerules.load("event", globals())
+_TYPES: Final = rulenotation.load("event", globals())
 EVENT: Final = KindRules(always=_TYPES["Event"])
 NEWER_EVENT: Final = KindRules(
     always=_TYPES["NewerEvent"], create=_TYPES["NewNewerEvent"], update=Change(_check_update)

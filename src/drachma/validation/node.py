@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import METADATA, SPEC, STATUS, Path
@@ -109,7 +109,7 @@ def _check_overhead(overhead: Document, at: Path) -> Errors:
     yield from resources.check_overhead(overhead.get("podFixed") or {}, at)
 
 
-_TYPES: Final = typerules.load("node", globals())
+_TYPES: Final = rulenotation.load("node", globals())
 NODE: Final = KindRules(create=_TYPES["Node"], update=Change(_check_update), status=Change(_check_update))
 RUNTIME_CLASS: Final = KindRules(
     always=_TYPES["RuntimeClass"],

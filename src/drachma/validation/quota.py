@@ -6,7 +6,7 @@ Upstream visits the resources of a limit range in no particular order; here they
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from drachma.validation import fielderror, rendering, typerules
+from drachma.validation import fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import Path
@@ -218,7 +218,7 @@ def _check_overcommit(name: str, bounds: _Bounds, at: Path) -> Errors:
         yield fielderror.invalid(at.child("defaultRequest").key(name), str(request), detail)
 
 
-_TYPES: Final = typerules.load("quota", globals())
+_TYPES: Final = rulenotation.load("quota", globals())
 RESOURCE_QUOTA: Final = KindRules(
     always=_TYPES["ResourceQuota"],
     update=Change(below("spec", _check_quota_update)),

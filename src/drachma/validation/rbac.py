@@ -7,7 +7,7 @@ its answers.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, selectors, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation, selectors, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Path
@@ -86,7 +86,7 @@ def _show_role(role: Document | None) -> rendering.Rendered:
     )
 
 
-_TYPES: Final = typerules.load("rbac", globals())
+_TYPES: Final = rulenotation.load("rbac", globals())
 _SAME_ROLE: Final = Change(typerules.immutable("roleRef", show=_show_role))
 ROLE: Final = KindRules(always=_TYPES["Role"])
 CLUSTER_ROLE: Final = KindRules(always=_TYPES["ClusterRole"])

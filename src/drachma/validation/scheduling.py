@@ -6,7 +6,7 @@ Most rules of the latter two are declared on upstream's types.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import METADATA, Path
@@ -144,7 +144,7 @@ def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:
             yield from _GROUP_UPDATE(template, before[name], place.item(position))
 
 
-_TYPES: Final = typerules.load("scheduling", globals())
+_TYPES: Final = rulenotation.load("scheduling", globals())
 _GROUP_UPDATE: Final = Change(typerules.immutable(*_FIXED, show=show_null, empty_is_absent=True), _check_policy_update)
 _FIXED_REFERENCE: Final = typerules.immutable("workloadRef", show=show_null, empty_is_absent=True)
 PRIORITY_CLASS: Final = KindRules(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, typerules
+from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
 
@@ -37,4 +37,4 @@ def check_values(operator: str, values: Sequence[str], at: Path) -> Errors:
         yield fielderror.forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
 
 
-TYPES: Final = typerules.load("selectors", globals())
+TYPES: Final = rulenotation.load("selectors", globals())

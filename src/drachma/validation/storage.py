@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, formats, rendering, typerules
+from drachma.validation import constraints, fielderror, formats, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import METADATA, Path
@@ -231,7 +231,7 @@ def _check_claim_update(spec: Document, old: Document, at: Path) -> Errors:
         yield fielderror.forbidden(at, _CLAIM_IMMUTABLE)
 
 
-_TYPES: Final = typerules.load("storage", globals())
+_TYPES: Final = rulenotation.load("storage", globals())
 CSI_NODE: Final = KindRules(always=_TYPES["CSINode"], update=Change(below("spec", _check_node_update)))
 CSI_DRIVER: Final = KindRules(
     always=_TYPES["CSIDriver"], update=Change(below("spec", _unchanged("attachRequired", "volumeLifecycleModes")))

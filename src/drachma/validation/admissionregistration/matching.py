@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, selectors, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation, selectors
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
 from drachma.values import names
@@ -117,4 +117,4 @@ def _check_parameters(ref: Document, at: Path) -> Errors:
         yield fielderror.required(at, "one of name or selector must be specified")
 
 
-TYPES: Final = typerules.load("admissionregistration/matching", globals())
+TYPES: Final = rulenotation.load("admissionregistration/matching", globals())

@@ -8,7 +8,7 @@ import msgspec
 
 from drachma.api import meta
 from drachma.cel import admission, patches, types
-from drachma.validation import conditions, fielderror, rendering, typerules
+from drachma.validation import conditions, fielderror, rendering, rulenotation
 from drachma.validation.admissionregistration import expressions
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import KindRules
@@ -225,6 +225,6 @@ def check_status(status: Mapping[str, Any]) -> Errors:
     yield from conditions.check(of_status, STATUS.child("conditions"))
 
 
-_TYPES: Final = typerules.load("admissionregistration/policies", globals())
+_TYPES: Final = rulenotation.load("admissionregistration/policies", globals())
 VALIDATING_BINDING: Final = KindRules(always=_TYPES["ValidatingAdmissionPolicyBinding"])
 MUTATING_BINDING: Final = KindRules(always=_TYPES["MutatingAdmissionPolicyBinding"])

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib import parse
 
-from drachma.validation import fielderror, rendering, typerules
+from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.admissionregistration import expressions
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
@@ -147,4 +147,4 @@ def _service_path(path: str, at: Path) -> Errors:
             yield fielderror.invalid(at, path, f"segment[{position}]: {problem}")
 
 
-_TYPES: Final = typerules.load("admissionregistration/webhooks", globals())
+_TYPES: Final = rulenotation.load("admissionregistration/webhooks", globals())

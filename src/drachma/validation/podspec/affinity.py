@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, formats, selectors, typerules
+from drachma.validation import constraints, fielderror, formats, rulenotation, selectors
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 
@@ -102,4 +102,4 @@ def _check_min_domains(constraint: Document, at: Path) -> Errors:
         yield fielderror.invalid(at.child("minDomains"), domains, detail)
 
 
-TYPES: Final = typerules.load("podspec/affinity", globals())
+TYPES: Final = rulenotation.load("podspec/affinity", globals())

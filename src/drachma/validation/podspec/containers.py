@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
 from drachma.validation.podspec import mounts, resources
@@ -232,4 +232,4 @@ def _check_sleep(action: Document, at: Path, pod: Pod) -> Errors:
         yield fielderror.invalid(at, seconds, detail)
 
 
-_TYPES: Final = typerules.load("podspec/containers", globals())
+_TYPES: Final = rulenotation.load("podspec/containers", globals())

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, typerules
+from drachma.validation import constraints, fielderror, rulenotation
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.values import names, quotation
@@ -130,4 +130,4 @@ def _divisor(resource: str, divisor: str, at: Path) -> Found:
     return [fielderror.invalid(at, resource, detail)]
 
 
-TYPES: Final = typerules.load("podspec/environment", globals())
+TYPES: Final = rulenotation.load("podspec/environment", globals())

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 
@@ -76,4 +76,4 @@ def _capitalize(value: Any) -> Any:
     return value
 
 
-TYPES: Final = typerules.load("podspec/security", globals())
+TYPES: Final = rulenotation.load("podspec/security", globals())

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.validation import constraints, fielderror, formats, rendering, typerules
+from drachma.validation import constraints, fielderror, formats, rendering, rulenotation
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
 from drachma.validation.podspec import containers, resources, volumes
@@ -219,4 +219,4 @@ def _check_directory(name: str, at: Path, *, spec: Document) -> Errors:
         yield fielderror.invalid(at, name, "referenced volume must be of type emptyDir")
 
 
-_TYPES: Final = typerules.load("podspec/spec", globals())
+_TYPES: Final = rulenotation.load("podspec/spec", globals())

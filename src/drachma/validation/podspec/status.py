@@ -12,6 +12,7 @@ from drachma.validation import (
     metadata,
     nodeallocatable,
     rendering,
+    rulenotation,
     typerules,
 )
 from drachma.validation.fielderror import Errors
@@ -187,4 +188,4 @@ def _restarts(container: Document, spec: Document, *, code: int) -> bool:
     return policy == "Always" or (policy == "OnFailure" and code != 0)
 
 
-_TYPES: Final = typerules.load("podspec/status", globals())
+_TYPES: Final = rulenotation.load("podspec/status", globals())

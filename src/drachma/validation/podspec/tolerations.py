@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, typerules
+from drachma.validation import fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.values import names
@@ -55,5 +55,5 @@ def _check_operator(toleration: Document, at: Path) -> Errors:
             yield fielderror.not_supported(place, rendering.named(operator), ("Equal", "Exists"))
 
 
-check: Final = typerules.Each(typerules.load("podspec/tolerations", globals())["Toleration"])
+check: Final = typerules.Each(rulenotation.load("podspec/tolerations", globals())["Toleration"])
 """Returns the errors of tolerations."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, formats, typerules
+from drachma.validation import constraints, fielderror, formats, rulenotation
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.validation.podspec import environment
@@ -186,4 +186,4 @@ def _take_path(path: str, at: Path, *, display: str, paths: set[str]) -> Errors:
     paths.add(path)
 
 
-_TYPES: Final = typerules.load("podspec/volumes", globals())
+_TYPES: Final = rulenotation.load("podspec/volumes", globals())
