@@ -23,16 +23,6 @@ _FORBIDDEN: Final = (
 )
 
 
-def _check_parts(status: Document, at: Path, *fields: str, ready: str = "readyReplicas") -> Errors:
-    """Check that parts of the replicas are not more than all."""
-    for field in fields:
-        if status.get(field, 0) > status.get("replicas", 0):
-            yield fielderror.invalid(at.child(field), status.get(field, 0), "cannot be greater than status.replicas")
-    available = status.get("availableReplicas", 0)
-    if available > status.get("readyReplicas", 0):
-        yield fielderror.invalid(at.child("availableReplicas"), available, f"cannot be greater than {ready}")
-
-
 def _show_strategy(strategy: Document, *shares: tuple[str, str, Any]) -> rendering.Rendered:
     display = rendering.internal_fields(strategy.get("rollingUpdate"), *shares)
     return rendering.internal_fields(
@@ -50,24 +40,8 @@ def _check_replica_pods(spec: Document, at: Path) -> Errors:
     return workload.check_pods(spec, at)
 
 
-def _check_replica_counts(status: Document, at: Path) -> Errors:
-    return _check_parts(status, at, "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-
-
-def _check_progress_deadline(spec: Document, at: Path) -> Errors:
-    deadline = spec.get("progressDeadlineSeconds")
-    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
-        yield fielderror.invalid(at.child("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds")
-
-
-def _check_rollout(strategy: Document, at: Path) -> Errors:
-    kind, rolling, place = strategy.get("type", ""), strategy.get("rollingUpdate"), at.child("rollingUpdate")
-    if kind == "RollingUpdate":
-        yield from _TYPES["RollingUpdateDeployment"](rolling or {}, place)
-    elif kind != "Recreate":
-        yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("Recreate", "RollingUpdate"))
-    elif rolling is not None:
-        yield fielderror.forbidden(place, "may not be specified when strategy `type` is 'Recreate'")
+def _unknown_strategy(strategy: Document, at: Path) -> Errors:
+    yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("Recreate", "RollingUpdate"))
 
 
 def _check_deployment_surge(rolling: Document, at: Path) -> Errors:
@@ -75,10 +49,6 @@ def _check_deployment_surge(rolling: Document, at: Path) -> Errors:
     if not workload.share_number(unavailable) and not workload.share_number(surge):
         detail = "may not be 0 when `maxSurge` is 0"
         yield fielderror.invalid(at.child("maxUnavailable"), rendering.wire(unavailable), detail)
-
-
-def _check_deployment_counts(status: Document, at: Path) -> Errors:
-    return _check_parts(status, at, "updatedReplicas", "readyReplicas", "availableReplicas")
 
 
 def _check_collisions(status: Document, old: Document, at: Path) -> Errors:
@@ -94,14 +64,8 @@ def _check_daemon_pods(spec: Document, at: Path) -> Errors:
     return workload.check_pods(spec, at, kind="daemonset", title="DaemonSet", is_lenient=True)
 
 
-def _check_daemon_rollout(strategy: Document, at: Path) -> Errors:
-    kind, rolling, place = strategy.get("type", ""), strategy.get("rollingUpdate"), at.child("rollingUpdate")
-    if kind not in ("OnDelete", "RollingUpdate"):
-        yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("RollingUpdate", "OnDelete"))
-    elif kind == "RollingUpdate" and rolling is None:
-        yield fielderror.required(place)
-    elif kind == "RollingUpdate" and rolling is not None:
-        yield from _TYPES["RollingUpdateDaemonSet"](rolling, place)
+def _unknown_daemon_strategy(strategy: Document, at: Path) -> Errors:
+    yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("RollingUpdate", "OnDelete"))
 
 
 def _check_daemon_surge(rolling: Document, at: Path) -> Errors:
@@ -118,22 +82,8 @@ def _check_daemon_surge(rolling: Document, at: Path) -> Errors:
 # StatefulSet
 
 
-def _management_policy(policy: str, at: Path) -> Errors:
-    if policy not in ("OrderedReady", "Parallel"):
-        yield fielderror.invalid(at, rendering.named(policy), "must be 'OrderedReady' or 'Parallel'")
-
-
-def _check_stateful_rollout(strategy: Document, at: Path) -> Errors:
-    kind, rolling, place = strategy.get("type", ""), strategy.get("rollingUpdate"), at.child("rollingUpdate")
-    if not kind:
-        yield fielderror.required(at)
-    elif kind not in ("OnDelete", "RollingUpdate"):
-        display = _show_strategy(strategy, ("Partition", "partition", 0), ("MaxUnavailable", "maxUnavailable", None))
-        yield fielderror.invalid(at, display, "must be 'RollingUpdate' or 'OnDelete'")
-    elif kind == "RollingUpdate" and rolling is not None:
-        yield from _TYPES["RollingUpdateStatefulSetStrategy"](rolling, place)
-    elif rolling is not None:
-        yield fielderror.invalid(place, rendering.wire(rolling), "only allowed for updateStrategy 'RollingUpdate'")
+def _show_stateful_strategy(strategy: Document) -> rendering.Rendered:
+    return _show_strategy(strategy, ("Partition", "partition", 0), ("MaxUnavailable", "maxUnavailable", None))
 
 
 def _not_zero(share: int | str, at: Path) -> Errors:
@@ -157,11 +107,6 @@ def _check_stateful_pods(spec: Document, at: Path) -> Errors:
 def _check_stateful_update(spec: Document, old: Document, at: Path) -> Errors:
     if any(spec.get(field) != old.get(field) for field in {*spec, *old} if field not in _CHANGEABLE):
         yield fielderror.forbidden(at, _FORBIDDEN)
-
-
-def _check_stateful_counts(status: Document, at: Path) -> Errors:
-    parts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
-    return _check_parts(status, at, *parts, ready="status.readyReplicas")
 
 
 # ReplicationController

@@ -134,6 +134,21 @@ def positive_quantity(detail: str = POSITIVE) -> Constraint:
 # Texts
 
 
+def not_empty(value: str, at: Path) -> Found:
+    """Check that there is a text."""
+    return () if value else [fielderror.required(at)]
+
+
+def lone_star(title: str) -> Constraint:
+    """Return the constraint of lists in which a star, which stands for everything, is the only item."""
+    detail = f"if '*' is present, must not specify other {title}"
+
+    def constraint(value: Sequence[str], at: Path) -> Found:
+        return [fielderror.invalid(at, list(value), detail)] if "*" in value and len(value) > 1 else ()
+
+    return constraint
+
+
 def text(problems: Callable[[str], Sequence[str]]) -> Constraint:
     """Return the constraint of texts in which a function finds no problems."""
 
@@ -221,6 +236,11 @@ def config_key_problems(key: str) -> list[str]:
 
 
 # Paths and addresses
+
+
+def absolute_path(path: str, at: Path) -> Found:
+    """Check that a path starts at the root."""
+    return () if path.startswith("/") else [fielderror.invalid(at, path, "must be an absolute path")]
 
 
 def no_backsteps(path: str, at: Path) -> Found:

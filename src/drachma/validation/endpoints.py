@@ -20,11 +20,6 @@ _MOST_ADDRESSES: Final = 100
 # Endpoints
 
 
-def _check_has_addresses(subset: Document, at: Path) -> Errors:
-    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-        yield fielderror.required(at, "must specify `addresses` or `notReadyAddresses`")
-
-
 def _check_ports(subset: Document, at: Path) -> Errors:
     ports = subset.get("ports") or ()
     for position, port in enumerate(ports):

@@ -16,8 +16,6 @@ Document = Mapping[str, Any]
 
 _SHORT: Final = 128
 _NOTE: Final = 1024
-_FEWEST: Final = 2
-"""Number of events that make a series."""
 
 _FIXED: Final = {
     field: "reportingController" if field == "reportingComponent" else field
@@ -70,11 +68,6 @@ def _check_newer_report(event: Document, at: Path) -> Errors:
     return _check_report(event, at, reporter="reportingController")
 
 
-def _required_text(text: str, at: Path) -> Errors:
-    if not text:
-        yield fielderror.required(at)
-
-
 def _short_text(text: str, at: Path) -> Errors:
     return _limit_text(_SHORT, text, at)
 
@@ -91,19 +84,6 @@ def _limit_text(limit: int, text: str, at: Path) -> Errors:
 def _event_type(kind: str, at: Path) -> Errors:
     if kind not in ("Normal", "Warning"):
         yield fielderror.invalid(at, "", f"has invalid value: {kind}")
-
-
-def _unset(value: Any, at: Path) -> Errors:
-    yield fielderror.invalid(at, "", "needs to be unset")
-
-
-def _unset_source(source: Document, at: Path) -> Errors:
-    return _unset(source, at) if any(source.values()) else iter(())
-
-
-def _series_count(count: int, at: Path) -> Errors:
-    if count < _FEWEST:
-        yield fielderror.invalid(at, "", f"should be at least {_FEWEST}")
 
 
 def _check_update(event: Document, old: Document, at: Path) -> Errors:

@@ -19,6 +19,11 @@ _ALL: Final = "*"
 _METHODS: Final = ("ByNamespace", "ByUser")
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 _HASH_BITS: Final = 60
+_lone_verb: Final = constraints.lone_star("verbs")
+_lone_path: Final = constraints.lone_star("non-resource URLs")
+_lone_namespace: Final = constraints.lone_star("namespaces")
+_lone_group: Final = constraints.lone_star("api groups")
+_lone_resource: Final = constraints.lone_star("resources")
 
 _EVERYTHING: Final = {
     "resourceRules": [
@@ -82,34 +87,19 @@ def _account_name(name: str, at: Path) -> Errors:
 
 def _verbs(verbs: Sequence[str], at: Path) -> Errors:
     if _ALL in verbs:
-        yield from _lone_star(verbs, at, "verbs")
+        yield from _lone_verb(verbs, at)
     elif not set(_VERBS).issuperset(verbs):
         yield fielderror.not_supported(at, rendering.wire(tuple(verbs)), _VERBS)
 
 
 def _paths(paths: Sequence[str], at: Path) -> Errors:
     if _ALL in paths:
-        yield from _lone_star(paths, at, "non-resource URLs")
+        yield from _lone_path(paths, at)
         return
     for position, path in enumerate(paths):
         problem = _path_problem(path)
         if problem:
             yield fielderror.invalid(at.item(position), path, problem)
-
-
-def _lone_star_of_groups(groups: Sequence[str], at: Path) -> Errors:
-    yield from _lone_star(groups, at, "api groups")
-
-
-def _lone_star_of_resources(resources: Sequence[str], at: Path) -> Errors:
-    yield from _lone_star(resources, at, "resources")
-
-
-def _lone_star(values: Sequence[str], at: Path, title: str) -> Errors:
-    """Check that a star, which stands for everything, is the only value."""
-    if _ALL in values and len(values) > 1:
-        detail = f"if '*' is present, must not specify other {title}"
-        yield fielderror.invalid(at, rendering.wire(tuple(values)), detail)
 
 
 def _check_namespaces(rule: Document, at: Path) -> Errors:
@@ -118,7 +108,7 @@ def _check_namespaces(rule: Document, at: Path) -> Errors:
         detail = "resource rules that are not cluster scoped must supply at least one namespace"
         yield fielderror.required(place, detail)
     elif _ALL in namespaces:
-        yield from _lone_star(namespaces, place, "namespaces")
+        yield from _lone_namespace(namespaces, place)
     else:
         for position, namespace in enumerate(namespaces):
             for problem in names.dns1123_label(namespace):

@@ -37,11 +37,6 @@ def _paths(rule: Document, at: Path) -> list[FieldError]:
     return [] if http is None else _TYPES["HTTPIngressRuleValue"](http, at.child("http"))
 
 
-def _absolute_path(path: str, at: Path) -> Errors:
-    if not path.startswith("/"):
-        yield fielderror.invalid(at, path, "must be an absolute path")
-
-
 def _no_special_segments(path: str, at: Path) -> Errors:
     for sequence in _SEQUENCES:
         if sequence in path:

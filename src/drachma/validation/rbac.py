@@ -7,7 +7,7 @@ its answers.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, rulenotation, selectors, typerules
+from drachma.validation import fielderror, rendering, rulenotation, selectors, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Path
@@ -15,8 +15,6 @@ from drachma.validation.path import Path
 Document = Mapping[str, Any]
 
 GROUP: Final = "rbac.authorization.k8s.io"
-
-_SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
 
 
 def _check_rules(role: Document, at: Path) -> Errors:
@@ -60,24 +58,6 @@ def _check_names(binding: Document, at: Path) -> Errors:
             yield fielderror.required(at.child("subjects").item(position).child("name"))
     if not (binding.get("roleRef") or {}).get("name"):
         yield fielderror.required(at.child("roleRef", "name"))
-
-
-def _check_subject(subject: Document, at: Path) -> Errors:
-    kind, name, group = (subject.get(field, "") for field in ("kind", "name", "apiGroup"))
-    if kind == "ServiceAccount":
-        if name:
-            yield from constraints.dns_subdomain(name, at.child("name"))
-        if group:
-            yield fielderror.not_supported(at.child("apiGroup"), group, ("",))
-    elif kind not in _SUBJECT_KINDS:
-        yield fielderror.not_supported(at.child("kind"), kind, _SUBJECT_KINDS)
-    elif group != GROUP:
-        yield fielderror.not_supported(at.child("apiGroup"), group, (GROUP,))
-
-
-def _check_account_namespace(subject: Document, at: Path) -> Errors:
-    if subject.get("kind") == "ServiceAccount" and not subject.get("namespace"):
-        yield fielderror.required(at.child("namespace"))
 
 
 def _show_role(role: Document | None) -> rendering.Rendered:

@@ -21,7 +21,7 @@ A field has a mark that says when its value is checked:
 =========== ======================================================
 
 Several fields can share a line. A dot leads to a field of a field: ``spec.type``. A dot alone is the value itself.
-``name->other`` is reported under another name. After the colon stand constraints:
+``name->other`` is reported under another name, ``name->.`` at the value that has the field. After the colon stand constraints:
 
 ============================= ================================================================================
 ``A|B``                       an enumeration; messages list it in this order (of one value: ``A|``)
@@ -32,7 +32,8 @@ Several fields can share a line. A dot leads to a field of a field: ``spec.type`
 ``port``                      a function: one of the module, or of :mod:`drachma.validation.constraints`
 ``EndpointPort``              a value of that type
 ``[EndpointPort unique name   a list of such values: no two with one name, at most 8 items. ``unique itself`` compares
-limit 8]``                    the items; ``unique .name`` reports the item, and not its field
+limit 8]``                    the items; ``unique .name`` reports the item, and not its field; ``first`` reports it before
+                              other errors. ``here`` reports the errors of items at the list
 ``forbidden "..."``,          an error, with its message, for every value that is checked. ``invalid`` shows the value;
 ``required "..."``,           ``invalid(enum)`` shows one of an enumeration, ``invalid(null)`` and ``invalid(empty)``
 ``invalid "..."``             show null and an empty text, ``invalid(f)`` what the function f makes of the value
@@ -243,10 +244,7 @@ def _constraint(token: str, detail: str, names: Names) -> Rule:
     if error := _ERROR.fullmatch(token):
         return _error(error[1], error[2] or "", detail, names)
     if token.startswith("["):
-        item, *options = token[1:-1].split()
-        named_options = dict(zip(options[::2], options[1::2], strict=True))
-        limit = int(named_options["limit"]) if "limit" in named_options else None
-        return typerules.Each(_constraint(item, "", names), limit=limit, unique=named_options.get("unique", ""))
+        return _list(*token[1:-1].split(), names=names)
     if token.startswith("text("):
         return constraints.one_of_texts(*token[5:-1].split("|"))
     if "|" in token:
@@ -256,6 +254,18 @@ def _constraint(token: str, detail: str, names: Names) -> Rule:
     if token.startswith("items="):
         return constraints.max_items(int(token[6:]))
     return names.find(token)
+
+
+def _list(item: str, *options: str, names: Names) -> Rule:
+    words = [option for option in options if option not in ("first", "here")]
+    named_options = dict(zip(words[::2], words[1::2], strict=True))
+    return typerules.Each(
+        _constraint(item, "", names),
+        limit=int(named_options["limit"]) if "limit" in named_options else None,
+        unique=named_options.get("unique", ""),
+        is_repetition_first="first" in options,
+        is_at_list="here" in options,
+    )
 
 
 def _error(reason: str, form: str, detail: str, names: Names) -> Rule:

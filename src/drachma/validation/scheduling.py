@@ -113,12 +113,6 @@ def _check_priorities(spec: Document, at: Path) -> Errors:
         yield fielderror.invalid(at, rendering.NULL, "detected multiple priority configurations")
 
 
-def _check_has_templates(spec: Document, at: Path) -> Errors:
-    if not spec.get("podGroupTemplates"):
-        detail = "must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"
-        yield fielderror.invalid(at, "", detail)
-
-
 def _templates(templates: Sequence[Document], at: Path) -> Errors:
     if len(templates) > _MOST_TEMPLATES:
         yield fielderror.too_many(at, len(templates), _MOST_TEMPLATES)

@@ -30,6 +30,7 @@ REQUIRED: Final = 2
 ALWAYS: Final = 3
 REQUIRED_PRESENT: Final = 4
 
+
 class Walk(abc.ABC):
     """A rule that looks below its value, and passes on facts about the surroundings."""
 
@@ -119,14 +120,17 @@ class _Compiler:
     """The lines of a function, and the objects that they name."""
 
     def __init__(self, read_field: Callable[[str, str], str], *, compares: bool) -> None:
-        self.scope: dict[str, Any] = {"Path": Path, "EMPTY": {}, "required": fielderror.required}
+        self.scope: dict[str, Any] = {
+            "Path": Path,
+            "EMPTY": {},
+            "required": fielderror.required,
+            "read_fact": _read_fact,
+        }
         self._read_field = read_field
         self._compares = compares
 
     def lines(self, steps: Sequence[Step | Block]) -> list[str]:
-        return [
-            line for step in steps for line in (self._block(step) if isinstance(step, Block) else self._step(step))
-        ]
+        return [line for step in steps for line in (self._block(step) if isinstance(step, Block) else self._step(step))]
 
     def _name(self, value: Any) -> str:
         name = f"name{len(self.scope)}"
@@ -142,7 +146,7 @@ class _Compiler:
         return expression
 
     def _step(self, step: Step) -> list[str]:
-        path = f"Path({step.shown!r}, at)" if step.name else "at"
+        path = f"Path({step.shown!r}, at)" if step.name and step.shown != "." else "at"
         old = "" if not self._compares else self._read("old", step.name) if step.name else "old"
         body = [line for rule, has_facts in step.rules for line in self._apply(rule, has_facts, step, path, old)]
         if not step.name:
@@ -177,8 +181,8 @@ class _Compiler:
         if not isinstance(part, Comparison):
             return f"{self._name(part)}(value{', facts' if part.__code__.co_argcount > 1 else ''})"
         name, operator, values, other = part
-        is_fact = name.startswith("facts.")
-        field = self._read("facts", name.removeprefix("facts.")) if is_fact else self._read("value", name)
+        owner, _, fact = name.partition(".")
+        field = f"read_fact(facts, {fact!r})" if owner == "facts" else self._read("value", name)
         if operator.startswith("#"):
             operator, field = operator[1:], f"len({field} or ())"
         if other:
@@ -193,6 +197,11 @@ class _Compiler:
             case "=" | "!=" if isinstance(values[0], str):
                 return f"(({field} or '') {'in' if operator == '=' else 'not in'} {values!r})"
         return f"(({field} or 0) {'==' if operator == '=' else operator} {values[0]})"
+
+
+def _read_fact(facts: Any, name: str) -> Any:
+    """Return a field of facts, which are a document or a struct; None if there are no facts."""
+    return facts.get(name) if isinstance(facts, Mapping) else getattr(facts, name, None)
 
 
 def _indent(lines: Sequence[str]) -> list[str]:
@@ -225,12 +234,23 @@ class Each(Walk):
 
     A list with more than ``limit`` items has only that error. ``unique`` names a field in which no two items agree; the
     second one is reported there, after its other errors, or at the item if there is a dot in front of the name.
-    ``itself`` compares the items.
+    ``itself`` compares the items. ``is_repetition_first`` reports it before the other errors. ``is_at_list`` reports the
+    errors of items at the list.
     """
 
-    __slots__ = ("_limit", "_rule", "_takes_facts", "_unique")
+    __slots__ = ("_is_at_list", "_is_repetition_first", "_limit", "_rule", "_takes_facts", "_unique")
 
-    def __init__(self, rule: Rule, *, limit: int | None = None, unique: str = "") -> None:
+    def __init__(
+        self,
+        rule: Rule,
+        *,
+        limit: int | None = None,
+        unique: str = "",
+        is_repetition_first: bool = False,
+        is_at_list: bool = False,
+    ) -> None:
+        self._is_repetition_first = is_repetition_first
+        self._is_at_list = is_at_list
         self._rule = rule
         self._takes_facts = takes_facts(rule)
         self._limit = limit
@@ -242,15 +262,22 @@ class Each(Walk):
         errors: list[FieldError] = []
         previous: set[Hashable] = set()
         for position, item in enumerate(value):
-            place = Path(position, at, is_inside=True)
+            place = at if self._is_at_list else Path(position, at, is_inside=True)
+            if self._unique and self._is_repetition_first:
+                errors += self._repetition(item, place, previous)
             errors += self._rule(item, place, facts) if self._takes_facts else self._rule(item, place)
-            if self._unique:
-                name = self._unique.removeprefix(".")
-                key = item if name == "itself" else item.get(name, "")
-                if key in previous:
-                    errors.append(fielderror.duplicate(place if name in ("itself", self._unique[1:]) else Path(name, place), key))
-                previous.add(key)
+            if self._unique and not self._is_repetition_first:
+                errors += self._repetition(item, place, previous)
         return errors
+
+    def _repetition(self, item: Any, at: Path, previous: set[Hashable]) -> list[FieldError]:
+        name = self._unique.removeprefix(".")
+        key = item if name == "itself" else item.get(name, "")
+        if key in previous:
+            is_at_item = name == "itself" or name != self._unique
+            return [fielderror.duplicate(at if is_at_item else Path(name, at), key)]
+        previous.add(key)
+        return []
 
 
 def takes_facts(rule: Rule) -> bool:
