@@ -53,12 +53,8 @@ def _check_no_metadata(review: Document, detail: str, *allowed: str) -> Errors:
         yield fielderror.invalid(METADATA, rendering.wire(metadata), detail)
 
 
-def _check_selector(selector: Document, at: Path) -> Errors:
-    raw, requirements = selector.get("rawSelector", ""), selector.get("requirements") or ()
-    if raw and requirements:
-        detail = "may not specified at the same time as requirements"
-        yield fielderror.invalid(at.child("rawSelector"), raw, detail)
-    if not raw and not requirements:
+def _check_has_requirements(selector: Document, at: Path) -> Errors:
+    if not selector.get("rawSelector") and not selector.get("requirements"):
         detail = f"when {at} is specified, requirements or rawSelector is required"
         yield fielderror.required(at.child("requirements"), detail)
 

@@ -21,7 +21,8 @@ A field has a mark that says when its value is checked:
 =========== ======================================================
 
 Several fields can share a line. A dot leads to a field of a field: ``spec.type``. A dot alone is the value itself.
-``name->other`` is reported under another name, ``name->.`` at the value that has the field. After the colon stand constraints:
+``name->other`` is reported under another name, ``name->.`` at the value that has the field. After the colon stand
+constraints:
 
 ============================= ================================================================================
 ``A|B``                       an enumeration; messages list it in this order (of one value: ``A|``)
@@ -32,8 +33,8 @@ Several fields can share a line. A dot leads to a field of a field: ``spec.type`
 ``port``                      a function: one of the module, or of :mod:`drachma.validation.constraints`
 ``EndpointPort``              a value of that type
 ``[EndpointPort unique name   a list of such values: no two with one name, at most 8 items. ``unique itself`` compares
-limit 8]``                    the items; ``unique .name`` reports the item, and not its field; ``first`` reports it before
-                              other errors. ``here`` reports the errors of items at the list
+limit 8]``                    the items; ``unique .name`` reports the item, and not its field; ``first`` reports it
+                              before other errors. ``here`` reports the errors of items at the list
 ``forbidden "..."``,          an error, with its message, for every value that is checked. ``invalid`` shows the value;
 ``required "..."``,           ``invalid(enum)`` shows one of an enumeration, ``invalid(null)`` and ``invalid(empty)``
 ``invalid "..."``             show null and an empty text, ``invalid(f)`` what the function f makes of the value

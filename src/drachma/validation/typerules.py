@@ -1,4 +1,4 @@
-"""Types with rules: how constraints on fields, conditions and code are applied to values, in upstream's order of errors.
+"""Types with rules: how constraints on fields, conditions and code are applied to values, in the order of errors.
 
 :mod:`drachma.validation.rulenotation` reads them from files. This module compiles a type to one Python function.
 """
@@ -234,8 +234,8 @@ class Each(Walk):
 
     A list with more than ``limit`` items has only that error. ``unique`` names a field in which no two items agree; the
     second one is reported there, after its other errors, or at the item if there is a dot in front of the name.
-    ``itself`` compares the items. ``is_repetition_first`` reports it before the other errors. ``is_at_list`` reports the
-    errors of items at the list.
+    ``itself`` compares the items. ``is_repetition_first`` reports it before the other errors. ``is_at_list`` reports
+    the errors of items at the list.
     """
 
     __slots__ = ("_is_at_list", "_is_repetition_first", "_limit", "_rule", "_takes_facts", "_unique")

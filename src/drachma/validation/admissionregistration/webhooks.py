@@ -6,7 +6,7 @@ from urllib import parse
 
 from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.admissionregistration import expressions
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.values import names
 
@@ -87,16 +87,9 @@ def _review_versions(versions: Sequence[str], at: Path, *, needs_known: bool) ->
         yield fielderror.invalid(at, rendering.wire(list(versions)), detail)
 
 
-def check_client(client: Mapping[str, Any], at: Path) -> Errors:
-    """Yield the errors of the client configuration of a webhook, of admission or conversion."""
-    url, service = client.get("url"), client.get("service")
-    if (url is None) == (service is None):
-        yield fielderror.required(at, "exactly one of url or service is required")
-    elif url is not None:
-        yield from _url(url, at.child("url"))
-    else:
-        assert service is not None, "exactly one is there"
-        yield from _service(service, at.child("service"))
+def check_client(client: Mapping[str, Any], at: Path) -> Found:
+    """Return the errors of the client configuration of a webhook, of admission or conversion."""
+    return _TYPES["WebhookClientConfig"](client, at)
 
 
 def _url(text: str, at: Path) -> Errors:
@@ -118,20 +111,6 @@ def _url(text: str, at: Path) -> Errors:
         yield fielderror.invalid(at, url.fragment, "fragments are not permitted in the URL")
     if url.query:
         yield fielderror.invalid(at, url.query, "query parameters are not permitted in the URL")
-
-
-def _service(service: Mapping[str, Any], at: Path) -> Errors:
-    # Upstream takes the name for the namespace and the other way round; the messages show it.
-    if not service.get("namespace"):
-        yield fielderror.required(at.child("name"))
-    if not service.get("name"):
-        yield fielderror.required(at.child("namespace"))
-    port = service.get("port", 0)
-    if not 1 <= port <= 65535:
-        yield fielderror.invalid(at.child("port"), port, "port is not valid: must be between 1 and 65535, inclusive")
-    path = service.get("path")
-    if path not in (None, "", "/"):
-        yield from _service_path(path, at.child("path"))
 
 
 def _service_path(path: str, at: Path) -> Errors:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, formats, rulenotation, selectors
+from drachma.validation import fielderror, formats, rulenotation, selectors
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 
@@ -48,11 +48,6 @@ def _check_field(requirement: Document, at: Path) -> Errors:
 
 
 # Other pods
-
-
-def _namespaces(namespaces: Sequence[str], at: Path) -> Errors:
-    for name in namespaces:
-        yield from constraints.dns_label(name, at)
 
 
 def _check_label_keys(term: Document, at: Path) -> Errors:
