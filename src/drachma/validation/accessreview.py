@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, rulenotation, selectors
+from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import METADATA, SPEC, Path
 
@@ -57,12 +57,6 @@ def _check_has_requirements(selector: Document, at: Path) -> Errors:
     if not selector.get("rawSelector") and not selector.get("requirements"):
         detail = f"when {at} is specified, requirements or rawSelector is required"
         yield fielderror.required(at.child("requirements"), detail)
-
-
-def _check_values(requirement: Document, at: Path) -> Errors:
-    operator = requirement.get("operator", "")
-    if operator in selectors.SET_OPERATORS:
-        yield from selectors.check_values(operator, requirement.get("values") or (), at.child("values"))
 
 
 def _show_path(attributes: Document | None) -> rendering.Rendered:

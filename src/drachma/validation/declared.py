@@ -17,7 +17,6 @@ these constraints for structs:
 from __future__ import annotations
 
 import abc
-import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
@@ -29,8 +28,6 @@ from drachma.validation import collection, constraints, fielderror, limits, rend
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import ROOT, Path
 from drachma.values import names
-
-_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -54,8 +51,8 @@ class Walk(typerules.Walk):
         """Return the errors of a value that differs from the old one."""
 
 
-class StructType(typerules.Type, Walk):
-    """The rules of a type whose values are structs."""
+class DeclaredType(typerules.StructType, Walk):
+    """The rules that upstream declares on a type."""
 
     __slots__ = ("_compare",)
 
@@ -63,22 +60,11 @@ class StructType(typerules.Type, Walk):
         super().__init__(steps)
         self._compare: Any = None
 
-    def __call__(self, value: Any, at: Path = ROOT, facts: Any = None) -> list[FieldError]:
-        if self._check is None:
-            self._check = typerules.compile_steps(self.steps, _read)
-        errors: list[FieldError] = self._check(value, at, facts)
-        return errors
-
     def compare(self, value: Any, old: Any, at: Path, facts: Any) -> list[FieldError]:
         if self._compare is None:
-            self._compare = typerules.compile_steps(self.steps, _read, compares=True)
+            self._compare = typerules.compile_steps(self.steps, self.read_field, compares=True)
         errors: list[FieldError] = self._compare(value, at, facts, old)
         return errors
-
-
-def _read(owner: str, name: str) -> str:
-    """Return the expression that reads a field of a struct."""
-    return f"{owner}.{_CAPITALS.sub(lambda capitals: '_' + capitals[0].lower(), name)}"
 
 
 class _List(Walk):
@@ -346,8 +332,8 @@ class _ByShape(Walk):
 
 _check_request: Final = _ByShape(NestedRequest=(resourceclaim.DeviceRequest,), FlatRequest=(v1beta1.DeviceRequest,))
 _check_device: Final = _ByShape(Device=(resourceslice.Device,), BasicDevice=(v1beta1.Device, v1alpha3.Device))
-RULES: Final[Mapping[str, StructType]] = rulenotation.read_as(
-    StructType, rulenotation.load_text("declared"), globals(), read_constraint
+RULES: Final[Mapping[str, DeclaredType]] = rulenotation.read_as(
+    DeclaredType, rulenotation.load_text("declared"), globals(), read_constraint
 )
 
 

@@ -21,6 +21,7 @@ A field has a mark that says when its value is checked:
 =========== ======================================================
 
 Several fields can share a line. A dot leads to a field of a field: ``spec.type``. A dot alone is the value itself.
+``~`` in front of a line marks errors that rules declared on upstream's types repeat (:func:`fielderror.merge`).
 ``name->other`` is reported under another name, ``name->.`` at the value that has the field. After the colon stand
 constraints:
 
@@ -34,7 +35,9 @@ constraints:
 ``EndpointPort``              a value of that type
 ``[EndpointPort unique name   a list of such values: no two with one name, at most 8 items. ``unique itself`` compares
 limit 8]``                    the items; ``unique .name`` reports the item, and not its field; ``first`` reports it
-                              before other errors. ``here`` reports the errors of items at the list
+                              before other errors. ``here`` reports the errors of items at the list. ``key name``
+                              reports items after the errors of all of them. ``covered`` is like ``~``, for errors of
+                              the list
 ``forbidden "..."``,          an error, with its message, for every value that is checked. ``invalid`` shows the value;
 ``required "..."``,           ``invalid(enum)`` shows one of an enumeration, ``invalid(null)`` and ``invalid(empty)``
 ``invalid "..."``             show null and an empty text, ``invalid(f)`` what the function f makes of the value
@@ -106,6 +109,11 @@ def load(name: str, namespace: Mapping[str, Any]) -> dict[str, Type]:
     that nothing has.
     """
     return read(load_text(name), namespace)
+
+
+def load_structs(name: str, namespace: Mapping[str, Any]) -> dict[str, typerules.StructType]:
+    """Return the types as :func:`load` does, for values that are structs."""
+    return read_as(typerules.StructType, load_text(name), namespace)
 
 
 def load_text(name: str) -> str:
@@ -194,7 +202,8 @@ def read_line(line: str, names: Names) -> list[Step]:
     if line.startswith("@"):
         code = [names.find(name.removeprefix("@")) for name in line.split()]
         return [Step("", rules=tuple((rule, takes_facts(rule)) for rule in code))]
-    fields, position = [], 0
+    is_covered = line.startswith("~")
+    fields, position = [], int(is_covered)
     while matched := _NAME.match(line, position):
         fields.append(matched)
         position = matched.end()
@@ -202,7 +211,7 @@ def read_line(line: str, names: Names) -> list[Step]:
     if not fields or separator not in ("", ":"):
         raise ValueError(f"not a rule: {line}")
     rules = tuple((rule, takes_facts(rule)) for rule in _constraints(constraint_text, names))
-    return [_step(field, rules) for field in fields]
+    return [_step(field, rules)._replace(covered=is_covered) for field in fields]
 
 
 def _step(matched: re.Match[str], rules: tuple[tuple[Rule, bool], ...]) -> Step:
@@ -258,12 +267,14 @@ def _constraint(token: str, detail: str, names: Names) -> Rule:
 
 
 def _list(item: str, *options: str, names: Names) -> Rule:
-    words = [option for option in options if option not in ("first", "here")]
+    words = [option for option in options if option not in ("covered", "first", "here")]
     named_options = dict(zip(words[::2], words[1::2], strict=True))
     return typerules.Each(
         _constraint(item, "", names),
         limit=int(named_options["limit"]) if "limit" in named_options else None,
         unique=named_options.get("unique", ""),
+        key=named_options.get("key", ""),
+        covered="covered" in options,
         is_repetition_first="first" in options,
         is_at_list="here" in options,
     )

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import abc
 import inspect
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from drachma.validation import fielderror, rendering
+from drachma.validation import collection, fielderror, rendering
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import ROOT, Path
 
@@ -23,6 +24,7 @@ ChangeRule = Callable[[Any, Any, Path], Iterable[FieldError]]
 """Errors of a value that replaces an old one at a path."""
 
 IMMUTABLE: Final = "field is immutable"
+_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
 
 OPTIONAL: Final = 0
 PRESENT: Final = 1
@@ -51,6 +53,8 @@ class Step(NamedTuple):
     shown: str = ""
     rules: tuple[tuple[Rule, bool], ...] = ()
     """Each constraint, and whether it takes facts."""
+    covered: bool = False
+    """Whether a rule that upstream declares on the type is expected to report the same errors."""
 
 
 class Comparison(NamedTuple):
@@ -72,6 +76,20 @@ class Block(NamedTuple):
     branches: tuple[tuple[Condition, tuple[Any, ...]], ...]
 
 
+def read_document(owner: str, name: str) -> str:
+    """Return the expression that reads a field of a document."""
+    return f"{owner}.get({name!r})"
+
+
+def read_attribute(owner: str, name: str) -> str:
+    """Return the expression that reads a field of a struct."""
+    return f"{owner}.{_snake_case(name)}"
+
+
+def _snake_case(name: str) -> str:
+    return _CAPITALS.sub(lambda capitals: f"_{capitals[0].lower()}", name)
+
+
 class Type(Walk):
     """The rules of a type whose values are documents.
 
@@ -80,6 +98,9 @@ class Type(Walk):
     """
 
     __slots__ = ("_check", "steps")
+
+    read_field: Callable[[str, str], str] = staticmethod(read_document)
+    """Returns the expression that reads a field of a value."""
 
     def __init__(self, steps: Sequence[Step | Block] = ()) -> None:
         self.steps = tuple(steps)
@@ -91,14 +112,27 @@ class Type(Walk):
 
     def __call__(self, value: Document, at: Path = ROOT, facts: Any = None) -> list[FieldError]:
         if self._check is None:
-            self._check = compile_steps(self.steps, read_document)
+            self._check = compile_steps(self.steps, self.read_field)
         errors: list[FieldError] = self._check(value, at, facts)
         return errors
 
 
-def read_document(owner: str, name: str) -> str:
-    """Return the expression that reads a field of a document."""
-    return f"{owner}.get({name!r})"
+class StructType(Type):
+    """The rules of a type whose values are structs."""
+
+    __slots__ = ()
+
+    read_field = staticmethod(read_attribute)
+
+
+class _Nothing:
+    """Value without fields: each of them is absent."""
+
+    def __getattr__(self, name: str) -> None:
+        return None
+
+    def get(self, name: str) -> None:
+        return None
 
 
 def compile_steps(
@@ -122,8 +156,9 @@ class _Compiler:
     def __init__(self, read_field: Callable[[str, str], str], *, compares: bool) -> None:
         self.scope: dict[str, Any] = {
             "Path": Path,
-            "EMPTY": {},
+            "EMPTY": _Nothing(),
             "required": fielderror.required,
+            "covered": fielderror.covered,
             "read_fact": _read_fact,
         }
         self._read_field = read_field
@@ -162,7 +197,8 @@ class _Compiler:
         name, value = self._name(rule), "item" if step.name else "value"
         if old and isinstance(rule, Walk):
             return [f"errors += {name}.change({value}, {old}, {path}, facts)"]
-        call = f"errors += {name}({value}, {path}{', facts' if has_facts else ''})"
+        call = f"{name}({value}, {path}{', facts' if has_facts else ''})"
+        call = f"errors += covered({call})" if step.covered else f"errors += {call}"
         # The path is only made for a value that has errors.
         return [call] if _is_lazy(rule) or not step.name else [f"if {name}(item, at):", f"    {call}"]
 
@@ -210,7 +246,8 @@ def _indent(lines: Sequence[str]) -> list[str]:
 
 def _branches(step: Step, path: str, default: str, detail: str, body: Sequence[str]) -> list[str]:
     """Return the lines that check a field in ``item`` if its mark says so."""
-    report_missing = f"    errors.append(required({path}, {detail}))"
+    missing = f"[required({path}, {detail})]"
+    report_missing = f"    errors += covered({missing})" if step.covered else f"    errors += {missing}"
     match step.presence:
         case 0:
             return ["if item:", *_indent(body)]
@@ -235,10 +272,20 @@ class Each(Walk):
     A list with more than ``limit`` items has only that error. ``unique`` names a field in which no two items agree; the
     second one is reported there, after its other errors, or at the item if there is a dot in front of the name.
     ``itself`` compares the items. ``is_repetition_first`` reports it before the other errors. ``is_at_list`` reports
-    the errors of items at the list.
+    the errors of items at the list. ``key`` is like ``unique``, but reports the items, after the errors of all of them.
+    ``covered`` marks the errors of the list as those that upstream's declared rules repeat.
     """
 
-    __slots__ = ("_is_at_list", "_is_repetition_first", "_limit", "_rule", "_takes_facts", "_unique")
+    __slots__ = (
+        "_covered",
+        "_is_at_list",
+        "_is_repetition_first",
+        "_key",
+        "_limit",
+        "_rule",
+        "_takes_facts",
+        "_unique",
+    )
 
     def __init__(
         self,
@@ -246,11 +293,15 @@ class Each(Walk):
         *,
         limit: int | None = None,
         unique: str = "",
+        key: str = "",
+        covered: bool = False,
         is_repetition_first: bool = False,
         is_at_list: bool = False,
     ) -> None:
         self._is_repetition_first = is_repetition_first
         self._is_at_list = is_at_list
+        self._key = key
+        self._covered = covered
         self._rule = rule
         self._takes_facts = takes_facts(rule)
         self._limit = limit
@@ -258,7 +309,7 @@ class Each(Walk):
 
     def __call__(self, value: Sequence[Any], at: Path, facts: Any = None) -> list[FieldError]:
         if self._limit is not None and len(value) > self._limit:
-            return [fielderror.too_many(at, len(value), self._limit)]
+            return self._mark([fielderror.too_many(at, len(value), self._limit, origin="maxItems")])
         errors: list[FieldError] = []
         previous: set[Hashable] = set()
         for position, item in enumerate(value):
@@ -268,16 +319,28 @@ class Each(Walk):
             errors += self._rule(item, place, facts) if self._takes_facts else self._rule(item, place)
             if self._unique and not self._is_repetition_first:
                 errors += self._repetition(item, place, previous)
+        if self._key and len(value) > 1:
+            repeated = collection.repetitions([_read_key(item, self._key) for item in value])
+            errors += self._mark([fielderror.duplicate(at.item(position), key) for position, key in repeated])
         return errors
+
+    def _mark(self, errors: list[FieldError]) -> list[FieldError]:
+        return list(fielderror.covered(errors)) if self._covered else errors
 
     def _repetition(self, item: Any, at: Path, previous: set[Hashable]) -> list[FieldError]:
         name = self._unique.removeprefix(".")
-        key = item if name == "itself" else item.get(name, "")
+        key = _read_key(item, name)
         if key in previous:
             is_at_item = name == "itself" or name != self._unique
             return [fielderror.duplicate(at if is_at_item else Path(name, at), key)]
         previous.add(key)
         return []
+
+
+def _read_key(item: Any, name: str) -> Any:
+    if name == "itself":
+        return item
+    return item.get(name, "") if isinstance(item, Mapping) else getattr(item, _snake_case(name))
 
 
 def takes_facts(rule: Rule) -> bool:
