@@ -183,6 +183,15 @@ def max_length(limit: int) -> Constraint:
     return constraint
 
 
+def max_bytes(limit: int) -> Constraint:
+    """Return the constraint of texts of at most so many bytes."""
+
+    def constraint(value: str, at: Path) -> Found:
+        return [fielderror.too_long(at, limit, origin="maxBytes")] if names.byte_length(value) > limit else ()
+
+    return constraint
+
+
 def max_items(limit: int) -> Constraint:
     """Return the constraint of lists of at most so many items."""
 

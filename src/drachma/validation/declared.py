@@ -217,13 +217,6 @@ def _text(problems: Callable[[str], Sequence[str]], *, origin: str) -> constrain
     return constraint
 
 
-def _max_bytes(limit: int) -> constraints.Constraint:
-    def constraint(value: str, at: Path) -> Found:
-        return [fielderror.too_long(at, limit, origin="maxBytes")] if names.byte_length(value) > limit else ()
-
-    return constraint
-
-
 def _long_name_problems(text: str) -> Sequence[str]:
     return names.dns1123_subdomain(text, unit="bytes")
 
@@ -235,8 +228,8 @@ _label_key: Final = _text(names.label_key, origin="k8s-label-key")
 _uuid: Final = _text(names.uuid, origin="k8s-uuid")
 _extended_resource: Final = _text(names.extended_resource_name, origin="k8s-extended-resource-name")
 _node_operation: Final = constraints.one_of("*", "NodePrepareResources", "NodeUnprepareResources")
-_interface_name_length: Final = _max_bytes(limits.INTERFACE_NAME_BYTES)
-_hardware_address_length: Final = _max_bytes(limits.HARDWARE_ADDRESS_BYTES)
+_interface_name_length: Final = constraints.max_bytes(limits.INTERFACE_NAME_BYTES)
+_hardware_address_length: Final = constraints.max_bytes(limits.HARDWARE_ADDRESS_BYTES)
 _counter_names: Final = _Names(_short_name)
 _one_attribute_value: Final = _Union(
     int_value="int",

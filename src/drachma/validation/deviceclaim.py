@@ -7,7 +7,7 @@ import msgspec
 
 from drachma.api import devices, resourceclaim
 from drachma.api import gates as feature
-from drachma.validation import collection, expression, fielderror, formats, limits, rendering, taints
+from drachma.validation import collection, expression, fielderror, formats, limits, rendering, rulenotation, taints
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
@@ -27,8 +27,6 @@ def check_opaque(
         config.parameters, parameters, context=context, limit=limits.OPAQUE_BYTES, is_stored=is_stored
     )
 
-
-ALLOCATION_MODES: Final = ("All", "ExactCount")
 
 _Request = resourceclaim.ExactDeviceRequest | resourceclaim.DeviceSubRequest
 _UNKNOWN_REQUEST: Final = (
@@ -172,7 +170,7 @@ class _RequestRules:
             at=at.child("derivedAttributes"),
             key=lambda attribute: attribute.name,
         )
-        yield from _allocation_mode(request, at)
+        yield from _TYPES["AllocationMode"](request, at)
         yield from taints.check_tolerations(request.tolerations, at.child("tolerations"))
 
     def _derived(self, attribute: resourceclaim.DeviceDerivedAttribute, at: Path, *, request: str) -> Errors:
@@ -204,20 +202,6 @@ def check_selectors(
     return collection.check_list(selectors, check_selector, at=at, limit=limits.SELECTORS, size_covered=True)
 
 
-def _allocation_mode(request: _Request, at: Path) -> Errors:
-    match request.allocation_mode:
-        case "All":
-            if request.count:
-                detail = "must not be specified when allocationMode is 'All'"
-                yield fielderror.invalid(at.child("count"), request.count, detail)
-        case "ExactCount":
-            if request.count <= 0:
-                yield fielderror.invalid(at.child("count"), request.count, "must be greater than zero")
-        case mode:
-            error = fielderror.not_supported(at.child("allocationMode"), rendering.named(mode), ALLOCATION_MODES)
-            yield from fielderror.covered([error])
-
-
 def _constraint(
     constraint: resourceclaim.DeviceConstraint, at: Path, *, requests: RequestNames, gates: feature.Gates
 ) -> Errors:
@@ -242,3 +226,6 @@ def _config(
 ) -> Errors:
     yield from requests.check_all(config.requests, at.child("requests"))
     yield from check_opaque(config.opaque, at, context=context)
+
+
+_TYPES: Final = rulenotation.load_structs("deviceclaim", globals())

@@ -4,7 +4,7 @@
 its metadata, and the metadata as facts. :class:`ObjectRules` is for kinds that are kept as structs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -14,8 +14,8 @@ from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import ROOT, Path
 from drachma.validation.typerules import ChangeRule, Type, Walk
 
-Check = Callable[[Any, Context], Errors]
-CheckUpdate = Callable[[Any, Any, Context], Errors]
+Check = Callable[[Any, Context], Iterable[FieldError]]
+CheckUpdate = Callable[[Any, Any, Context], Iterable[FieldError]]
 
 
 def allow(value: object, context: Context) -> Errors:

@@ -110,7 +110,7 @@ class Type(Walk):
         """Set the rules of a type that others referred to before it was read."""
         self.steps = tuple(steps)
 
-    def __call__(self, value: Document, at: Path = ROOT, facts: Any = None) -> list[FieldError]:
+    def __call__(self, value: Any, at: Path = ROOT, facts: Any = None) -> list[FieldError]:
         if self._check is None:
             self._check = compile_steps(self.steps, self.read_field)
         errors: list[FieldError] = self._check(value, at, facts)

@@ -73,7 +73,7 @@ def test_rules(line: str, value: dict[str, Any], want: list[str]) -> None:
 
 
 def is_small(value: dict[str, Any]) -> bool:
-    return value.get("a", 0) < 3
+    return bool(value.get("a", 0) < 3)
 
 
 def show_in_brackets(value: Any) -> str:
