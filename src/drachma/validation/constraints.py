@@ -159,6 +159,20 @@ def text(problems: Callable[[str], Sequence[str]]) -> Constraint:
     return constraint
 
 
+def joined_text(problems: Callable[[str], Sequence[str]], prefix: str = "") -> Constraint:
+    """Return the constraint of texts in which a function finds no problems; one error has all of them."""
+
+    def constraint(value: str, at: Path) -> Found:
+        details = problems(value)
+        return [fielderror.invalid(at, value, prefix + ",".join(details))] if details else ()
+
+    return constraint
+
+
+kind_name: Final = joined_text(
+    lambda name: names.dns1035_label(name.lower()), "may have mixed case, but should otherwise match: "
+)
+resource_label: Final = joined_text(names.dns1035_label)
 dns_label: Final = text(names.dns1123_label)
 dns_subdomain: Final = text(names.dns1123_subdomain)
 path_segment: Final = text(names.path_segment_name)

@@ -80,7 +80,7 @@ from drachma.validation.typerules import Block, Comparison, Condition, Rule, Ste
 
 _DEFAULTS: Final[Mapping[str, Any]] = {"": "", "0": 0, "{}": {}, "[]": ()}
 _NAME: Final = re.compile(
-    r"(?P<name>[A-Za-z$](?:[\w.$]|-(?!>))*|\.)(?:->(?P<shown>[\w.]+))?(?P<mark>!\?|[!?]|=(?:0|\{\}|\[\])?)?"
+    r"(?P<name>[A-Za-z$](?:[\w.$]|-(?!>))*|\.)(?:->(?P<shown>[\w.$-]+))?(?P<mark>!\?|[!?]|=(?:0|\{\}|\[\])?)?"
     r"(?P<detail>\"[^\"]*\"|'[^']*')?\s*"
 )
 _TOKEN: Final = re.compile(r"\"[^\"]*\"|'[^']*'|\[[^\]]*\]|text\([^)]*\)|[^\s\"']+")

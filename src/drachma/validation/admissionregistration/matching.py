@@ -65,10 +65,4 @@ def _api_version(text: str, at: Path) -> Errors:
         yield fielderror.invalid(at, version, ",".join(problems))
 
 
-def _kind_name(name: str, at: Path) -> Errors:
-    if problems := names.dns1035_label(name.lower()):
-        detail = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-        yield fielderror.invalid(at, name, detail)
-
-
 TYPES: Final = rulenotation.load("admissionregistration/matching", globals())

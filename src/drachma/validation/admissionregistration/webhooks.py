@@ -39,9 +39,11 @@ def check(webhooks: Webhooks, *, old: Webhooks | None = None) -> Errors:
             yield from expressions.check_conditions(
                 conditions, where, has_params=False, stored_expressions=old_expressions
             )
-        yield from _review_versions(
-            webhook.get("admissionReviewVersions") or (), at.child("admissionReviewVersions"), needs_known=needs_version
-        )
+        place = at.child("admissionReviewVersions")
+        if webhook.get("admissionReviewVersions"):
+            yield from check_review_versions(webhook["admissionReviewVersions"], place, needs_known=needs_version)
+        else:
+            yield fielderror.required(place, f"must specify one of {', '.join(_REVIEW_VERSIONS)}")
         name = webhook.get("name", "")
         if needs_unique and name and name in previous:
             yield fielderror.duplicate(at.child("name"), name)
@@ -71,18 +73,14 @@ def _check_side_effects(webhook: Mapping[str, Any], at: Path, supported: tuple[s
         yield fielderror.not_supported(place, rendering.named(effects), supported)
 
 
-def _review_versions(versions: Sequence[str], at: Path, *, needs_known: bool) -> Errors:
-    if not versions:
-        yield fielderror.required(at, f"must specify one of {', '.join(_REVIEW_VERSIONS)}")
-        return
-    previous: set[str] = set()
+def check_review_versions(versions: Sequence[str], at: Path, *, needs_known: bool = True) -> Errors:
+    """Yield the errors of versions of reviews, of which drachma must know one."""
     for position, version in enumerate(versions):
-        if version in previous:
+        if version in versions[:position]:
             yield fielderror.invalid(at.item(position), version, "duplicate version")
-            continue
-        previous.add(version)
-        yield from fielderror.problems(at.item(position), version, names.dns1035_label(version))
-    if needs_known and not previous & set(_REVIEW_VERSIONS):
+        else:
+            yield from fielderror.problems(at.item(position), version, names.dns1035_label(version))
+    if needs_known and not set(versions) & set(_REVIEW_VERSIONS):
         detail = f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"
         yield fielderror.invalid(at, rendering.wire(list(versions)), detail)
 
