@@ -56,7 +56,7 @@ class DeclaredType(typerules.StructType, Walk):
 
     __slots__ = ("_compare",)
 
-    def __init__(self, steps: Sequence[typerules.Step | typerules.Block] = ()) -> None:
+    def __init__(self, steps: Sequence[typerules.AnyStep] = ()) -> None:
         super().__init__(steps)
         self._compare: Any = None
 

@@ -55,6 +55,9 @@ Rules can depend on other fields. A condition stands behind a rule, or in front 
         namespace?: forbidden "`scope` is 'Cluster'"
     minDomains?: invalid "needs `DoNotSchedule`" if whenUnsatisfiable != DoNotSchedule
 
+Of the fields below ``union "none is there" "there are several"``, exactly one must be there. Its rules apply; the two
+texts are the messages for a value without any of them, and for each further one.
+
 =============================== ==============================================================================
 ``name``, ``name?``             the field is not empty; there is one
 ``name = A|B``, ``name != A``   the value is one of these; an absent one counts as an empty text, which is ``''``
@@ -76,7 +79,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from drachma.validation import constraints, typerules
-from drachma.validation.typerules import Block, Comparison, Condition, Rule, Step, Type, takes_facts
+from drachma.validation.typerules import AnyStep, Block, Comparison, Condition, Rule, Step, Type, takes_facts
 
 _DEFAULTS: Final[Mapping[str, Any]] = {"": "", "0": 0, "{}": {}, "[]": ()}
 _NAME: Final = re.compile(
@@ -169,9 +172,9 @@ class Names:
         return rule  # type: ignore[no-any-return]
 
 
-def read_block(lines: list[str], names: Names) -> list[Step | Block]:
+def read_block(lines: list[str], names: Names) -> list[AnyStep]:
     """Return the rules of lines with the same indentation, and of the blocks below conditions."""
-    steps: list[Step | Block] = []
+    steps: list[AnyStep] = []
     for line, below in _nested(lines):
         word, _, condition = line.partition(" ")
         if word in ("if", "elif", "else"):
@@ -181,6 +184,10 @@ def read_block(lines: list[str], names: Names) -> list[Step | Block]:
             if not isinstance(previous, Block):
                 raise ValueError(f"not a rule: {line}")
             steps.append(Block((*previous.branches, branch)))
+        elif word == "union":
+            none, several = (text[1:-1] for text in _TOKEN.findall(condition))
+            members = tuple(step for each in below for step in read_line(each.strip(), names))
+            steps.append(typerules.Union(members, none, several))
         elif suffix := _SUFFIX.fullmatch(line):
             steps.append(Block(((_condition(suffix[2], names), tuple(read_line(suffix[1], names))),)))
         else:

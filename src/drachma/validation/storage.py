@@ -151,14 +151,6 @@ def _capacity(capacity: Mapping[str, Any], at: Path) -> Errors:
         yield from _is_positive(amount, at.key(name))
 
 
-def _check_volume_source(spec: Document, at: Path) -> Errors:
-    sources = [name for name in VOLUME_SOURCES if spec.get(name) is not None]
-    if not sources:
-        yield fielderror.required(at, "must specify a volume type")
-    for name in sources[1:]:
-        yield fielderror.forbidden(at.child(name), "may not specify more than 1 volume type")
-
-
 def _check_volume_update(spec: Document, old: Document, at: Path) -> Errors:
     if any(spec.get(name) != old.get(name) for name in VOLUME_SOURCES):
         detail = "spec.persistentvolumesource is immutable after creation"

@@ -66,6 +66,14 @@ class Comparison(NamedTuple):
     other: str = ""
 
 
+class Union(NamedTuple):
+    """Fields of which one must be there: its rules apply, and further fields are forbidden."""
+
+    members: tuple[Step, ...]
+    none: str
+    several: str
+
+
 Condition = tuple[Any, ...]
 """Comparisons, functions that take the whole value, and Python's words between them; an empty one always holds."""
 
@@ -90,6 +98,9 @@ def _snake_case(name: str) -> str:
     return _CAPITALS.sub(lambda capitals: f"_{capitals[0].lower()}", name)
 
 
+AnyStep = Step | Block | Union
+
+
 class Type(Walk):
     """The rules of a type whose values are documents.
 
@@ -102,11 +113,11 @@ class Type(Walk):
     read_field: Callable[[str, str], str] = staticmethod(read_document)
     """Returns the expression that reads a field of a value."""
 
-    def __init__(self, steps: Sequence[Step | Block] = ()) -> None:
+    def __init__(self, steps: Sequence[AnyStep] = ()) -> None:
         self.steps = tuple(steps)
         self._check: Any = None
 
-    def complete(self, steps: Sequence[Step | Block]) -> None:
+    def complete(self, steps: Sequence[AnyStep]) -> None:
         """Set the rules of a type that others referred to before it was read."""
         self.steps = tuple(steps)
 
@@ -135,9 +146,7 @@ class _Nothing:
         return None
 
 
-def compile_steps(
-    steps: Sequence[Step | Block], read_field: Callable[[str, str], str], *, compares: bool = False
-) -> Any:
+def compile_steps(steps: Sequence[AnyStep], read_field: Callable[[str, str], str], *, compares: bool = False) -> Any:
     """Return a function that applies steps to a value at a path, with facts.
 
     ``read_field`` makes the expression for a field. With ``compares``, the function also takes an old value, and passes
@@ -159,13 +168,23 @@ class _Compiler:
             "EMPTY": _Nothing(),
             "required": fielderror.required,
             "covered": fielderror.covered,
+            "forbidden": fielderror.forbidden,
             "read_fact": _read_fact,
         }
         self._read_field = read_field
         self._compares = compares
 
-    def lines(self, steps: Sequence[Step | Block]) -> list[str]:
-        return [line for step in steps for line in (self._block(step) if isinstance(step, Block) else self._step(step))]
+    def lines(self, steps: Sequence[AnyStep]) -> list[str]:
+        lines: list[str] = []
+        for step in steps:
+            match step:
+                case Block():
+                    lines += self._block(step)
+                case Union():
+                    lines += self._union(step)
+                case Step():
+                    lines += self._step(step)
+        return lines
 
     def _name(self, value: Any) -> str:
         name = f"name{len(self.scope)}"
@@ -209,6 +228,21 @@ class _Compiler:
             lines += [f"{word} {test}:" if condition else "else:", *_indent(self.lines(steps) or ["pass"])]
             word = "elif"
         return lines
+
+    def _union(self, union: Union) -> list[str]:
+        """Return the lines that apply the rules of the first member, and report the others."""
+        lines = ["has_member = False"]
+        for member in union.members:
+            path = f"Path({member.shown!r}, at)"
+            lines += [
+                f"if {self._read('value', member.name)} is not None:",
+                "    if has_member:",
+                f"        errors.append(forbidden({path}, {union.several!r}))",
+                "    else:",
+                *_indent(_indent(self._step(member))),
+                "    has_member = True",
+            ]
+        return [*lines, "if not has_member:", f"    errors.append(required(at, {union.none!r}))"]
 
     def _test(self, part: Any) -> str:
         """Return a part of a condition in Python."""

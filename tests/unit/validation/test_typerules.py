@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from drachma.api import types
+from drachma.api import resourceclaim, types
 from drachma.validation import fielderror, rulenotation, typerules
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import ROOT, Path
@@ -80,6 +80,11 @@ def show_in_brackets(value: Any) -> str:
     return f"<{value}>"
 
 
+UNION = """
+    union "none" "several"
+        a?: Item
+        b?: <=3
+"""
 CHOICE = """
     if a = x
         b!
@@ -118,12 +123,43 @@ CHOICE = """
         pytest.param(
             "    a: [Item unique .name]", {"a": [{"name": "x"}] * 2}, ['a[1]: Duplicate value: "x"'], id="item"
         ),
+        pytest.param(UNION, {}, [": Required value: none"], id="union-of-none"),
+        pytest.param(UNION, {"b": 7}, ["b: Invalid value: 7: must be less than or equal to 3"], id="union-of-one"),
+        pytest.param(UNION, {"a": {"name": "x"}, "b": 7}, ["b: Forbidden: several"], id="union-of-several"),
+        pytest.param(
+            "    a: [max=9 here]", {"a": ["x" * 10]}, ["a: Too long: may not be more than 9 bytes"], id="here"
+        ),
+        pytest.param(
+            "    a: [Item unique name first]",
+            {"a": [{"name": ""}, {"name": ""}]},
+            ["a[0].name: Required value", 'a[1].name: Duplicate value: ""', "a[1].name: Required value"],
+            id="first",
+        ),
+        pytest.param(
+            "    a: [Item key name]",
+            {"a": [{"name": ""}, {"name": ""}]},
+            ["a[0].name: Required value", "a[1].name: Required value", 'a[1]: Duplicate value: ""'],
+            id="key",
+        ),
+        pytest.param("    a->.!", {}, [": Required value"], id="at-the-value"),
+        pytest.param('    a: forbidden "x" if a# > 1', {"a": [1, 2]}, ["a: Forbidden: x"], id="length"),
         pytest.param("    a: [max=9 unique itself]", {"a": ["x", "x"]}, ['a[1]: Duplicate value: "x"'], id="itself"),
     ],
 )
 def test_conditions(lines: str, value: dict[str, Any], want: list[str]) -> None:
     types = rulenotation.read(f"Item\n    name!\nType\n{lines.strip(chr(10))}\n", globals())
     assert [str(error) for error in types["Type"](value, ROOT)] == want
+
+
+def test_structs_have_the_rules_of_documents() -> None:
+    text = "Consumer\n    resource!\n    ~apiGroup!\n    name: forbidden 'x' if uid = u\n"
+    consumer = resourceclaim.ResourceClaimConsumerReference(name="n", uid="u")
+    problems = rulenotation.read_as(typerules.StructType, text, globals())["Consumer"](consumer, ROOT)
+    assert [(str(error), error.covered) for error in problems] == [
+        ("resource: Required value", False),
+        ("apiGroup: Required value", True),
+        ("name: Forbidden: x", False),
+    ]
 
 
 def test_conditions_read_facts() -> None:
@@ -156,18 +192,25 @@ GROUPS = {
     "apps": ("apps/v1", "core/v1"),
     "autoscaling": ("autoscaling/v2",),
     "batch": ("batch/v1",),
+    "certificatesigningrequest": ("certificates.k8s.io/v1",),
+    "customresourcedefinition": ("apiextensions.k8s.io/v1",),
     "declared": ("resource.k8s.io/v1", "core/v1"),
+    "device": ("resource.k8s.io/v1",),
+    "deviceclaim": ("resource.k8s.io/v1",),
     "endpoints": ("core/v1", "discovery.k8s.io/v1"),
     "flowcontrol": ("flowcontrol.apiserver.k8s.io/v1",),
     "networking": ("networking.k8s.io/v1", "core/v1"),
-    "matching": ("admissionregistration.k8s.io/v1",),
-    "policies": ("admissionregistration.k8s.io/v1",),
+    "admissionregistration/matching": ("admissionregistration.k8s.io/v1",),
+    "admissionregistration/policies": ("admissionregistration.k8s.io/v1",),
     "node": ("core/v1", "node.k8s.io/v1"),
     "poddisruptionbudget": ("policy/v1",),
     "scheduling": ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1"),
     "rbac": ("rbac.authorization.k8s.io/v1",),
     "resourcepoolstatusrequest": ("resource.k8s.io/v1alpha3",),
+    "resourceclaim": ("resource.k8s.io/v1",),
+    "resourceslice": ("resource.k8s.io/v1",),
     "storage": ("storage.k8s.io/v1", "core/v1"),
+    "taints": ("resource.k8s.io/v1",),
 }
 """Groups and versions of the types in a file of rules, where these are not in the core group."""
 
@@ -193,16 +236,20 @@ def test_rules_name_fields_that_their_types_have(path: pathlib.Path) -> None:
             title = line
             types_with_lines[title] = []
     for title, lines in types_with_lines.items():
-        fields = next(filter(None, (_fields(place, title) for place in GROUPS.get(path.stem, ("core/v1",)))), None)
+        name = path.relative_to(RULES).with_suffix("").as_posix()
+        fields = next(filter(None, (_fields(place, title) for place in GROUPS.get(name, ("core/v1",)))), None)
         if fields is not None:
             assert set(_names(rulenotation.read_block(lines, AnyName()))) <= set(fields), title
 
 
-def _names(steps: Iterable[typerules.Step | typerules.Block]) -> Iterator[str]:
+def _names(steps: Iterable[typerules.AnyStep]) -> Iterator[str]:
     """Yield the fields that rules and their conditions name."""
     for step in steps:
         if isinstance(step, typerules.Step):
             yield from [step.name.partition(".")[0]] if step.name else []
+            continue
+        if isinstance(step, typerules.Union):
+            yield from _names(step.members)
             continue
         for condition, own in step.branches:
             yield from _names(own)

@@ -13,20 +13,6 @@ from drachma.validation.podspec import mounts, resources
 
 Document = Mapping[str, Any]
 
-_CHECKS: Final = {
-    "exec": "ExecAction",
-    "httpGet": "HTTPGetAction",
-    "tcpSocket": "TCPSocketAction",
-    "grpc": "GRPCAction",
-}
-_HOOKS: Final = {
-    "exec": "ExecAction",
-    "httpGet": "HTTPGetAction",
-    "tcpSocket": "TCPSocketAction",
-    "sleep": "SleepAction",
-}
-"""Types of the handlers of probes and of the lifecycle, by field."""
-
 
 _is_resizable: Final = constraints.one_of("cpu", "memory")
 _is_resize_policy: Final = constraints.one_of("NotRequired", "RestartContainer")
@@ -160,24 +146,6 @@ def _resize_policies(policies: Sequence[Document], at: Path, pod: Pod) -> Errors
 
 
 # Probes and hooks
-
-
-def _check_probe(probe: Document, at: Path, pod: Pod) -> list[FieldError]:
-    return _handler(probe, at, pod, _CHECKS)
-
-
-def _hook(hook: Document, at: Path, pod: Pod) -> list[FieldError]:
-    return _handler(hook, at, pod, _HOOKS)
-
-
-def _handler(handler: Document, at: Path, pod: Pod, types: Mapping[str, str]) -> list[FieldError]:
-    fields = [field for field in types if handler.get(field) is not None]
-    if not fields:
-        return [fielderror.required(at, "must specify a handler type")]
-    first, *more = fields
-    errors = _TYPES[types[first]](handler[first], at.child(first), pod)
-    detail = "may not specify more than 1 handler type"
-    return [*errors, *(fielderror.forbidden(at.child(field), detail) for field in more)]
 
 
 def _check_sleep(action: Document, at: Path, pod: Pod) -> Errors:
