@@ -24,7 +24,16 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.api import resourceclaim, resourceslice, v1alpha3, v1beta1
-from drachma.validation import collection, constraints, fielderror, limits, rendering, rulenotation, typerules
+from drachma.validation import (
+    collection,
+    constraints,
+    fielderror,
+    limits,
+    rendering,
+    rulecompiler,
+    rulenotation,
+    typerules,
+)
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import ROOT, Path
 from drachma.values import names
@@ -37,7 +46,7 @@ class Version(msgspec.Struct, frozen=True):
     gates: feature.Gates = feature.ALL
 
 
-class Walk(typerules.Walk):
+class Walk(rulecompiler.Walk):
     """A rule that looks below its value, and passes over what an update did not change."""
 
     __slots__ = ()
@@ -56,13 +65,13 @@ class DeclaredType(typerules.StructType, Walk):
 
     __slots__ = ("_compare",)
 
-    def __init__(self, steps: Sequence[typerules.AnyStep] = ()) -> None:
+    def __init__(self, steps: Sequence[rulecompiler.AnyStep] = ()) -> None:
         super().__init__(steps)
         self._compare: Any = None
 
     def compare(self, value: Any, old: Any, at: Path, facts: Any) -> list[FieldError]:
         if self._compare is None:
-            self._compare = typerules.compile_steps(self.steps, self.read_field, compares=True)
+            self._compare = rulecompiler.compile_steps(self.steps, self.read_field, compares=True)
         errors: list[FieldError] = self._compare(value, at, facts, old)
         return errors
 

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, formats, rulenotation, typerules
+from drachma.validation import constraints, fielderror, formats, rulecompiler, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Path
@@ -84,7 +84,7 @@ def _slice_address(address: str, at: Path, kind: str) -> Errors:
         yield fielderror.invalid(at, address, f"must be an {kind} address")
 
 
-def _hints(problems: Callable[[str], Sequence[str]]) -> typerules.Rule:
+def _hints(problems: Callable[[str], Sequence[str]]) -> rulecompiler.Rule:
     """Return the rule of a list of hints, in which no name is repeated."""
 
     def rule(hints: Sequence[Document], at: Path) -> Errors:

@@ -6,7 +6,7 @@ Events with an ``eventTime`` have more rules. So have events of the newer group,
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
+from drachma.validation import fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Path
@@ -39,33 +39,13 @@ _REFERENCE: Final = (
 _SOURCE: Final = (("Component", "component", ""), ("Host", "host", ""))
 
 
-def _check_namespace(event: Document, at: Path, metadata: Document) -> Errors:
-    object_namespace, namespace = (
-        (event.get("involvedObject") or {}).get("namespace", ""),
-        metadata.get("namespace", ""),
-    )
+def _is_misplaced(event: Document, metadata: Document) -> bool:
+    object_namespace, namespace = (event.get("involvedObject") or {}).get("namespace"), metadata.get("namespace", "")
     is_timed = event.get("eventTime") is not None
+    if object_namespace:
+        return namespace != object_namespace and not is_timed
     # Events about objects of cluster scope are kept in the default namespace.
-    homes = ("default", "kube-system") if is_timed else ("default",)
-    if not (namespace == object_namespace or is_timed if object_namespace else namespace in homes):
-        yield fielderror.invalid(
-            at.child("involvedObject", "namespace"), object_namespace, "does not match event.namespace"
-        )
-
-
-def _check_report(event: Document, at: Path, *, reporter: str = "reportingComponent") -> Errors:
-    """Check the reporter and texts of an event with a time; groups have different names for the reporter."""
-    if event.get("eventTime") is None:
-        return
-    name = event.get("reportingComponent", "")
-    if not name:
-        yield fielderror.required(at.child(reporter))
-    yield from constraints.qualified_name(name, at.child(reporter))
-    yield from _TYPES["Report"](event, at)
-
-
-def _check_newer_report(event: Document, at: Path) -> Errors:
-    return _check_report(event, at, reporter="reportingController")
+    return namespace not in (("default", "kube-system") if is_timed else ("default",))
 
 
 def _short_text(text: str, at: Path) -> Errors:

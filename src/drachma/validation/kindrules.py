@@ -12,7 +12,8 @@ import msgspec
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import ROOT, Path
-from drachma.validation.typerules import ChangeRule, Type, Walk
+from drachma.validation.rulecompiler import Walk
+from drachma.validation.typerules import ChangeRule, Type
 
 Check = Callable[[Any, Context], Iterable[FieldError]]
 CheckUpdate = Callable[[Any, Any, Context], Iterable[FieldError]]

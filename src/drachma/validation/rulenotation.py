@@ -36,8 +36,8 @@ constraints:
 ``[EndpointPort unique name   a list of such values: no two with one name, at most 8 items. ``unique itself`` compares
 limit 8]``                    the items; ``unique .name`` reports the item, and not its field; ``first`` reports it
                               before other errors. ``here`` reports the errors of items at the list. ``key name``
-                              reports items after the errors of all of them. ``covered`` is like ``~``, for errors of
-                              the list
+                              reports items after the errors of all of them; ``whole`` shows the whole item.
+                              ``covered`` is like ``~``, for errors of the list
 ``forbidden "..."``,          an error, with its message, for every value that is checked. ``invalid`` shows the value;
 ``required "..."``,           ``invalid(enum)`` shows one of an enumeration, ``invalid(null)`` and ``invalid(empty)``
 ``invalid "..."``             show null and an empty text, ``invalid(f)`` what the function f makes of the value
@@ -78,10 +78,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from drachma.validation import constraints, typerules
-from drachma.validation.typerules import AnyStep, Block, Comparison, Condition, Rule, Step, Type, takes_facts
+from drachma.validation import constraints, rulecompiler, typerules
+from drachma.validation.rulecompiler import AnyStep, Block, Comparison, Condition, Rule, Step, Union, takes_facts
+from drachma.validation.typerules import Type
 
 _DEFAULTS: Final[Mapping[str, Any]] = {"": "", "0": 0, "{}": {}, "[]": ()}
+_MARKS: Final = {
+    "": rulecompiler.OPTIONAL,
+    "?": rulecompiler.PRESENT,
+    "!": rulecompiler.REQUIRED,
+    "!?": rulecompiler.REQUIRED_PRESENT,
+}
 _NAME: Final = re.compile(
     r"(?P<name>[A-Za-z$](?:[\w.$]|-(?!>))*|\.)(?:->(?P<shown>[\w.$-]+))?(?P<mark>!\?|[!?]|=(?:0|\{\}|\[\])?)?"
     r"(?P<detail>\"[^\"]*\"|'[^']*')?\s*"
@@ -187,7 +194,7 @@ def read_block(lines: list[str], names: Names) -> list[AnyStep]:
         elif word == "union":
             none, several = (text[1:-1] for text in _TOKEN.findall(condition))
             members = tuple(step for each in below for step in read_line(each.strip(), names))
-            steps.append(typerules.Union(members, none, several))
+            steps.append(Union(members, none, several))
         elif suffix := _SUFFIX.fullmatch(line):
             steps.append(Block(((_condition(suffix[2], names), tuple(read_line(suffix[1], names))),)))
         else:
@@ -225,10 +232,8 @@ def _step(matched: re.Match[str], rules: tuple[tuple[Rule, bool], ...]) -> Step:
     name, display, mark, detail = (matched[group] or "" for group in ("name", "shown", "mark", "detail"))
     if name == ".":
         return Step("", rules=rules)
-    presence = {
-        "": typerules.OPTIONAL, "?": typerules.PRESENT, "!": typerules.REQUIRED, "!?": typerules.REQUIRED_PRESENT
-    }.get(mark, typerules.ALWAYS)  # fmt: skip
-    default = _DEFAULTS[mark[1:]] if presence == typerules.ALWAYS else None
+    presence = _MARKS.get(mark, rulecompiler.ALWAYS)
+    default = _DEFAULTS[mark[1:]] if presence == rulecompiler.ALWAYS else None
     return Step(name, presence, default, detail[1:-1], display or name, rules)
 
 
@@ -274,7 +279,7 @@ def _constraint(token: str, detail: str, names: Names) -> Rule:
 
 
 def _list(item: str, *options: str, names: Names) -> Rule:
-    words = [option for option in options if option not in ("covered", "first", "here")]
+    words = [option for option in options if option not in ("covered", "first", "here", "whole")]
     named_options = dict(zip(words[::2], words[1::2], strict=True))
     return typerules.Each(
         _constraint(item, "", names),
@@ -282,6 +287,7 @@ def _list(item: str, *options: str, names: Names) -> Rule:
         unique=named_options.get("unique", ""),
         key=named_options.get("key", ""),
         covered="covered" in options,
+        shows_items="whole" in options,
         is_repetition_first="first" in options,
         is_at_list="here" in options,
     )

@@ -3,7 +3,7 @@
 Most rules of the latter two are declared on upstream's types.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
@@ -20,8 +20,6 @@ SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-
 
 _SYSTEM_PREFIX: Final = "system-"
 _HIGHEST_USER_PRIORITY: Final = 1_000_000_000
-_MOST_TEMPLATES: Final = 8
-_MOST_CLAIMS: Final = 4
 _FIXED: Final = ("disruptionMode", "priorityClassName", "priority", "resourceClaims")
 """Fields of groups and templates that updates leave as they are."""
 
@@ -57,27 +55,6 @@ def _check_value_update(content: Document, old: Document, at: Path) -> Errors:
 # Groups
 
 
-def _check_group(group: Document, at: Path) -> list[FieldError]:
-    """Check what groups and templates have in common."""
-    return _TYPES["Group"](group, at)
-
-
-def _claims(claims: Sequence[Document], at: Path) -> Errors:
-    if len(claims) > _MOST_CLAIMS:
-        yield fielderror.too_many(at, len(claims), _MOST_CLAIMS)
-        return
-    yield from _repeated_names(claims, at)
-    yield from typerules.Each(_TYPES["PodGroupResourceClaim"])(claims, at)
-
-
-def _repeated_names(items: Sequence[Document], at: Path) -> Errors:
-    previous: set[str] = set()
-    for position, item in enumerate(items):
-        if item.get("name", "") in previous:
-            yield fielderror.duplicate(at.item(position), rendering.wire(dict(item)))
-        previous.add(item.get("name", ""))
-
-
 def _check_policy_update(group: Document, old: Document, at: Path) -> Errors:
     """Check that a policy stays of its sort; the number of pods of a gang may change."""
     policy, before = group.get("schedulingPolicy") or {}, old.get("schedulingPolicy") or {}
@@ -111,14 +88,6 @@ def _check_priorities(spec: Document, at: Path) -> Errors:
     templates = spec.get("podGroupTemplates") or ()
     if len({(each.get("priorityClassName", ""), each.get("priority")) for each in templates}) > 1:
         yield fielderror.invalid(at, rendering.NULL, "detected multiple priority configurations")
-
-
-def _templates(templates: Sequence[Document], at: Path) -> Errors:
-    if len(templates) > _MOST_TEMPLATES:
-        yield fielderror.too_many(at, len(templates), _MOST_TEMPLATES)
-        return
-    yield from _repeated_names(templates, at)
-    yield from typerules.Each(_TYPES["PodGroupTemplate"])(templates, at)
 
 
 def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from drachma.api import resourceclaim, types
-from drachma.validation import fielderror, rulenotation, typerules
+from drachma.validation import fielderror, rulecompiler, rulenotation, typerules
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import ROOT, Path
 
@@ -221,7 +221,7 @@ class AnyName(rulenotation.Names):
     def __init__(self) -> None:
         super().__init__({}, {}, lambda token, find: check_both)
 
-    def find(self, name: str) -> typerules.Rule:
+    def find(self, name: str) -> rulecompiler.Rule:
         return check_both
 
 
@@ -242,19 +242,19 @@ def test_rules_name_fields_that_their_types_have(path: pathlib.Path) -> None:
             assert set(_names(rulenotation.read_block(lines, AnyName()))) <= set(fields), title
 
 
-def _names(steps: Iterable[typerules.AnyStep]) -> Iterator[str]:
+def _names(steps: Iterable[rulecompiler.AnyStep]) -> Iterator[str]:
     """Yield the fields that rules and their conditions name."""
     for step in steps:
-        if isinstance(step, typerules.Step):
+        if isinstance(step, rulecompiler.Step):
             yield from [step.name.partition(".")[0]] if step.name else []
             continue
-        if isinstance(step, typerules.Union):
+        if isinstance(step, rulecompiler.Union):
             yield from _names(step.members)
             continue
         for condition, own in step.branches:
             yield from _names(own)
             for part in condition:
-                if isinstance(part, typerules.Comparison):
+                if isinstance(part, rulecompiler.Comparison):
                     names = (name.partition(".")[0] for name in (part.name, part.other))
                     yield from (name for name in names if name and name != "facts")
 

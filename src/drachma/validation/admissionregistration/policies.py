@@ -25,7 +25,7 @@ def check_mutating(spec: Mapping[str, Any], *, old: Mapping[str, Any] | None = N
     compiler = admission.Compiler(has_params=spec.get("paramKind") is not None, composes=True)
     yield from check_frame(spec, old=old)
     if spec.get("matchConstraints") is not None:
-        yield from check_operations(spec["matchConstraints"], SPEC.child("matchConstraints"))
+        yield from _TYPES["MutatedResources"](spec["matchConstraints"], SPEC.child("matchConstraints"))
     yield from expressions.check_variables(spec.get("variables") or (), SPEC.child("variables"), compiler)
     mutations = spec.get("mutations") or ()
     if not mutations:
@@ -84,18 +84,6 @@ def _actions(actions: Sequence[str], at: Path) -> Errors:
         previous.add(action)
     if {"Deny", "Warn"} <= previous:
         yield fielderror.invalid(at, rendering.wire(list(actions)), _BOTH)
-
-
-_MUTABLE: Final = ("*", "CONNECT", "CREATE", "UPDATE")
-
-
-def check_operations(resources: Mapping[str, Any], at: Path) -> Errors:
-    """Yield errors of operations other than those that create or change objects, which can be mutated."""
-    for rule in resources.get("resourceRules") or ():
-        for operation in rule.get("operations") or ():
-            if operation not in _MUTABLE:
-                place = at.child("resourceRules", "operations")
-                yield fielderror.not_supported(place, rendering.named(operation), _MUTABLE)
 
 
 _ANNOTATIONS: Final = 20
