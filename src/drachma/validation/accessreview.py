@@ -1,13 +1,10 @@
 """Rules for access reviews."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import METADATA, SPEC, Path
-
-Document = Mapping[str, Any]
+from drachma.validation.path import METADATA, SPEC, Document, Path
 
 _ATTRIBUTES: Final = SPEC.child("resourceAttributes")
 

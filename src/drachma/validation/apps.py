@@ -1,14 +1,11 @@
 """Rules for the kinds of apps, and for ReplicationController and PodTemplate."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma.validation import fielderror, rendering, rulenotation, typerules, workload
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import Path
-
-Document = Mapping[str, Any]
+from drachma.validation.path import Document, Path
 
 _SET_FIELDS: Final = ("hostname", "subdomain")
 """Fields of a pod that a stateful set sets."""

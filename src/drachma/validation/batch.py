@@ -3,17 +3,14 @@
 The details of ``podFailurePolicy`` and ``successPolicy`` are not checked, because no component here acts on them.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma import errors
 from drachma.validation import cronschedule, fielderror, rendering, rulenotation, typerules, workload
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import METADATA, SPEC, Path
+from drachma.validation.path import METADATA, SPEC, Document, Path
 from drachma.values import names, timezones
-
-Document = Mapping[str, Any]
 
 CONTROLLER_UID: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 JOB_NAME: Final = ("job-name", "batch.kubernetes.io/job-name")

@@ -2,20 +2,18 @@
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from cryptography import x509
 
 from drachma.api import certificatesigningrequest as csr
 from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors, Found
-from drachma.validation.path import SPEC, STATUS, Path
+from drachma.validation.path import SPEC, STATUS, Document, Path
 from drachma.values import certificaterequests, names, quotation
 
 APPROVAL: Final = "approval"
-
-Document = Mapping[str, Any]
 
 _USAGES: Final = (
     "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",

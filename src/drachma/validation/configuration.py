@@ -2,17 +2,15 @@
 
 import base64
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from drachma.validation import constraints, fielderror, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
-from drachma.validation.path import METADATA, Path
+from drachma.validation.path import METADATA, Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 MOST_BYTES: Final = 1024 * 1024
 

@@ -6,7 +6,7 @@ the same in all of them is ``spec.validation`` there, and messages name it so. :
 
 import base64
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -14,12 +14,10 @@ import msgspec
 from drachma import errors
 from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError, Found
-from drachma.validation.path import METADATA, SPEC, STATUS, Path
+from drachma.validation.path import METADATA, SPEC, STATUS, Document, Path
 from drachma.validation.structural import correlation, defaultvalues, fieldpaths, schemarules, structure
 from drachma.validation.structural import schema as schemas
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 APPROVAL: Final = "api-approved.kubernetes.io"
 """Annotation that approves groups of the community."""

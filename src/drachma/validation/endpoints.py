@@ -1,16 +1,14 @@
 """Rules for Endpoints and EndpointSlice."""
 
 import ipaddress
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from drachma.validation import constraints, fielderror, formats, rulecompiler, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 _MOST_ENDPOINTS: Final = 1000
 _MOST_PORTS: Final = 20000

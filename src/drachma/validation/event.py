@@ -3,16 +3,13 @@
 Events with an ``eventTime`` have more rules. So have events of the newer group, which are checked in the stored form.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma.validation import fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 _SHORT: Final = 128
 _NOTE: Final = 1024

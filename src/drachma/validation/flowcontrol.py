@@ -2,15 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from drachma.validation import constraints, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 DEFAULT_PRECEDENCE: Final = 1000
 

@@ -2,16 +2,14 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from drachma.validation import constraints, fielderror, formats, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 

@@ -4,16 +4,14 @@ Upstream visits the resources of a limit range in no particular order; here they
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from drachma.validation import fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.validation.podspec import resources
 from drachma.values import names, quantity
-
-Document = Mapping[str, Any]
 
 _PODS: Final = frozenset({"pods"})
 _COMPUTE: Final = frozenset({"cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"})

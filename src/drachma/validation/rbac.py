@@ -4,15 +4,12 @@ The rules that upstream declares on its types (verbs, and names of subjects and 
 its answers.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from drachma.validation import fielderror, rendering, rulenotation, selectors, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
-from drachma.validation.path import Path
-
-Document = Mapping[str, Any]
+from drachma.validation.path import Document, Path
 
 GROUP: Final = "rbac.authorization.k8s.io"
 

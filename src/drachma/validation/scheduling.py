@@ -3,17 +3,14 @@
 Most rules of the latter two are declared on upstream's types.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import METADATA, Path
+from drachma.validation.path import METADATA, Document, Path
 from drachma.validation.typerules import show_null
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 """Values of the priority classes that every cluster has."""

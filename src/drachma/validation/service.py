@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -16,10 +16,8 @@ from drachma.validation import (
     typerules,
 )
 from drachma.validation.fielderror import Errors, FieldError, Found
-from drachma.validation.path import METADATA, SPEC, Path
+from drachma.validation.path import METADATA, SPEC, Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 _ONLY_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
 _CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"

@@ -1,15 +1,13 @@
 """Rules for storage: the kinds of storage.k8s.io, persistent volumes and their claims."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from drachma.validation import constraints, fielderror, formats, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import METADATA, Path
+from drachma.validation.path import METADATA, Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 DEFAULT_ANNOTATIONS: Final = (
     "storageclass.kubernetes.io/is-default-class",
@@ -77,7 +75,7 @@ def _check_node_update(spec: Document, old: Document, at: Path) -> Errors:
             yield fielderror.invalid(at.child("drivers").item(position), rendering.wire(driver), typerules.IMMUTABLE)
 
 
-def _check_name(content: Document, at: Path, metadata: Mapping[str, Any]) -> Errors:
+def _check_name(content: Document, at: Path, metadata: Document) -> Errors:
     name = metadata.get("name", "")
     yield from driver_name(name, METADATA.child("name")) if name else [fielderror.required(METADATA.child("name"))]
 
@@ -144,7 +142,7 @@ def _lone_access_mode(modes: Sequence[str], at: Path) -> Errors:
         yield fielderror.forbidden(at, "may not use ReadWriteOncePod with other access modes")
 
 
-def _capacity(capacity: Mapping[str, Any], at: Path) -> Errors:
+def _capacity(capacity: Document, at: Path) -> Errors:
     if list(capacity) != ["storage"]:
         yield fielderror.not_supported(at, rendering.wire(dict(capacity)), ("storage",))
     for name, amount in capacity.items():

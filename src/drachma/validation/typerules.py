@@ -10,10 +10,8 @@ from typing import Any, Final
 
 from drachma.validation import collection, fielderror, rendering, rulecompiler
 from drachma.validation.fielderror import FieldError
-from drachma.validation.path import ROOT, Path
+from drachma.validation.path import ROOT, Document, Path
 from drachma.validation.rulecompiler import AnyStep, Rule, Walk, takes_facts
-
-Document = Mapping[str, Any]
 
 ChangeRule = Callable[[Any, Any, Path], Iterable[FieldError]]
 """Errors of a value that replaces an old one at a path."""

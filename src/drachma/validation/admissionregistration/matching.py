@@ -1,14 +1,12 @@
 """Rules for match resources, resource rules and parameters of policies, bindings and webhooks."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from drachma.validation import constraints, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 ANY: Final = "*"
 _lone_operation: Final = constraints.lone_star("operations")

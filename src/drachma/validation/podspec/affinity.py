@@ -1,13 +1,11 @@
 """Rules for affinity to nodes and pods, and for topology spread."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from drachma.validation import fielderror, formats, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
-
-Document = Mapping[str, Any]
+from drachma.validation.path import Document, Path
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from drachma.validation import fielderror
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import METADATA, SPEC, Path
+from drachma.validation.path import METADATA, SPEC, Document, Path
 from drachma.validation.podspec import security
 from drachma.values import quotation
 
@@ -20,8 +20,6 @@ _LOCALHOST_PREFIX: Final = "localhost/"
 _TYPES_BY_ANNOTATION: Final = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined"}
 _CONTAINER_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 _ANNOTATIONS: Final = METADATA.child("annotations")
-
-Document = Mapping[str, Any]
 
 
 def check_annotations(annotations: Mapping[str, str], spec: Document) -> Errors:

@@ -1,18 +1,15 @@
 """Rules for the containers of a pod: containers, init containers and ephemeral containers, with their handlers."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
 from drachma.validation import constraints, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.validation.podspec import mounts, resources
-
-Document = Mapping[str, Any]
-
 
 _is_resizable: Final = constraints.one_of("cpu", "memory")
 _is_resize_policy: Final = constraints.one_of("NotRequired", "RestartContainer")

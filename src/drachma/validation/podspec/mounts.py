@@ -1,13 +1,12 @@
 """Rules for the volumes that a container mounts, and for its raw block devices."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from drachma.validation import constraints, fielderror, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 
-Document = Mapping[str, Any]
 Volumes = Mapping[str, Document]
 """The valid volumes of a pod by name."""
 

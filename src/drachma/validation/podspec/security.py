@@ -1,14 +1,12 @@
 """Rules for the security contexts of pods and containers. The facts of their types are a containers.Pod."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
-
-Document = Mapping[str, Any]
+from drachma.validation.path import Document, Path
 
 _SYSCTL: Final = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL_LENGTH: Final = 253

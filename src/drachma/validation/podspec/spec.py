@@ -5,18 +5,16 @@ Rules that need the metadata of a pod are in :mod:`.pod`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.validation.podspec import containers, resources, volumes
 from drachma.values import names, quotation
-
-Document = Mapping[str, Any]
 
 _UNNAMED: Final = Path("[]")
 """Path without a name, as upstream prints it."""

@@ -1,14 +1,12 @@
 """Rules for the tolerations of pods, which differ from those of device requests."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from drachma.validation import fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 
 def check_only_added(tolerations: Sequence[Document], old: Sequence[Document], *, at: Path) -> Errors:

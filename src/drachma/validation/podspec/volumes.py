@@ -1,14 +1,12 @@
 """Rules for the volumes of a pod: each has one source."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from drachma.validation import constraints, fielderror, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.validation.podspec import environment
-
-Document = Mapping[str, Any]
 
 _SOURCES: Final = {
     "emptyDir": "EmptyDirVolumeSource",
