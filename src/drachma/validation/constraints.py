@@ -159,7 +159,7 @@ def text(problems: Callable[[str], Sequence[str]]) -> Constraint:
     return constraint
 
 
-def joined_text(problems: Callable[[str], Sequence[str]], prefix: str = "") -> Constraint:
+def text_with_one_error(problems: Callable[[str], Sequence[str]], prefix: str = "") -> Constraint:
     """Return the constraint of texts in which a function finds no problems; one error has all of them."""
 
     def constraint(value: str, at: Path) -> Found:
@@ -169,10 +169,10 @@ def joined_text(problems: Callable[[str], Sequence[str]], prefix: str = "") -> C
     return constraint
 
 
-kind_name: Final = joined_text(
+kind_name: Final = text_with_one_error(
     lambda name: names.dns1035_label(name.lower()), "may have mixed case, but should otherwise match: "
 )
-resource_label: Final = joined_text(names.dns1035_label)
+resource_label: Final = text_with_one_error(names.dns1035_label)
 dns_label: Final = text(names.dns1123_label)
 dns_subdomain: Final = text(names.dns1123_subdomain)
 path_segment: Final = text(names.path_segment_name)

@@ -206,7 +206,7 @@ def _spec(spec: Spec, *, old: Spec | None) -> list[FieldError]:
 
 
 def _group(group: str, at: Path) -> Found:
-    problems = constraints.joined_text(names.dns1123_subdomain)(group, at)
+    problems = constraints.text_with_one_error(names.dns1123_subdomain)(group, at)
     if problems or "." in group:
         return problems
     return [fielderror.invalid(at, group, "should be a domain with at least one dot")]
