@@ -51,6 +51,8 @@ class Simulation(NamedTuple):
 
     faults: faults.SimulatedFaults
     publishers: slicepublishing.SlicePublishers
+    admin: Client
+    """Client that may read the slices of all nodes."""
 
 
 class NodeInformers(NamedTuple):
@@ -175,6 +177,7 @@ class Agent:
                 client=self.client,
                 faults=simulation.faults,
                 publishers=simulation.publishers,
+                admin=simulation.admin,
                 clock=self._clock,
             )
         self._directories.make()

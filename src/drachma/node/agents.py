@@ -275,4 +275,5 @@ def _simulate(surroundings: Surroundings) -> Simulation:
     return Simulation(
         faults=faults.SimulatedFaults(slices, client=admin, clock=surroundings.clock),
         publishers=slicepublishing.SlicePublishers(slices, gates=surroundings.gates, clock=surroundings.clock),
+        admin=admin,
     )

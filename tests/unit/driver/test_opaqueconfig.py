@@ -23,7 +23,7 @@ class Setup(msgspec.Struct, frozen=True):
 
 class PrivilegedConfig(Config):
     sharing: str = "exclusive"
-    init_command: AdminOnly[list[str]] = []
+    init_command: AdminOnly[tuple[str, ...]] = ()
     setup: Setup = Setup()
     steps: tuple[Setup, ...] = ()
 
@@ -172,7 +172,7 @@ def test_a_class_sets_it_and_a_claim_changes_the_rest() -> None:
     of_class = {"initCommand": ["setup"], "sharing": "class", "setup": {"script": "s"}}
     claim = _claim(_config(of_class, source="FromClass"), _config({"sharing": "claim", "setup": {"verbose": True}}))
     (device,) = opaqueconfig.read(claim, driver="d.example.com", config_type=PrivilegedConfig).devices
-    assert (device.config.init_command, device.config.sharing) == (["setup"], "claim")
+    assert (device.config.init_command, device.config.sharing) == (("setup",), "claim")
     assert (device.config.setup.script, device.config.setup.verbose) == ("s", True)
 
 

@@ -1,7 +1,8 @@
-"""Simulated drivers: they prepare every allocation, in this process and without a socket.
+"""Simulated drivers: they prepare allocated devices in this process and without a socket.
 
-Preparation takes the time that annotations of slices give (:mod:`.faults`), or none. Simulated nodes have these
-drivers instead of :class:`drachma.node.drivers.plugins.Plugins`.
+Like every driver, they check first that the devices are published for the node and that no other claim has them
+exclusively (:mod:`.devicechecks`). Preparation takes the time that annotations of slices give (:mod:`.faults`), or
+none. Simulated nodes have these drivers instead of :class:`drachma.node.drivers.plugins.Plugins`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from drachma.node.claims.preparation import GetClaim
 from drachma.node.claims.preparedclaims import PREPARE, PreparedClaims
 from drachma.node.drivers import instances
 from drachma.node.registration.machine import Machine
-from drachma.node.simulation import slicepublishing
+from drachma.node.simulation import devicechecks, slicepublishing
 from drachma.node.simulation.faults import SimulatedFaults
 from drachma.nodewire.cdi import files, spec
 from drachma.nodewire.rpc import services
@@ -40,9 +41,15 @@ class SimulatedDrivers:
         client: Client,
         faults: SimulatedFaults,
         publishers: slicepublishing.SlicePublishers,
+        admin: Client,
         clock: Clock,
     ) -> None:
+        """``client`` is the node's; ``admin`` may read all slices."""
         self.health: Final = faults.health
+        self._owner: slicepublishing.Owner = lambda: None
+        self._checks: Final = devicechecks.DeviceChecks(
+            machine, publishers, admin=admin, get_node=lambda: self._owner()
+        )
         self._machine = machine
         self._get_claim = get_claim
         self._publisher: Final = slicepublishing.SlicePublisher(
@@ -52,13 +59,14 @@ class SimulatedDrivers:
 
     async def run(self, owner: slicepublishing.Owner, /) -> None:
         """Publish the devices of the machine. Devices of a pretended node are published by other clients."""
+        self._owner = owner
         if not self._machine.has_any_driver:
             await self._publisher.run(owner)
 
     def get(self, driver: str) -> SimulatedDriver:
         if driver not in self._machine.drivers and not self._machine.has_any_driver:
             raise errors.NodeError(f"DRA driver {driver} is not registered")
-        return SimulatedDriver(driver, self._get_claim, self._work)
+        return SimulatedDriver(driver, self._get_claim, self._work, self._checks)
 
 
 class _Work:
@@ -95,12 +103,13 @@ class _Work:
 
 
 class SimulatedDriver:
-    """Driver whose preparations always succeed, some after a delay."""
+    """Driver that prepares all devices that it has, some after a delay."""
 
-    def __init__(self, name: str, get_claim: GetClaim, work: _Work) -> None:
+    def __init__(self, name: str, get_claim: GetClaim, work: _Work, checks: devicechecks.DeviceChecks) -> None:
         self._name = name
         self._get_claim = get_claim
         self._work = work
+        self._checks = checks
 
     def request(self, method: str, **fields: Any) -> Any:
         return services.DRA[0].method(method).request(**fields)
@@ -114,6 +123,7 @@ class SimulatedDriver:
                 await self._prepare(claim, answer)
             else:
                 self._work.forget(self._name, claim.uid)
+                self._checks.release(self._name, claim.uid)
         return response
 
     async def _prepare(self, reference: Any, answer: Any) -> None:
@@ -123,8 +133,9 @@ class SimulatedDriver:
             answer.error = f"claim {reference.namespace}/{reference.name}: not the one that was allocated"
             return
         try:
+            await self._checks.hold(self._name, claim)
             await self._work.take(self._name, claim)
-        except errors.InvalidValueError as error:
+        except (errors.InvalidValueError, errors.DriverError) as error:
             answer.error = str(error)
             return
         for result in allocation.devices.results:
