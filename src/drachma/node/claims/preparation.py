@@ -23,7 +23,7 @@ from drachma.api import gates as feature
 from drachma.api import resourceclaim
 from drachma.api.pod import Pod
 from drachma.claims import ownership, podclaims, reservation
-from drachma.node.claims import drametrics
+from drachma.node import agentmetrics
 from drachma.node.claims.preparedclaims import (
     PREPARE,
     UNPREPARE,
@@ -67,7 +67,7 @@ class Preparation:
         get_claim: GetClaim,
         find_driver: FindDriver,
         store: ClaimStore,
-        metrics: drametrics.DRAMetrics,
+        metrics: agentmetrics.NodeMetrics,
         clock: Clock,
         gates: feature.Gates,
     ) -> None:
@@ -80,7 +80,9 @@ class Preparation:
         self._clock = clock
         self._gates = gates
         self._locks = ClaimLocks()
-        metrics.watch_claims(self.claims)
+        metrics.watch_claims(
+            lambda: [agentmetrics.ClaimCount(record.drivers, record.is_prepared) for record in self.claims]
+        )
 
     async def prepare(self, pod: Pod) -> None:
         """Have drivers prepare the claims of a pod that are not prepared yet. Raises NodeError if that fails."""

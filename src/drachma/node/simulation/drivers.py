@@ -15,6 +15,7 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import resourceclaim
 from drachma.client import Client
+from drachma.node import agentmetrics
 from drachma.node.claims.preparation import GetClaim
 from drachma.node.claims.preparedclaims import PREPARE, PreparedClaims
 from drachma.node.drivers import instances
@@ -42,6 +43,7 @@ class SimulatedDrivers:
         faults: SimulatedFaults,
         publishers: slicepublishing.SlicePublishers,
         admin: Client,
+        metrics: agentmetrics.NodeMetrics,
         clock: Clock,
     ) -> None:
         """``client`` is the node's; ``admin`` may read all slices."""
@@ -56,6 +58,8 @@ class SimulatedDrivers:
             machine.name, machine.slices, client=client, publishers=publishers
         )
         self._work: Final = _Work(faults, clock)
+        self._metrics: Final = metrics
+        self._clock: Final = clock
 
     async def run(self, owner: slicepublishing.Owner, /) -> None:
         """Publish the devices of the machine. Devices of a pretended node are published by other clients."""
@@ -63,10 +67,11 @@ class SimulatedDrivers:
         if not self._machine.has_any_driver:
             await self._publisher.run(owner)
 
-    def get(self, driver: str) -> SimulatedDriver:
+    def get(self, driver: str) -> MeasuredDriver:
         if driver not in self._machine.drivers and not self._machine.has_any_driver:
             raise errors.NodeError(f"DRA driver {driver} is not registered")
-        return SimulatedDriver(driver, self._get_claim, self._work, self._checks)
+        driver_instance = SimulatedDriver(driver, self._get_claim, self._work, self._checks)
+        return MeasuredDriver(driver, driver_instance, metrics=self._metrics, clock=self._clock)
 
 
 class _Work:
@@ -100,6 +105,30 @@ class _Work:
     def forget(self, driver: str, uid: str) -> None:
         """Forget the preparation of a claim that is unprepared."""
         self._ends.pop((driver, uid), None)
+
+
+class MeasuredDriver:
+    """Simulated driver whose calls are measured like calls over gRPC."""
+
+    def __init__(self, name: str, driver: SimulatedDriver, *, metrics: agentmetrics.NodeMetrics, clock: Clock) -> None:
+        self._name: Final = name
+        self._driver: Final = driver
+        self._metrics: Final = metrics
+        self._clock: Final = clock
+
+    def request(self, method: str, **fields: Any) -> Any:
+        return self._driver.request(method, **fields)
+
+    async def call(self, method: str, request: Any) -> Any:
+        start = self._clock.monotonic()
+        code = "DeadlineExceeded"
+        try:
+            response = await self._driver.call(method, request)
+            code = "OK"
+            return response
+        finally:
+            seconds = self._clock.monotonic() - start
+            self._metrics.observe_call(self._name, services.DRA[0].path(method), code, seconds=seconds)
 
 
 class SimulatedDriver:

@@ -8,7 +8,7 @@ import pytest
 from drachma import errors
 from drachma.api import codec, gates, resourceclaim
 from drachma.api.pod import Pod
-from drachma.node.claims import drametrics
+from drachma.node import agentmetrics
 from drachma.node.claims.preparation import Preparation
 from drachma.node.claims.preparedclaims import Device, DriverState, Key, PreparedClaim, PreparedClaims
 from drachma.nodewire.rpc import services
@@ -58,7 +58,7 @@ class Node:
             get_claim=self._get_claim,
             find_driver=lambda _: self.driver,
             store=Store(*records),
-            metrics=drametrics.DRAMetrics(prometheus_client.CollectorRegistry()),
+            metrics=agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).of_node("worker"),
             clock=ManualClock(),
             gates=gates.ALL.switched({"DrachmaDeviceChecks": has_checks}),
         )
