@@ -2,7 +2,7 @@
 
 ==================== ============================================================================
 driver, claim, edits what an author writes and is given
-devices, partitions  what devices are described with; ``pool`` puts them together
+devices, partitions  what devices are described with; ``pool`` puts them together, ``sysfs`` reads attributes
 opaqueconfig         parameters of classes and claims, in the driver's type; ``adminfields`` only classes may set
 publishing           keeping slices as the driver wants them
 plugin               the sockets on which node agents call it
@@ -25,6 +25,7 @@ from drachma.driver.partitions import Partitions, Profile, partitions
 from drachma.driver.plugin.contract import ClaimReference, Health, Status
 from drachma.driver.pool import Pool, pool
 from drachma.driver.program import main
+from drachma.driver.sysfs import pci_attributes
 from drachma.errors import DeviceUnavailableError
 
 __all__ = [
@@ -50,5 +51,6 @@ __all__ = [
     "edits",
     "main",
     "partitions",
+    "pci_attributes",
     "pool",
 ]
