@@ -92,7 +92,7 @@ def _value(attribute: _Attribute, at: Path) -> Errors:
     present = [wire_name for name, wire_name in _VALUES.items() if getattr(attribute, name) is not None]
     if attribute.version_value is not None:
         try:
-            semver.SemVer.parse_tolerant(attribute.version_value)
+            semver.SemVer.parse_tolerant(attribute.version_value.strip())
         except errors.InvalidValueError:
             detail = "must be a string compatible with semver.org spec 2.0.0"
             yield fielderror.invalid(at.child("version"), attribute.version_value, detail)
