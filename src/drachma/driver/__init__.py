@@ -7,6 +7,7 @@ opaqueconfig         parameters of classes and claims, in the driver's type; ``a
 publishing           keeping slices as the driver wants them
 plugin               the sockets on which node agents call it
 preparing            what happens around ``prepare`` and ``unprepare``
+webhook              checking parameters in claims and classes when they are written
 parameters           resolving a vendor's own kinds for claims of the first alpha
 instance             one running driver, made of these
 program, manifests   ``main``: its command line, and what a cluster needs to run it
