@@ -50,7 +50,7 @@ def _unreserved_name(name: str, at: Path) -> Errors:
 
 def _version(text: str, at: Path) -> Errors:
     try:
-        semver.SemVer.parse_tolerant(text)
+        semver.SemVer.parse_tolerant(text.strip())
     except errors.InvalidValueError:
         yield fielderror.invalid(at, text, "must be a string compatible with semver.org spec 2.0.0")
 
