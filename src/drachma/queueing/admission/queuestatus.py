@@ -17,8 +17,6 @@ from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 from drachma.values import quantity
 
 ACTIVE: Final = "Active"
-_MULTI_KUEUE: Final = "kueue.x-k8s.io/multikueue"
-_PROVISIONING: Final = "kueue.x-k8s.io/provisioning-request"
 
 
 class Readiness(NamedTuple):
@@ -68,8 +66,12 @@ def _obstacles(
     inactive = sorted({rule.name for rule, check in present if not conditions.is_true(check.status.conditions, ACTIVE)})
     if inactive:
         yield "AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(inactive)}"
-    dispatching = sorted({rule.name for rule, check in present if check.spec.controller_name == _MULTI_KUEUE})
-    provisioning = sorted({rule.name for rule, check in present if check.spec.controller_name == _PROVISIONING})
+    dispatching = sorted(
+        {rule.name for rule, check in present if check.spec.controller_name == admissioncheck.MULTI_KUEUE}
+    )
+    provisioning = sorted(
+        {rule.name for rule, check in present if check.spec.controller_name == admissioncheck.PROVISIONING}
+    )
     partial = sorted({rule.name for rule, _ in present if rule.name in dispatching and rule.on_flavors})
     if len(dispatching) > 1:
         text = "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: "

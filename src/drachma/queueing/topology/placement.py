@@ -37,6 +37,9 @@ class NotPlaced(NamedTuple):
 
 Result = Placed | NotPlaced
 
+Assumed = dict[tuple[str, ...], tree.Amounts]
+"""Usage by placed pod sets of the same workload, by leaf."""
+
 
 class Replacement(NamedTuple):
     """Node that failed, and the assignments of the workload that used it."""
@@ -64,11 +67,20 @@ class Placer:
         self._tolerations: Final = tolerations
         self._gates: Final = gates
         self._ignores_usage: Final = ignores_usage
-        self._assumed: dict[tuple[str, ...], tree.Amounts] = {}
+        self._assumed: Assumed = {}
 
-    def place(self, requests: Sequence[PodSetRequest], *, replacement: Replacement | None = None) -> dict[str, Result]:
-        """Return the results by pod set. Groups after the first that does not fit are missing."""
-        self._assumed = {}
+    def place(
+        self,
+        requests: Sequence[PodSetRequest],
+        *,
+        replacement: Replacement | None = None,
+        assumed: Assumed | None = None,
+    ) -> dict[str, Result]:
+        """Return the results by pod set. Groups after the first that does not fit are missing.
+
+        ``assumed`` is usage by other pod sets of the workload; usage by these pod sets is added to it.
+        """
+        self._assumed = {} if assumed is None else assumed
         results: dict[str, Result] = {}
         for group in _groups(requests):
             part = self._place_group(group) if replacement is None else self._replace(group, replacement)
@@ -97,6 +109,8 @@ class Placer:
         self, workers: PodSetRequest, leader: PodSetRequest | None, *, within: str = ""
     ) -> dict[str, Assignment]:
         """Return the assignments of workers and leader. Raises NotFoundError or ShapeError."""
+        if workers.problem:
+            raise ShapeError(workers.problem)
         resolved = shape.resolve(self._tree, workers.pod_set.topology_request, is_implied=workers.is_implied)
         spec = workers.pod_set.template.spec
         respects_preferences = self._gates.on(Gate.TAS_RESPECT_NODE_AFFINITY)

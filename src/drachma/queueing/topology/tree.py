@@ -110,14 +110,17 @@ class Tree:
         for name, quantity in added.status.allocatable.items():
             leaf.capacity[name] = leaf.capacity.get(name, 0) + amounts.requested(name, quantity)
 
-    def add_pod(self, node_name: str, requests: Mapping[str, int]) -> None:
-        """Count a running pod outside topology aware scheduling, which takes its requests and one ``pods``."""
+    def add_pod(self, node_name: str, requests: Mapping[str, int], *, sign: int = 1) -> None:
+        """Count a running pod outside topology aware scheduling, which takes its requests and one ``pods``.
+
+        -1 as ``sign`` takes it back.
+        """
         leaf = self._leaf_of_node.get(node_name)
         if leaf is None:
             return
         for name, amount in requests.items():
-            leaf.capacity[name] = leaf.capacity.get(name, 0) - amount
-        leaf.capacity[PODS] = leaf.capacity.get(PODS, 0) - 1
+            leaf.capacity[name] = leaf.capacity.get(name, 0) - sign * amount
+        leaf.capacity[PODS] = leaf.capacity.get(PODS, 0) - sign
 
     def add_usage(self, key: tuple[str, ...], usage: Mapping[str, int], *, sign: int = 1) -> None:
         """Count the usage of admitted workloads in a leaf; -1 as ``sign`` takes it back."""
