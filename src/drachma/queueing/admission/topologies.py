@@ -13,6 +13,7 @@ from drachma.api import pod
 from drachma.queueing.configuration.gates import DEFAULT, Gate, Gates
 from drachma.queueing.kinds import resourceflavor, topology, workload
 from drachma.queueing.topology import assignment as compact
+from drachma.queueing.topology.counting import Counts
 from drachma.queueing.topology.inventory import Inventory
 from drachma.queueing.topology.placement import Assumed, NotPlaced, Placed, Placer, Replacement, Result
 from drachma.queueing.topology.shape import PodSetRequest
@@ -26,9 +27,10 @@ _GROUP_ANNOTATION: Final = "kueue.x-k8s.io/is-group-workload"
 
 
 class FlavorTopology(NamedTuple):
-    """Tree of a flavor's nodes, and the tolerations that the flavor adds to pods."""
+    """Tree of a flavor's nodes, what searches counted in it, and the tolerations that the flavor adds to pods."""
 
     tree: Tree
+    counts: Counts
     tolerations: tuple[pod.Toleration, ...] = ()
 
 
@@ -71,7 +73,7 @@ class Topologies:
         trees = inventory.build((topologies[each.spec.topology_name or ""], each.spec.node_labels) for each in present)
         return cls(
             {
-                each.metadata.name: FlavorTopology(tree, each.spec.tolerations)
+                each.metadata.name: FlavorTopology(tree, Counts(tree), each.spec.tolerations)
                 for each, tree in zip(present, trees, strict=True)
             },
             gates=gates,
@@ -147,7 +149,13 @@ class Topologies:
         failures: dict[str, Failure] = {}
         for name in sorted(requests):
             flavor = self._flavors[name]
-            placer = Placer(flavor.tree, tolerations=flavor.tolerations, gates=self._gates, ignores_usage=ignores_usage)
+            placer = Placer(
+                flavor.tree,
+                counts=flavor.counts,
+                tolerations=flavor.tolerations,
+                gates=self._gates,
+                ignores_usage=ignores_usage,
+            )
             assumed = shared if self._shares_nodes and flavor.tree.has_hostnames else None
             results = placer.place(requests[name], replacement=replacement, assumed=assumed)
             for pod_set, result in results.items():
