@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drachma.cli import options
+from drachma.cli import options, simulaterun
 
 if TYPE_CHECKING:
     from drachma.simulate.packing.trials import Trace, Trial
@@ -20,6 +20,21 @@ app = typer.Typer(no_args_is_help=True, help="Simulate workloads on clusters, an
 @app.callback()
 def _group() -> None:
     """Simulate workloads on clusters, and compare scheduling policies."""
+
+
+app.command()(simulaterun.run)
+
+
+@app.command()
+def schema(output: options.Output = None) -> None:
+    """Print the JSON schema of SimulatedWorkload, the kind of workloads for drachma simulate run."""
+    import json
+
+    from drachma.cli import clusters
+    from drachma.simulate.timeline import workloadspec
+
+    document = workloadspec.schema()
+    clusters.write(document, json.dumps(document, indent=2).splitlines(), output)
 
 
 @app.command()
