@@ -144,7 +144,9 @@ class Agent:
                 clock=surroundings.clock,
                 runtime=runtime,
                 api=api,
-                claims=NodeClaims(self._preparation, self._drivers.health) if self._has_claims else NoClaims(),
+                claims=NodeClaims(self._preparation, self._drivers.health, gates=surroundings.gates)
+                if self._has_claims
+                else NoClaims(),
                 setups=services.NoSetups() if self._setups is None else self._setups,
                 resources=self._resources,
                 addresses=self._addresses,

@@ -53,8 +53,6 @@ class NodeResources:
 
     def bounds(self, pod: Pod, container: Container) -> protocol.Bounds | None:
         """Return the bounds of a container, or None if nothing bounds it."""
-        if not self._counts_claims_in_quality:
-            return None
         quality = self._quality(pod)
         if container.name not in quality.containers:
             # Ephemeral containers are not held to the requests of their pod.
@@ -82,4 +80,9 @@ class NodeResources:
 
     def _quality(self, pod: Pod) -> podquality.PodQuality:
         memory = self._node.status.capacity["memory"].as_int64()
-        return podquality.pod_quality(pod, memory=memory, counts_claims=True)
+        return podquality.pod_quality(
+            pod,
+            memory=memory,
+            with_claims=self._counts_claims,
+            in_quality=self._counts_claims_in_quality,
+        )
