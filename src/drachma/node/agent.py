@@ -251,8 +251,7 @@ class Agent:
             await sleep_unless(self._has_new_driver, _CLEAN_UP_SECONDS, clock=self._clock)
 
     def _running_pods(self) -> list[Pod]:
-        uids = self.pods.uids
-        return [each for each in self._pods.cache.by(INDEX, self.name) if each.metadata.uid in uids]
+        return [worker.allocated for worker in self.pods.all()]
 
     async def _get_claim(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
         return await self.client.get(resourceclaim.ResourceClaim, name, namespace=namespace)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 
 from drachma.api import gates as feature
 from drachma.api import node
 from drachma.api.pod import Container, Pod
-from drachma.node.pods import admission, podquality, podresources
+from drachma.node.pods import admission, podquality, podresources, resizing
 from drachma.node.runtimes import protocol
 
 
@@ -50,6 +50,19 @@ class NodeResources:
         """Decide whether the node has room for a pod in addition to its running pods."""
         neighbours = [each for each in self._running_pods() if each.metadata.uid != pod.metadata.uid]
         return admission.admit(pod, self._node, neighbours, with_claims=self._counts_claims)
+
+    def check_resize(self, pod: Pod) -> resizing.Waiting | None:
+        """Return why a pod cannot have its new resources now, or None if it can."""
+        alone = admission.admit(pod, self._node, (), with_claims=self._counts_claims)
+        if not alone.is_admitted:
+            message = alone.message.replace("enough resource:", "enough capacity:").replace(" used: 0,", "")
+            return resizing.Waiting(resizing.INFEASIBLE, message)
+        verdict = self.admit(pod)
+        return None if verdict.is_admitted else resizing.Waiting(resizing.DEFERRED, verdict.message)
+
+    def container_resources(self, pod: Pod, container: Container) -> dict[str, Any]:
+        """Return the resources of a running container, as its status shows them."""
+        return resizing.container_resources(pod, container, with_claims=self._counts_claims)
 
     def bounds(self, pod: Pod, container: Container) -> protocol.Bounds | None:
         """Return the bounds of a container, or None if nothing bounds it."""
