@@ -116,7 +116,9 @@ class Agent:
         described = codec.decode(machine.node)
         assert isinstance(described, node.Node), "machines are described by nodes"
         api = PodClient(surroundings.client, recorder, clock=surroundings.clock)
-        self._resources: Final = NodeResources(described, gates=surroundings.gates, running_pods=self._running_pods)
+        self._resources: Final = NodeResources(
+            described, gates=surroundings.gates, running_pods=self._running_pods, has_bounds=runtime.has_files
+        )
         self._addresses: Final = PodAddresses(
             "" if address is None else address.host,
             # Containers that really run use the network of their machine.

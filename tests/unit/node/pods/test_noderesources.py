@@ -86,6 +86,14 @@ def test_claims_widen_limits_and_set_none() -> None:
     assert bounds.container.cpu_quota is None
 
 
+def test_a_node_made_by_hand_without_memory_bounds_nothing() -> None:
+    resources = _resources(**{RESOURCES: True, QUALITY: True})
+    resources.update(node("n", allocatable={"cpu": "4", "pods": "2"}).build())
+    subject = _pod("a")
+    assert resources.bounds(subject, subject.spec.containers[0]) is None
+    assert resources.quality_notice(subject) == ""
+
+
 def test_ephemeral_containers_have_no_bounds() -> None:
     resources = _resources(**{RESOURCES: True, QUALITY: True})
     assert resources.bounds(_pod("a"), Container(name="debugger")) is None
