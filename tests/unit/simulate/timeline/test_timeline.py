@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from drachma import errors
 from drachma.simulate.timeline import loops, report
-from drachma.simulate.timeline.events import Arrival, ClusterChange, JobShape, NodeOutage
+from drachma.simulate.timeline.events import Arrival, ClusterChange, Event, JobShape, NodeOutage
 from tests.unit.simulate import objects as clusters
 from tests.unit.simulate.timeline.histories import History, job, node, queues, shape
 
@@ -187,7 +187,8 @@ def test_a_history_uses_no_more_than_there_is_and_loses_no_job(seed: int) -> Non
     times = sorted(rng.uniform(0, 60) for _ in range(25))
     arrivals = [job(time, f"j{number}", rng.choice(KINDS), rng.uniform(1, 20)) for number, time in enumerate(times)]
     nodes = [node("a"), node("b", cpu=6)]
-    events = sorted([*arrivals, NodeOutage(30.0, ("b",), 40.0)], key=lambda event: event.time)
+    outage: list[Event] = [NodeOutage(30.0, ("b",), 40.0)]
+    events = sorted([*arrivals, *outage], key=lambda event: event.time)
     history = History(nodes)
     first = history.run(events)
     assert history.timeline.measures.completed == len(arrivals)
