@@ -13,6 +13,7 @@ BENCHMARKS = (
     "queueing",
     "queueload",
     "simulate",
+    "timeline",
     "traces",
     "gangs",
     "nodes",
