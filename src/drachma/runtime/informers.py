@@ -67,16 +67,20 @@ class Informers:
             informer.keep_documents()
         return informer
 
-    def observe(self, kind: target.Of[ObjectT], written: ObjectT | protocol.Document) -> None:
+    def observe(self, kind: target.Of[ObjectT], obj: ObjectT | protocol.Document) -> None:
         """Give an object that this process has just written to the informer of all objects of its kind, if any."""
         informer = self._informers.get((target.of(kind), protocol.EVERYTHING))
         if informer is not None:
-            informer.observe(written)
+            informer.observe(obj)
 
     async def wait_synced(self) -> None:
         """Return once every informer requested so far has its first list."""
         for informer in tuple(self._informers.values()):
             await informer.wait_synced()
+
+    def problems(self) -> list[str]:
+        """Return why components cannot rely on their caches: an informer that has not listed yet, or that fails."""
+        return [problem for informer in self._informers.values() if (problem := informer.problem)]
 
     async def __aenter__(self) -> Self:
         self._group = await asyncio.TaskGroup().__aenter__()

@@ -16,6 +16,8 @@ from drachma.api import (
     limitrange,
     meta,
     namespace,
+    node,
+    pod,
     resourceclaim,
     resourceclaimtemplate,
     resourceslice,
@@ -25,6 +27,7 @@ from drachma.queueing import explanation
 from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.component import ActiveConfiguration, configurationmap, resources
 from drachma.queueing.component.caches import Caches, Source, key_of
+from drachma.queueing.component.nodefollower import NodeFollower
 from drachma.queueing.configuration.configuration import DEFAULT_NAMESPACE
 from drachma.queueing.explanation import WorkloadExplanation
 from drachma.queueing.kinds import clusterqueue, workload
@@ -41,7 +44,10 @@ KINDS: Final[tuple[target.Of[Any], ...]] = (
     resourceslice.ResourceSlice,
     resourceclaimtemplate.ResourceClaimTemplate,
     resourceclaim.ResourceClaim,
+    node.Node,
+    pod.Pod,
     resources.RUNTIME_CLASSES,
+    resources.TOPOLOGIES,
     resources.FLAVORS,
     resources.CHECKS,
     resources.COHORTS,
@@ -113,11 +119,14 @@ class QueueingState:
         )
         admitter.set_places(caches.places)
         queues = tuple(caches.cluster_queues.cache)
+        NodeFollower(caches, admitter=lambda: admitter, on_room=lambda: None).fill()
         admitter.set_queues(
             queues,
             cohorts=caches.cohorts.cache,
             local_queues=caches.local_queues.cache,
             flavors=caches.flavors.cache,
+            topologies=caches.topologies.cache,
+            checks=caches.checks.cache,
             inactive=[each.metadata.name for each in queues if not caches.readiness(each).is_active],
             holders=[each for each in self.workloads.values() if _holds_quota(each)],
         )
