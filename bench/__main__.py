@@ -29,6 +29,7 @@ BENCHMARKS = (
     "drivers",
     "hostile",
     "memory",
+    "dashboard",
     "walks",
 )
 
