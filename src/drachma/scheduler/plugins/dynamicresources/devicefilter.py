@@ -63,6 +63,8 @@ class DeviceFilter:
         """Passing nodes by the score of their alternatives."""
         self.ranks: dict[int, int] = {}
         """Passing nodes by the rank of their devices under the policy."""
+        self._late = 0
+        """Nodes on which the search for devices took too long."""
         self.unavailable: list[int] = []
         """Numbers (in the plan) of allocated claims that are not available on some node."""
 
@@ -102,6 +104,18 @@ class DeviceFilter:
                 self._reject(passing & unavailable, "resourceclaim not available on the node")
                 passing &= ~unavailable
             self.passing |= passing
+        if self._late:
+            self._settle_late_nodes()
+
+    def _settle_late_nodes(self) -> None:
+        """Reject the nodes on which the search took too long, or end the attempt if no other node is left.
+
+        Differs from upstream, where one slow node ends the attempt although another node fits (KEP-4381).
+        """
+        if not self.passing:
+            slot = (self._late & -self._late).bit_length() - 1
+            raise devicequestion.gave_up(self._snapshot.nodes.at(slot).name)
+        self._reject(self._late, "timed out trying to allocate devices")
 
     def group_of(self, info: nodeinfo.NodeInfo) -> Group:
         """Return the group of a passing node."""
@@ -199,6 +213,8 @@ class DeviceFilter:
                 continue
             if answer.outcome is Outcome.FITS:
                 fitting.append((answer, same))
+            elif answer.outcome is Outcome.GAVE_UP:
+                self._late |= same
             elif answer.outcome is Outcome.DOES_NOT_FIT:
                 self._reject(same, "cannot allocate all claims")
             else:

@@ -23,6 +23,7 @@ from drachma.allocator import allocated, pool
 from drachma.allocator import policy as devicepolicies
 from drachma.allocator import view as views
 from drachma.api import hooks, resourceclaim
+from drachma.scheduler.framework import verdict
 from drachma.scheduler.plugins.dynamicresources import options, verdicts
 from drachma.scheduler.snapshot import Snapshot
 from drachma.scheduler.snapshot import devices as snapshotdevices
@@ -40,6 +41,8 @@ class Outcome(enum.IntEnum):
     FITS = enum.auto()
     DOES_NOT_FIT = enum.auto()
     INVALID_POOLS = enum.auto()
+    GAVE_UP = enum.auto()
+    """The time or the steps for one node were not enough."""
 
 
 class Answer(NamedTuple):
@@ -54,12 +57,18 @@ class Answer(NamedTuple):
 
 _DOES_NOT_FIT: Final = Answer(Outcome.DOES_NOT_FIT)
 _INVALID_POOLS: Final = Answer(Outcome.INVALID_POOLS)
+_GAVE_UP: Final = Answer(Outcome.GAVE_UP)
+
+
+def gave_up(node: str) -> verdict.AbortError:
+    """Return the error that users see if devices of a node could not be allocated in time."""
+    return verdicts.failure(f"node {node}: timed out trying to allocate devices")
 
 
 class DeviceQuestion:
     """Question whether claims with the same specs can be allocated. Made by :class:`DeviceQuestions`."""
 
-    __slots__ = ("_answers", "_options", "_samples", "_signatures", "_with_footprints")
+    __slots__ = ("_answers", "_gave_up", "_options", "_pass", "_samples", "_signatures", "_with_footprints")
 
     def __init__(
         self,
@@ -75,11 +84,19 @@ class DeviceQuestion:
         self._signatures = signatures
         self._with_footprints = with_footprints
         self._answers: dict[Hashable, Answer] = {}
+        self._gave_up: set[Hashable] = set()
+        """Signatures of nodes that took too long in this pass. The next one asks them again."""
+        self._pass = 0
+        """Number of passes in which a node took too long."""
 
     def classes(self, claims: Claims, snapshot: Snapshot, *, among: int) -> dict[Answer, int]:
         """Return nodes by answer. Raises AbortError, naming these claims, if the pod cannot be scheduled."""
         ask = functools.partial(self._ask, claims, snapshot.accountant)
-        return snapshot.devices.availability.classes(self, ask, among=among)
+        answers = snapshot.devices.availability.classes((self, self._pass), ask, among=among)
+        if _GAVE_UP in answers:
+            self._gave_up.clear()
+            self._pass += 1
+        return answers
 
     def allocate(
         self, claims: Claims, node: snapshotdevices.NodeDevices
@@ -97,7 +114,7 @@ class DeviceQuestion:
             case allocator.DoesNotFit():
                 return _DOES_NOT_FIT
             case allocator.GaveUp():
-                raise verdicts.failure(f"node {node.info.name}: timed out trying to allocate devices")
+                return _GAVE_UP
 
     def _ask(self, claims: Claims, books: accountant.Accountant, node: snapshotdevices.NodeDevices) -> Answer:
         try:
@@ -108,10 +125,17 @@ class DeviceQuestion:
         if signature is None:
             return self._answer(claims, books, node)
         answer = self._answers.get(signature)
-        if answer is None:
-            if len(self._answers) >= _ANSWERS_REMEMBERED:
-                self._answers.clear()
-            answer = self._answers[signature] = self._answer(claims, books, node)
+        if answer is not None:
+            return answer
+        if signature in self._gave_up:
+            return _GAVE_UP
+        answer = self._answer(claims, books, node)
+        if answer is _GAVE_UP:
+            self._gave_up.add(signature)
+            return answer
+        if len(self._answers) >= _ANSWERS_REMEMBERED:
+            self._answers.clear()
+        self._answers[signature] = answer
         return answer
 
     def _answer(self, claims: Claims, books: accountant.Accountant, node: snapshotdevices.NodeDevices) -> Answer:
