@@ -51,6 +51,8 @@ class Accountant:
     def __init__(self, devices: Devices, enabled: gates.Gates) -> None:
         self._devices: Final = devices
         self._is_on: Final = enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES)
+        self.searches: Final = self._is_on and enabled.on(gates.Gate.NODE_RESOURCE_SEARCH)
+        """True if the search for devices respects the node's own resources."""
         self.has_policies: Final = self._is_on and enabled.on(gates.Gate.ACCOUNTING_POLICIES)
 
     def claim_footprint(
@@ -63,7 +65,9 @@ class Accountant:
         """Return the footprint of a claim's devices. Raises AllocationError if it is not known."""
         policy_of = self._policies(claim) if self.has_policies else None
         label = identity.label(claim.metadata)
-        return footprint.of(allocation, find or self._devices.find, claim=label, policy_of=policy_of)
+        return footprint.of(
+            allocation, find or self._devices.find, claim=label, policy_of=policy_of, falls_back=self.searches
+        )
 
     def account(self, user: pod.Pod, footprints: ClaimFootprints) -> Account:
         """Return the account of a pod's claims, or the problem."""

@@ -46,6 +46,9 @@ class Gate(enum.StrEnum):
     """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
     NODE_ALLOCATABLE_QOS = "DrachmaNodeAllocatableQoS"
     """Our own: nodes include claims in a pod's quality of service, as KEP-5517 plans for later."""
+    NODE_RESOURCE_SEARCH = "DrachmaNodeResourceSearch"
+    """Our own: the search for devices goes on while the node has too little cpu, memory or huge pages for the first
+    ones (KEP-5517, story 4), and exclusive devices with a capacity key count with their own capacity."""
     FIRST_ALPHA = "DrachmaFirstAlpha"
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, in addition to v1."""
 
@@ -53,7 +56,9 @@ class Gate(enum.StrEnum):
 NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.NODE_DECLARED_FEATURES})
 """Gates that are accepted and change nothing."""
 
-OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.FIRST_ALPHA})
+OWN: Final = frozenset(
+    {Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.NODE_RESOURCE_SEARCH, Gate.FIRST_ALPHA}
+)
 """Gates that upstream does not have; off by default."""
 
 OFFERED: Final = frozenset({Gate.GENERIC_WORKLOAD})

@@ -19,7 +19,7 @@ import msgspec
 
 from drachma import allocator, errors
 from drachma.accounting import accountant, footprint
-from drachma.allocator import allocated, pool
+from drachma.allocator import allocated, noderoom, pool
 from drachma.allocator import policy as devicepolicies
 from drachma.allocator import view as views
 from drachma.api import hooks, resourceclaim
@@ -98,12 +98,18 @@ class DeviceQuestion:
             self._pass += 1
         return answers
 
+    def within(
+        self, claims: Claims, books: accountant.Accountant, node: snapshotdevices.NodeDevices, room: noderoom.NodeRoom
+    ) -> Answer:
+        """Return the answer of a node if devices may use only so much of its own resources. It is not kept."""
+        return self._answer(claims, books, node, room=room)
+
     def allocate(
-        self, claims: Claims, node: snapshotdevices.NodeDevices
+        self, claims: Claims, node: snapshotdevices.NodeDevices, *, room: noderoom.NodeRoom | None = None
     ) -> tuple[resourceclaim.AllocationResult, ...] | Answer:
         """Return allocations for all claims on a node, or the answer that says why not."""
         try:
-            outcome = self._outcome(claims, node)
+            outcome = self._outcome(claims, node, room=room)
         except errors.InvalidPoolError:
             return _INVALID_POOLS
         except errors.AllocationError as error:
@@ -138,8 +144,15 @@ class DeviceQuestion:
         self._answers[signature] = answer
         return answer
 
-    def _answer(self, claims: Claims, books: accountant.Accountant, node: snapshotdevices.NodeDevices) -> Answer:
-        results = self.allocate(claims, node)
+    def _answer(
+        self,
+        claims: Claims,
+        books: accountant.Accountant,
+        node: snapshotdevices.NodeDevices,
+        *,
+        room: noderoom.NodeRoom | None = None,
+    ) -> Answer:
+        results = self.allocate(claims, node, room=room)
         if isinstance(results, Answer):
             return results
         score = sum(map(preference_score, claims, results))
@@ -154,20 +167,24 @@ class DeviceQuestion:
             )
         return Answer(Outcome.FITS, score, footprints if any(footprints) else (), rank)
 
-    def _outcome(self, claims: Claims, node: snapshotdevices.NodeDevices) -> allocator.Outcome:
+    def _outcome(
+        self, claims: Claims, node: snapshotdevices.NodeDevices, *, room: noderoom.NodeRoom | None
+    ) -> allocator.Outcome:
         """Return the outcome of an allocation, with the first claims that asked: the allocator caches what it compiled.
 
         Only the spec of a claim matters, and these have equal specs. Only errors name the claims.
         """
         place = node.info.place
         try:
-            return self._allocate(place, self._samples, node.allocator)
+            return self._allocate(place, self._samples, node.allocator, room=room)
         except errors.AllocationError:
-            return self._allocate(place, claims, node.allocator)
+            return self._allocate(place, claims, node.allocator, room=room)
 
-    def _allocate(self, place: allocator.Node, claims: Claims, source: allocator.Allocator) -> allocator.Outcome:
+    def _allocate(
+        self, place: allocator.Node, claims: Claims, source: allocator.Allocator, *, room: noderoom.NodeRoom | None
+    ) -> allocator.Outcome:
         options = self._options
-        return source.allocate(place, claims, limits=options.patience.limits(), policy=options.policy)
+        return source.allocate(place, claims, limits=options.patience.limits(), policy=options.policy, room=room)
 
 
 class DeviceQuestions:

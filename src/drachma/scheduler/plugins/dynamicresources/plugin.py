@@ -97,7 +97,9 @@ class DynamicResources:
         group = devices.group_of(info)
         allocations: tuple[assignment.Allocation, ...] = ()
         if group.question is not None:
-            results = group.question.allocate(group.claims, cycle.snapshot.devices.at(info))
+            results = group.question.allocate(
+                group.claims, cycle.snapshot.devices.at(info), room=devices.rooms.get(info.bit)
+            )
             if isinstance(results, devicequestion.Answer):
                 if results.outcome is devicequestion.Outcome.GAVE_UP:
                     raise devicequestion.gave_up(info.name)
