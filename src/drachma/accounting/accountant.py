@@ -99,11 +99,11 @@ class Accountant:
         return ledger.demand(bound, claims=statuses, settled=self.account(bound, self._footprints(bound)).settled)
 
     def may_be_shared(self, claim: resourceclaim.ResourceClaim, allocation: resourceclaim.AllocationResult) -> bool:
-        """Return True if several pods may share a claim whose devices are a node's own resources: only out of pools."""
+        """Return True if several pods may share a claim whose devices are a node's own resources."""
         if not self.has_policies:
             return False
         shares = self.claim_footprint(claim, allocation).shares
-        return bool(shares) and all(policy is policies.Policy.CONSUME_FROM for _, _, policy, _ in shares)
+        return bool(shares) and all(policy in policies.SHAREABLE for _, _, policy, _ in shares)
 
     def _footprints(self, bound: pod.Pod) -> ClaimFootprints:
         try:

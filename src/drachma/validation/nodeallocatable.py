@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from drachma.accounting import policies
 from drachma.api import nodeallocatable, resourceslice
 from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
@@ -12,6 +13,7 @@ from drachma.values import names, quantity
 _NOT_ALLOCATABLE: Final = "must be a node allocatable resource name"
 _NO_OVERHEAD: Final = "at least one of perPod or perContainer must be set"
 _NEGATIVE: Final = "must be non-negative"
+_POLICIES: Final = tuple(sorted(policies.Policy))
 _Capacities = Mapping[str, resourceslice.DeviceCapacity]
 
 
@@ -38,6 +40,18 @@ def check_status(status: nodeallocatable.NodeAllocatableResourceClaimStatus, at:
         yield from _overhead(overhead, path)
 
 
+def check_policies(policies_by_resource: Mapping[str, str], at: Path) -> Errors:
+    """Yield the errors of the accounting policies of a class (KEP-5517, future enhancements)."""
+    for name in sorted(policies_by_resource):
+        yield from _name(name, at.key(name))
+        yield from _policy(policies_by_resource[name], at.key(name))
+
+
+def _policy(policy: str | None, at: Path) -> Errors:
+    if policy is not None and policy not in _POLICIES:
+        yield fielderror.not_supported(at, policy, _POLICIES)
+
+
 def _resource(
     name: str, resource: nodeallocatable.NodeAllocatableResource, capacities: _Capacities, *, at: Path
 ) -> Errors:
@@ -48,6 +62,7 @@ def _resource(
         yield from _mapping(resource.mapping, capacities, at.child("mapping"))
     if resource.overhead is not None:
         yield from _overhead(resource.overhead, at.child("overhead"))
+    yield from _policy(resource.accounting_policy, at.child("accountingPolicy"))
 
 
 def _mapping(mapping: nodeallocatable.NodeAllocatableMapping, capacities: _Capacities, at: Path) -> Errors:
@@ -72,6 +87,7 @@ def _kep_mapping(
     if mapping.capacity_key is not None:
         yield from _capacity_key(mapping.capacity_key, capacities, at.child("capacityKey"))
     yield from _positive(mapping.allocation_multiplier, at.child("allocationMultiplier"))
+    yield from _policy(mapping.accounting_policy, at.child("accountingPolicy"))
 
 
 def _capacity_key(key: str, capacities: _Capacities, at: Path) -> Errors:
