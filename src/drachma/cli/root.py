@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, str]] = {
     "cel": "Check selector expressions and try them on devices.",
     "controllers": "Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.",
     "convert": "Convert manifests to another version of resource.k8s.io.",
+    "doctor": "Find mistakes in how a cluster uses devices and claims, and repair them.",
     "driver": "Tools for drivers.",
     "dump": "Write the state that scheduling decisions depend on into a folder, to replay them elsewhere.",
     "explain": "Explain why pods, claims and workloads are pending, and what would help.",

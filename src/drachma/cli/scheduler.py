@@ -37,6 +37,7 @@ def scheduler(
     record: options.Record = None,
     record_size: options.RecordSize = options.DEFAULT_RECORD_SIZE,
     metrics_port: options.MetricsPort = 0,
+    secure_address: options.SecureAddress = "",
     show_profile: Annotated[
         bool, typer.Option("--show-profile", help="Print the plugins in their order, and exit.")
     ] = False,
@@ -78,5 +79,6 @@ def scheduler(
             gates=settings.gates,
             lease_name=lease.LeaseName(lease_namespace, lease_name) if leader_elect and not peers else None,
             metrics_port=metrics_port,
+            secure_address=options.secure_address(secure_address),
         ),
     )
