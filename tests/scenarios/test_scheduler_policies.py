@@ -199,10 +199,21 @@ async def test_pods_that_share_a_claim(policy: str, want_cpu: int) -> None:
         assert await booked(world, scheduler) == {"cpu": 3000}
 
 
-@pytest.mark.parametrize("spelling", ["manages_native_resources", "manages_node_allocatable_resources"])
-async def test_both_spellings_of_classes_that_manage_node_resources(spelling: str) -> None:
-    spec = deviceclass.DeviceClassSpec(**{spelling: True})
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(deviceclass.DeviceClassSpec(manages_native_resources=True), id="types"),
+        pytest.param(deviceclass.DeviceClassSpec(manages_node_allocatable_resources=True), id="examples"),
+    ],
+)
+async def test_both_spellings_of_classes_that_manage_node_resources(spec: deviceclass.DeviceClassSpec) -> None:
+    """The KEP's types and its examples spell the field differently. Fields that are served come back."""
     assert spec.manages_node_resources
+    async with schedulers.cluster(gates=ON) as world:
+        made = structs.replace(device_class("x").build(), spec=spec)
+        await world.create(made)
+        stored = await world.client.get(deviceclass.DeviceClass, "x")
+        assert stored.spec.manages_node_resources
 
 
 async def test_unknown_policies_are_refused() -> None:

@@ -242,7 +242,7 @@ class Problem:
         for request in claim.requests:
             if request.problem:
                 raise errors.AllocationError(request.problem)
-            options = tuple(self._option(way, claim, number) for way in request.alternatives)
+            options = tuple(self._option(way, claim, number) for way in self._available(request))
             least += min(option.count for option in options)
             levels.append(Level(number, options, request.first_available))
         if least > claims.MAX_RESULTS:
@@ -253,6 +253,14 @@ class Problem:
         if claim.late_problem:
             raise errors.AllocationError(claim.late_problem)
         return levels
+
+    def _available(self, request: claims.Request) -> tuple[claims.Alternative, ...]:
+        """Return the alternatives to consider. If no class exists, the first alternative names the missing one."""
+        alternatives = request.alternatives
+        if not self._setting.screener.features.absent_classes or not request.first_available:
+            return alternatives
+        existing = tuple(way for way in alternatives if self._setting.classes.get(way.class_name) is not None)
+        return existing or alternatives[:1]
 
     def _option(self, way: claims.Alternative, claim: claims.Claim, number: int) -> Option:
         if way.problem:

@@ -49,6 +49,9 @@ class Gate(enum.StrEnum):
     NODE_RESOURCE_SEARCH = "DrachmaNodeResourceSearch"
     """Our own: the search for devices goes on while the node has too little cpu, memory or huge pages for the first
     ones (KEP-5517, story 4), and exclusive devices with a capacity key count with their own capacity."""
+    ABSENT_CLASS_ALTERNATIVES = "DrachmaAbsentClassAlternatives"
+    """Our own: an alternative of a prioritized list whose class does not exist is not available (KEP-4816). Otherwise
+    the whole list waits for the class."""
     FIRST_ALPHA = "DrachmaFirstAlpha"
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, in addition to v1."""
 
@@ -57,7 +60,13 @@ NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.NODE_DEC
 """Gates that are accepted and change nothing."""
 
 OWN: Final = frozenset(
-    {Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.NODE_RESOURCE_SEARCH, Gate.FIRST_ALPHA}
+    {
+        Gate.ABSENT_CLASS_ALTERNATIVES,
+        Gate.ACCOUNTING_POLICIES,
+        Gate.FIRST_ALPHA,
+        Gate.NODE_ALLOCATABLE_QOS,
+        Gate.NODE_RESOURCE_SEARCH,
+    }
 )
 """Gates that upstream does not have; off by default."""
 

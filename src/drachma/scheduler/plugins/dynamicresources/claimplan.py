@@ -77,6 +77,10 @@ def _problem(claim: resourceclaim.ResourceClaim, devices: snapshotdevices.Device
                     "but the DRAPrioritizedList feature is disabled"
                 )
             classes = [(f"{request.name}/{sub.name}", sub.device_class_name) for sub in request.first_available]
+            if enabled.on(gates.Gate.ABSENT_CLASS_ALTERNATIVES):
+                # Without any class the message names the first one that is missing.
+                existing = [entry for entry in classes if not entry[1] or devices.classes.get(entry[1]) is not None]
+                classes = existing or classes
         else:
             return f"resource claim {label}, request {request.name}: unknown request type"
         for name, class_name in classes:
