@@ -2,9 +2,12 @@
 
 import contextlib
 from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from msgspec import structs
 
 from drachma.api import gates as features
-from drachma.api import resourceclaim, resourceslice
+from drachma.api import pod, resourceclaim, resourceslice
 from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.store import memory
 from drachma.testing import manualclock
@@ -82,3 +85,138 @@ async def test_a_pod_that_ends_while_first_alpha_is_off_frees_its_claim() -> Non
         await plane.advance(60)
         assert await plane.node_of("afterwards") == "worker-1"
         assert await resources(plane) == ["gpu-1"]
+
+
+EVERYTHING = features.Gates(frozenset(features.Gate) - features.NOT_IMPLEMENTED)
+
+FEATURES = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec:
+  selectors: [{cel: {expression: 'device.driver == "gpu.example.com"'}}]
+  extendedResourceName: example.com/gpu
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: worker-1-gpus}
+spec:
+  driver: gpu.example.com
+  nodeName: worker-1
+  pool: {name: worker-1, generation: 1, resourceSliceCount: 1}
+  devices:
+  - {name: plain}
+  - name: tainted
+    taints: [{key: example.com/broken, effect: NoSchedule}]
+  - name: listed
+    attributes: {models: {strings: [a, b]}}
+  - name: parts
+    allowMultipleAllocations: true
+    capacity: {memory: {value: 16Gi}}
+  - name: mapped
+    nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "1"}, accountingPolicy: AddPerClaim}}
+  - {name: spare}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: nobody}
+spec:
+  deviceSelector: {driver: other.example.com}
+  taint: {key: example.com/off, effect: NoExecute}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: prioritized}
+spec:
+  devices:
+    requests:
+    - name: r
+      firstAvailable:
+      - {name: absent, deviceClassName: absent}
+      - {name: there, deviceClassName: gpu, selectors: [{cel: {expression: 'device.capacity.size() == 0'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: shared}
+spec:
+  devices:
+    requests:
+    - name: r
+      exactly:
+        deviceClassName: gpu
+        capacity: {requests: {memory: 4Gi}}
+        selectors: [{cel: {expression: 'device.allowMultipleAllocations'}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: tolerant}
+spec:
+  devices:
+    requests:
+    - name: r
+      exactly:
+        deviceClassName: gpu
+        tolerations: [{key: example.com/broken, operator: Exists}]
+"""
+USER = """
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME}
+spec:
+  containers: [{name: c, image: registry.example/app, resources: {claims: [{name: x}]}}]
+  resourceClaims: [{name: x, resourceClaimName: NAME}]
+"""
+EXTENDED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: extended}
+spec:
+  containers: [{name: c, image: registry.example/app, resources: {limits: {example.com/gpu: 1}}}]
+"""
+NAMES = ("prioritized", "shared", "tolerant")
+
+
+class InUse(NamedTuple):
+    """Everything that must survive: pods with their nodes, and claims with devices and consumers."""
+
+    pods: dict[str, tuple[str, str]]
+    claims: dict[str, tuple[str, object, resourceclaim.ResourceClaimStatus]]
+
+
+async def in_use(plane: controlplane.ControlPlane) -> InUse:
+    return InUse(
+        {each.metadata.name: (each.metadata.uid, each.spec.node_name) for each in await plane.all_of(pod.Pod)},
+        {
+            each.metadata.name: (each.metadata.uid, each.metadata.deletion_timestamp, each.status)
+            for each in await plane.all_of(resourceclaim.ResourceClaim)
+        },
+    )
+
+
+async def test_every_gate_is_switched_off_and_on_with_objects_in_use() -> None:
+    """One after the other: pods keep their nodes, and claims their devices, whatever is off for a while."""
+    history = History()
+    async with history.running(EVERYTHING) as plane:
+        made = a_node("worker-1").build()
+        able = structs.replace(made.status, declared_features=("DRANodeAllocatableResources",))
+        await plane.create(structs.replace(made, status=able))
+        await plane.apply(FEATURES, *(USER.replace("NAME", name) for name in NAMES), EXTENDED)
+        before = await in_use(plane)
+        assert sorted(before.pods) == sorted((*NAMES, "extended"))
+        assert {node for _, node in before.pods.values()} == {"worker-1"}
+    for gate in EVERYTHING.enabled:
+        async with history.running(EVERYTHING.switched({gate: False})) as plane:
+            await plane.advance(35)
+            assert await in_use(plane) == before, f"without {gate}"
+    async with history.running(EVERYTHING) as plane:
+        await plane.advance(120)
+        assert await in_use(plane) == before
+        for name in (*NAMES, "extended"):
+            await plane.delete(pod.Pod, name)
+        await plane.advance(60)
+        left = await plane.all_of(resourceclaim.ResourceClaim)
+        assert {each.metadata.name: each.status.allocation for each in left} == dict.fromkeys(NAMES)
+        for name in NAMES:
+            await plane.delete(resourceclaim.ResourceClaim, name)
+        await plane.advance(60)
+        assert await plane.all_of(resourceclaim.ResourceClaim) == (), "nothing is stuck"
