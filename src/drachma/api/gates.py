@@ -52,6 +52,8 @@ class Gate(enum.StrEnum):
     ABSENT_CLASS_ALTERNATIVES = "DrachmaAbsentClassAlternatives"
     """Our own: an alternative of a prioritized list whose class does not exist is not available (KEP-4816). Otherwise
     the whole list waits for the class."""
+    DEVICE_CHECKS = "DrachmaDeviceChecks"
+    """Our own: nodes do not prepare a device that another claim has exclusively, and pods with lost devices fail."""
     FIRST_ALPHA = "DrachmaFirstAlpha"
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, in addition to v1."""
 
@@ -63,6 +65,7 @@ OWN: Final = frozenset(
     {
         Gate.ABSENT_CLASS_ALTERNATIVES,
         Gate.ACCOUNTING_POLICIES,
+        Gate.DEVICE_CHECKS,
         Gate.FIRST_ALPHA,
         Gate.NODE_ALLOCATABLE_QOS,
         Gate.NODE_RESOURCE_SEARCH,
