@@ -131,8 +131,8 @@ class Application:
             ),
         )
         added = additions or Additions()
-        standard = added.runtime_config.select(builtin.served(gates))
-        surface = apisurface.ApiSurface((*standard, *added.kinds), environment=environment)
+        builtin_kinds = added.runtime_config.select(builtin.served(gates))
+        surface = apisurface.ApiSurface((*builtin_kinds, *added.kinds), environment=environment)
         make_phases = functools.partial(
             standardphases.make,
             gates=gates,
