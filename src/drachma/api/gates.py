@@ -37,6 +37,7 @@ class Gate(enum.StrEnum):
     RESOURCE_CLAIM_DEVICE_STATUS = "DRAResourceClaimDeviceStatus"
     GRANULAR_STATUS_AUTHORIZATION = "DRAResourceClaimGranularStatusAuthorization"
     RESOURCE_HEALTH_STATUS = "ResourceHealthStatus"
+    RESOURCE_HEALTH_STATUS_MESSAGE = "ResourceHealthStatusMessage"
     RESOURCE_POOL_STATUS = "DRAResourcePoolStatus"
     SCHEDULER_FILTER_TIMEOUT = "DRASchedulerFilterTimeout"
     WORKLOAD_RESOURCE_CLAIMS = "DRAWorkloadResourceClaims"
