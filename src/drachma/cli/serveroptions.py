@@ -130,6 +130,17 @@ class StoreOptions(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+RuntimeConfig: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="Comma-separated API versions to switch: group/version=false, or api/beta=false, api/alpha=false."
+    ),
+]
+EmulatedVersion: TypeAlias = Annotated[
+    str, typer.Option(help="Version of Kubernetes to emulate. Only the version that drachma implements is accepted.")
+]
+
+
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the API server, apart from its store and its limits."""
 
@@ -138,6 +149,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig_out: options.KubeconfigOut = None
     feature_gates: options.FeatureGates = ""
     enable_first_alpha: options.EnableFirstAlpha = False
+    runtime_config: RuntimeConfig = ""
+    emulated_version: EmulatedVersion = ""
     token_auth_file: options.TokenAuthFile = None
     client_ca_file: options.ClientCaFile = None
     service_account_key_file: options.ServiceAccountKeyFile = None
@@ -171,8 +184,11 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
         from drachma.bounds import memory
         from drachma.listening import addresses
         from drachma.process import hosting, serverfiles
+        from drachma.server.surface import runtimeconfig
         from drachma.server.wire.app import Additions
 
+        _check_emulated_version(self.emulated_version)
+        runtime_config = runtimeconfig.RuntimeConfig.parse(self.runtime_config)
         memory.PROCESS.limit = options.size_in_bytes(self.cache_bytes, name="--cache-bytes")
         feature_gates = options.with_first_alpha(
             options.with_gangs(self.feature_gates, has_gangs), self.enable_first_alpha
@@ -200,9 +216,21 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
             audit=serverfiles.AuditOptions(policy_file=self.audit_policy_file, log_path=self.audit_log_path),
             kubelet_certificate_authority=self.kubelet_certificate_authority,
             allows_loopback_nodes=self.allow_loopback_nodes,
-            additions=additions or Additions(),
+            additions=msgspec.structs.replace(additions or Additions(), runtime_config=runtime_config),
             keeping=store.build(is_kept=self.data is not None),
             announce=typer.echo,
+        )
+
+
+def _check_emulated_version(version: str) -> None:
+    """Refuse to emulate another version of Kubernetes, in upstream's notations ``1.36`` and ``kube=1.36``."""
+    from drachma.server.wire import nonresource
+
+    own = ".".join(nonresource.KUBERNETES_VERSION)
+    if version and version.removeprefix("kube=").removeprefix("v") != own:
+        raise errors.InvalidValueError(
+            f"--emulated-version {version}: drachma implements Kubernetes {own} and emulates no other version; "
+            "--feature-gates and --runtime-config switch single features and API versions off"
         )
 
 

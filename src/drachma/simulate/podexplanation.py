@@ -21,7 +21,7 @@ from drachma.scheduler.cycle import gangpreemption
 from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.framework import remedy
 from drachma.scheduler.snapshot import nodeclass
-from drachma.simulate import nodegroup, resourceshortage, simulation
+from drachma.simulate import newnodereason, nodegroup, resourceshortage, simulation
 
 _DEVICES: Final = "DynamicResources"
 _MOST_SURVEYED: Final = 100
@@ -269,10 +269,13 @@ def _groups(
     used_names = frozenset(each.name for each in cluster.snapshot.nodes)
     for group in groups:
         trial = cluster.fork()
-        trial.add(group.make(group.new_names(1, used_names)[0]))
+        name = group.new_names(1, used_names)[0]
+        trial.add(group.make(name))
         schedule = trial.schedule(trial.unit_of(explained_pod))
         reasons = [
-            each.reason for each in schedule.waiting if simulation.title(each.pod) == simulation.title(explained_pod)
+            newnodereason.reason(trial, each, name)
+            for each in schedule.waiting
+            if simulation.title(each.pod) == simulation.title(explained_pod)
         ]
         if reasons:
             useless[group.name] = reasons[0]

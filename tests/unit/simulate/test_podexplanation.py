@@ -172,3 +172,11 @@ def test_shortages_in_numbers() -> None:
         "500m too much"
     )
     assert f"  {shortage}" in explanationlines.pod_lines(made)
+
+
+def test_a_group_that_does_not_help_names_the_reason_of_its_own_nodes() -> None:
+    """The nodes that are there lack cpu, and a new node would lack devices."""
+    full = testing.pod("full").on_node("n1").container("c", requests={"cpu": "8"}).build()
+    asked = objects.gpu_pod("a", "two", cpu="4")
+    made = podexplanation.explain(cluster(*objects.gpu_node("n1", 2), full), asked, groups=[objects.gpu_group("g", 1)])
+    assert made.useless_groups["g"].startswith("cannot allocate all claims; request gpu wants 2")
