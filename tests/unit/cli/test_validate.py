@@ -1,6 +1,7 @@
 """``drachma validate`` as a user runs it: the server's words, and an exit code."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,118 @@ def test_kinds_without_python_types() -> None:
         'Deployment.apps "web" is invalid: spec.template.spec.containers[0].ports[0].containerPort: Required value'
         in result.stderr
     )
+
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "lamps.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "lamps", "kind": "Lamp"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {"type": "object", "properties": {"colour": {"type": "string", "enum": ["red"]}}}
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def _lamp(colour: str) -> dict[str, object]:
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Lamp",
+        "metadata": {"name": colour},
+        "spec": {"colour": colour},
+    }
+
+
+def test_custom_resources_are_checked_by_a_definition_among_the_manifests() -> None:
+    result = run(_lamp("red"), _lamp("blue"), DEFINITION)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "lamp.example.com/red is valid",
+        "customresourcedefinition.apiextensions.k8s.io/lamps.example.com is valid",
+    ]
+    assert 'spec.colour: Unsupported value: "blue": supported values: "red"' in result.stderr
+
+
+def test_without_its_definition_a_custom_resource_is_unknown() -> None:
+    result = run(_lamp("red"))
+    assert result.exit_code == 1
+    assert "unknown kind Lamp in example.com/v1" in result.stderr
+
+
+QUEUE = {
+    "apiVersion": "kueue.x-k8s.io/v1beta1",
+    "kind": "ClusterQueue",
+    "metadata": {"name": "team"},
+    "spec": {
+        "namespaceSelector": {},
+        "resourceGroups": [
+            {
+                "coveredResources": ["gpus"],
+                "flavors": [{"name": "default", "resources": [{"name": "gpus", "nominalQuota": "4"}]}],
+            }
+        ],
+    },
+}
+CONFIGURATION = {
+    "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+    "kind": "Configuration",
+    "resources": {"deviceClassMappings": [{"name": "gpus", "deviceClassNames": ["gpu.example.com"]}]},
+}
+REPEATED = {
+    **CONFIGURATION,
+    "resources": {
+        "deviceClassMappings": [
+            {"name": name, "deviceClassNames": ["gpu.example.com"]} for name in ("gpus", "accelerators")
+        ]
+    },
+}
+
+
+def config_map(content: object) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kueue-controller-manager-config", "namespace": "kueue-system"},
+        "data": {"controller_manager_config.yaml": json.dumps(content)},
+    }
+
+
+def test_objects_of_kueue() -> None:
+    result = run(QUEUE)
+    assert (result.exit_code, result.stdout) == (0, "clusterqueue.kueue.x-k8s.io/team is valid\n"), result.output
+    groups = [{**QUEUE["spec"]["resourceGroups"][0], "coveredResources": ["gpus", "cpu"]}]  # type: ignore[index]
+    result = run({**QUEUE, "spec": {**QUEUE["spec"], "resourceGroups": groups}})  # type: ignore[dict-item]
+    assert result.exit_code == 1
+    assert "flavors must have the same number of resources as the coveredResources" in result.stderr
+
+
+@pytest.mark.parametrize("wrap", [lambda document: document, config_map], ids=["configuration", "config-map"])
+def test_configurations_of_kueue(wrap: Callable[[object], object]) -> None:
+    result = run(wrap(CONFIGURATION))
+    assert result.exit_code == 0, result.output
+    assert "is valid" in result.stdout
+    result = run(wrap(REPEATED))
+    assert result.exit_code == 1
+    assert "deviceClassMappings" in result.stderr
+    assert "gpu.example.com" in result.stderr
+
+
+def test_other_config_maps_are_no_configurations() -> None:
+    other = {**config_map(REPEATED), "metadata": {"name": "other"}}
+    assert run(other).exit_code == 0

@@ -1,17 +1,15 @@
 """Rules for resizing a pod in place: only cpu and memory of its containers may change."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import ROOT, SPEC
+from drachma.validation.path import ROOT, SPEC, Document
 
 _RESIZABLE: Final = frozenset({"cpu", "memory"})
 _LISTS: Final = ("containers", "initContainers")
 _ONLY: Final = "only cpu and memory resources are mutable"
-
-Document = Mapping[str, Any]
 
 
 def prepared(spec: Document, old: Document) -> dict[str, Any]:
@@ -44,10 +42,6 @@ def check_pod(metadata: Document, old: Document) -> Errors:
         yield fielderror.forbidden(ROOT, "static pods cannot be resized")
     elif ((old["spec"].get("os") or {}).get("name")) == "windows":
         yield fielderror.forbidden(ROOT, "windows pods cannot be resized")
-    elif (old.get("status") or {}).get("nodeAllocatableResourceClaimStatuses"):
-        # KEP-5517: nobody accounts yet for a pod that changes its mind beside its devices.
-        detail = "pods with claims for node allocatable resources cannot be resized"
-        yield fielderror.forbidden(ROOT, detail)
 
 
 def check(spec: Document, old: Document, *, qos_class: str, old_class: str) -> Errors:
