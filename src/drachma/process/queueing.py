@@ -50,6 +50,8 @@ role kueue-manager-role
     patch,update batch: jobs/finalizers jobs/status
     get,list,patch,update,watch jobset.x-k8s.io: jobsets
     patch,update jobset.x-k8s.io: jobsets/finalizers jobsets/status
+    get,list,patch,update,watch kubeflow.org: jaxjobs mpijobs paddlejobs pytorchjobs tfjobs xgboostjobs
+    get,list,patch,update,watch ray.io: rayclusters rayjobs
     get,list,patch,update,watch kueue.x-k8s.io: admissionchecks clusterqueues cohorts localqueues resourceflavors
     get,list,patch,update,watch kueue.x-k8s.io: topologies
     read kueue.x-k8s.io: workloadpriorityclasses

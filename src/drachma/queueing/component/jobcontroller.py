@@ -14,7 +14,7 @@ from drachma.queueing.component.caches import BY_OWNER, Caches, owner_value
 from drachma.queueing.component.jobwrites import JobWrites
 from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.configuration.frameworks import BATCH_JOB, JOB_SET
-from drachma.queueing.jobs import reconciler
+from drachma.queueing.jobs import reconciler, templatejobs
 from drachma.queueing.jobs.batchjob import STOPPING, BatchJob
 from drachma.queueing.jobs.jobset import JobSet
 from drachma.queueing.jobs.settings import QUEUE_LABEL, Owners
@@ -39,7 +39,11 @@ class JobKind(NamedTuple):
 
 JOBS: Final = JobKind(BATCH_JOB, BatchJob, resources.JOBS, restores_late=True)
 JOB_SETS: Final = JobKind(JOB_SET, JobSet, resources.JOB_SETS)
-ALL: Final = (JOBS, JOB_SETS)
+ALL: Final = (
+    JOBS,
+    JOB_SETS,
+    *(JobKind(name, model, resources.TEMPLATE_JOBS[name]) for name, model in templatejobs.ALL.items()),
+)
 """Kinds that have a controller; a new kind of jobs is added here."""
 
 
