@@ -16,7 +16,7 @@ from starlette.responses import StreamingResponse
 
 from drachma.web.userview import UserView
 
-_GATHER_SECONDS: Final = 0.05
+_GATHER_SECONDS: Final = 0.02
 """Time to gather changes before a page is told."""
 
 _PAUSE_SECONDS: Final = 0.2
