@@ -117,7 +117,9 @@ DEFAULT_LISTEN: Final = "127.0.0.1:6443"
 Data: TypeAlias = Annotated[
     pathlib.Path | None, typer.Option(help="Data directory; without one, objects are kept in memory only.")
 ]
-Listen: TypeAlias = Annotated[str, typer.Option(help="host:port to listen on; port 0 takes any free port.")]
+Listen: TypeAlias = Annotated[
+    str, typer.Option(help=f"host:port to listen on; port 0 takes any free port.  [default: {DEFAULT_LISTEN}]")
+]
 KubeconfigOut: TypeAlias = Annotated[pathlib.Path | None, typer.Option(help="File for the admin's kubeconfig.")]
 
 DEFAULT_AUTHORIZATION_MODE: Final = "Node,RBAC"
@@ -258,12 +260,23 @@ QueueingConfig: TypeAlias = Annotated[
 
 # Nodes
 
+DEFAULT_UP_NODES: Final = 3
+DEFAULT_PROFILE: Final = "gpu-server"
+
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="Number of simulated nodes.")]
 Profile: TypeAlias = Annotated[
     str,
     typer.Option(
         help="Hardware of the simulated nodes: cpu, gpu-server, mig, nic, numa, rack, or a file with a Node and its "
         "slices."
+    ),
+]
+OptionalProfile: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        help="Hardware of the simulated nodes: gpu-server by default, cpu, mig, nic, numa, rack, or a file with a Node "
+        "and its slices.",
     ),
 ]
 PretendNodes: TypeAlias = Annotated[
@@ -289,6 +302,13 @@ def machines(profile: str, count: int) -> hardware.Hardware | None:
 
     return machineprofiles.build(profile, count) if count else None
 
+
+# Clusters of drachma up
+
+ClusterName: TypeAlias = Annotated[str, typer.Option("--name", help="Name of the cluster.")]
+ClusterData: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option("--data", help="Data directory, for a cluster that was started with --data.")
+]
 
 # Commands that work on an API server
 

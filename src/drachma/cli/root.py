@@ -18,13 +18,16 @@ from drachma import errors
 COMMANDS: Final[dict[str, str]] = {
     "allocate": "Find devices for claims as kube-scheduler would, from manifests or from a dump of a cluster.",
     "apiserver": "Serve the Kubernetes API.",
+    "apply": "Apply manifests to a cluster, as kubectl apply --server-side does.",
     "autoscaler": "Grow and shrink node groups as pods need.",
     "bench": "Measure drachma on this machine.",
     "cel": "Check selector expressions and try them on devices.",
     "controllers": "Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.",
     "convert": "Convert manifests to another version of resource.k8s.io.",
+    "down": "Stop a cluster that drachma up started on this machine.",
     "driver": "Tools for drivers.",
     "dump": "Write the state that scheduling decisions depend on into a folder, to replay them elsewhere.",
+    "example": "Print manifests to try on drachma up, or list them.",
     "explain": "Explain why pods, claims and workloads are pending, and what would help.",
     "logs": "Show the logs of a container.",
     "get": "Show devices, claims, pools, nodes, pods, queues or workloads: allocations, free capacity, pending work.",
@@ -38,9 +41,10 @@ COMMANDS: Final[dict[str, str]] = {
     "report": "Report the utilisation or the fragmentation of a cluster.",
     "scheduler": "Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind.",
     "simulate": "Simulate workloads on clusters, and compare scheduling policies.",
+    "status": "Show the clusters that drachma up started on this machine, running or stopped.",
     "store": "Back up, restore, check, compact and repair the data directory of an API server.",
     "top": "Show the resource usage of nodes and pods.",
-    "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",
+    "up": "Run a cluster: API server, controllers, scheduler and simulated nodes with GPUs, until Ctrl-C or SIGTERM.",
     "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",
 }
 """Help line of each command.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma.api import meta
@@ -71,6 +71,18 @@ def age(each: meta.Object, now: dt.datetime) -> str:
 def sort_key(each: meta.Object) -> tuple[str, str]:
     """Return the sort key of rows: namespace and name."""
     return each.metadata.namespace, each.metadata.name
+
+
+def align(lines: Sequence[Sequence[str]], widths: Sequence[int] = ()) -> Iterator[str]:
+    """Yield lines of cells in columns of these widths, or of the widths that the cells need."""
+    columns = widths or column_widths(lines)
+    for line in lines:
+        yield "   ".join(cell.ljust(width) for cell, width in zip(line, columns, strict=True)).rstrip()
+
+
+def column_widths(lines: Iterable[Sequence[str]]) -> list[int]:
+    """Return the width of the longest cell of each column."""
+    return [max(map(len, column)) for column in zip(*lines, strict=True)]
 
 
 def join_names(names: Iterable[str]) -> str:

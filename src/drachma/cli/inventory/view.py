@@ -139,7 +139,7 @@ def _print(rows: Sequence[inventory.Row], columns: Sequence[str], *, widths: lis
     lines = [[row.cells[name] for name in columns] for row in rows]
     if not widths:
         lines.insert(0, list(columns))
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        typer.echo("   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        widths = inventory.column_widths(lines)
+    for line in inventory.align(lines, widths):
+        typer.echo(line)
     return widths
