@@ -33,7 +33,7 @@ def test_nodes_and_devices(server: processes.Process) -> None:
         lambda seen: [line.split()[3] for line in seen[1:]] == ["12", "12"],
         what="two nodes with their devices",
     )
-    assert lines[0].split() == ["NAME", "STATUS", "PODS", "DEVICES", "FREE", "AGE"]
+    assert lines[0].split() == ["NAME", "STATUS", "PODS", "FREE", "DEVICES", "AGE"]
     assert [line.split()[:5] for line in lines[1:]] == [
         ["node-0", "Ready", "0/110", "12", "12"],
         ["node-1", "Ready", "0/110", "12", "12"],

@@ -15,3 +15,8 @@ def suggest(word: str, words: Iterable[str]) -> str:
     if near:
         return f"; did you mean {' or '.join(near)}?"
     return f": expected {', '.join(known)}" if known else ""
+
+
+def is_near(word: str, words: Iterable[str]) -> bool:
+    """Return True if a word is a mistyped one of these."""
+    return bool(difflib.get_close_matches(word, list(words), n=1, cutoff=_LEAST_LIKENESS))

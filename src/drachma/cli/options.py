@@ -20,6 +20,7 @@ from drachma.server.admission import pluginnames
 if TYPE_CHECKING:
     from drachma import allocator
     from drachma.node.simulation import hardware
+    from drachma.node.simulation.runtime import Defaults
 
 # Features
 
@@ -265,18 +266,26 @@ DEFAULT_PROFILE: Final = "gpu-server"
 
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="Number of simulated nodes.")]
 Profile: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        help="Hardware of the simulated nodes: cpu, gpu-server, mig, nic, numa, rack, or a file with a Node and its "
-        "slices."
-    ),
-]
-OptionalProfile: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--profile",
-        help="Hardware of the simulated nodes: gpu-server by default, cpu, mig, nic, numa, rack, or a file with a Node "
-        "and its slices.",
+        help="Hardware of the simulated nodes: gpu-server by default; cpu, mig, nic, numa, rack; of vendors "
+        "amd-mi300x, dra-cpu, dranet, google-tpu, intel-gaudi, nvidia-a100, nvidia-gb200, nvidia-h100, "
+        "nvidia-h100-mig; or a file with a Node, its slices and its device classes.",
+    ),
+]
+RunFor: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--run-for",
+        min=0,
+        help="Seconds that simulated containers of jobs run, if neither their command nor an annotation says it.",
+    ),
+]
+ExitCode: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--exit-code", min=0, max=255, help="Exit code of simulated containers of jobs, likewise; 0 by default."
     ),
 ]
 PretendNodes: TypeAlias = Annotated[
@@ -301,6 +310,17 @@ def machines(profile: str, count: int) -> hardware.Hardware | None:
     from drachma.offline import machineprofiles
 
     return machineprofiles.build(profile, count) if count else None
+
+
+def run_defaults(run_for: float | None, exit_code: int | None) -> Defaults:
+    """Return the runs of simulated containers that end by themselves."""
+    from drachma.node.simulation.runtime import Defaults
+
+    defaults = Defaults()
+    return defaults._replace(
+        seconds=defaults.seconds if run_for is None else run_for,
+        code=defaults.code if exit_code is None else exit_code,
+    )
 
 
 # Clusters of drachma up

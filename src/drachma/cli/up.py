@@ -49,7 +49,13 @@ def up(
             "--bootstrap-kubeconfig-out.",
         ),
     ] = None,
-    profile: options.OptionalProfile = None,
+    profile: options.Profile = None,
+    run_for: options.RunFor = None,
+    exit_code: options.ExitCode = None,
+    no_device_classes: Annotated[
+        bool,
+        typer.Option("--no-device-classes", help="Create no device classes; the chart of a driver brings its own."),
+    ] = False,
     pretend_nodes: options.PretendNodes = False,
     plugin_dir: options.PluginDirectory = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
@@ -102,6 +108,8 @@ def up(
             "--unneeded": (unneeded, "--autoscale", autoscale),
             "--cooldown": (cooldown, "--autoscale", autoscale),
             "--record-size": (record_size, "--record", record is not None),
+            "--run-for": (run_for, "--runtime simulated", runtime is RuntimeName.SIMULATED),
+            "--exit-code": (exit_code, "--runtime simulated", runtime is RuntimeName.SIMULATED),
         }
     )
     logs.to_stderr(verbose=verbose)
@@ -111,6 +119,8 @@ def up(
         raise errors.InvalidValueError(f"--profile {profile}: there are no simulated nodes, because of --nodes 0")
     hardware_profile = profile or options.DEFAULT_PROFILE
     simulated = options.machines(hardware_profile, count)
+    if simulated is not None and no_device_classes:
+        simulated = msgspec.structs.replace(simulated, classes=())
     scaling = None
     if autoscale:
         simulated, scaling = _scale(
@@ -156,6 +166,7 @@ def up(
             plugin_directory=plugin_dir,
             runtime=runtime,
             allows_unenforced_security=allow_unenforced_security,
+            defaults=options.run_defaults(run_for, exit_code),
             scaling=scaling,
             recording_to=components.RecordingTo.of(record, mebibytes=record_size or options.DEFAULT_RECORD_SIZE),
             more=queues.components,
