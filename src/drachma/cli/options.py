@@ -116,12 +116,18 @@ DocumentFormat: TypeAlias = Annotated[Format, typer.Option("-o", "--output", hel
 DEFAULT_LISTEN: Final = "127.0.0.1:6443"
 
 Data: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help="Data directory; without one, objects are kept in memory only.")
+    pathlib.Path | None,
+    typer.Option(
+        help="Data directory. By default drachma up has one in your state directory, and drachma apiserver keeps "
+        "objects in memory only."
+    ),
 ]
 Listen: TypeAlias = Annotated[
-    str, typer.Option(help=f"host:port to listen on; port 0 takes any free port.  [default: {DEFAULT_LISTEN}]")
+    str, typer.Option(help=f"host:port to listen on; port 0 takes any free port; {DEFAULT_LISTEN} by default.")
 ]
-KubeconfigOut: TypeAlias = Annotated[pathlib.Path | None, typer.Option(help="File for the admin's kubeconfig.")]
+KubeconfigOut: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="File for a kubeconfig with the admin's credentials alone.")
+]
 
 DEFAULT_AUTHORIZATION_MODE: Final = "Node,RBAC"
 

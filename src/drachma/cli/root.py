@@ -4,6 +4,7 @@ Commands load lazily. ``drachma --help`` imports no command. ``drachma COMMAND -
 command, which declares its options and imports everything else inside its functions.
 """
 
+import difflib
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -60,6 +61,8 @@ def load(name: str) -> Any:
     if group is None:
         group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
         group.command(name)(getattr(module, name))
+    # Plain help never cuts the name of an option, however narrow the terminal is.
+    group.rich_markup_mode = None
     command = typer.main.get_command(group)
     command.name = name
     return command
@@ -76,6 +79,14 @@ class _Commands(typer.core.TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return _LazyCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
@@ -89,7 +100,7 @@ app = typer.Typer(
     name="drachma",
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 

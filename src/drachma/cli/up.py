@@ -25,21 +25,8 @@ _INTERVAL_SECONDS: Final = 2.0
 
 @serveroptions.expand
 def up(
-    server: serveroptions.ServerOptions,
-    store: serveroptions.StoreOptions,
-    limits: serveroptions.LimitOptions,
+    *,
     name: options.ClusterName = "drachma",
-    memory: Annotated[bool, typer.Option("--memory", help="Keep objects in memory only.")] = False,
-    no_kubeconfig: Annotated[
-        bool, typer.Option("--no-kubeconfig", help="Write no context into the kubeconfig that kubectl uses.")
-    ] = False,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="Run in the background; drachma down stops the cluster.")
-    ] = False,
-    bootstrap_kubeconfig_out: options.BootstrapKubeconfigOut = None,
-    gangs: options.Gangs = False,
-    policy: options.Policy = "first-fit",
-    filter_timeout: options.FilterTimeout = options.DEFAULT_FILTER_TIMEOUT,
     nodes: Annotated[
         int | None,
         typer.Option(
@@ -56,6 +43,17 @@ def up(
         bool,
         typer.Option("--no-device-classes", help="Create no device classes; the chart of a driver brings its own."),
     ] = False,
+    memory: Annotated[bool, typer.Option("--memory", help="Keep objects in memory only.")] = False,
+    no_kubeconfig: Annotated[
+        bool, typer.Option("--no-kubeconfig", help="Write no context into the kubeconfig that kubectl uses.")
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Run in the background; drachma down stops the cluster.")
+    ] = False,
+    bootstrap_kubeconfig_out: options.BootstrapKubeconfigOut = None,
+    gangs: options.Gangs = False,
+    policy: options.Policy = "first-fit",
+    filter_timeout: options.FilterTimeout = options.DEFAULT_FILTER_TIMEOUT,
     pretend_nodes: options.PretendNodes = False,
     plugin_dir: options.PluginDirectory = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
@@ -82,6 +80,9 @@ def up(
     with_queueing: options.Queueing = False,
     queueing_config: options.QueueingConfig = None,
     verbose: options.Verbose = False,
+    server: serveroptions.ServerOptions,
+    store: serveroptions.StoreOptions,
+    limits: serveroptions.LimitOptions,
 ) -> None:
     """Run a cluster: API server, controllers, scheduler and simulated nodes with GPUs, until Ctrl-C or SIGTERM.
 
