@@ -111,7 +111,7 @@ class _Reader:
         from drachma.offline import queueingfiles
 
         queueing = queueingfiles.decode(self._sources)
-        self.files.problems += queueing.problems
+        self.files.problems.extend(queueing.problems)
         return None if queueing.problems else find_holds(queueing.objects, self.files.now)
 
     def take(self, source: manifestfiles.Source) -> None:
