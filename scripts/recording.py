@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,8 @@ COMMANDS = (
     "drachma explain pod giant",
     "drachma down",
 )
+_KEY = re.compile(r"key=[\w-]+")
+"""Start key of the dashboard."""
 _COLUMNS = 104
 _LINE = 18
 _CHARACTER = 8.4
@@ -52,7 +55,7 @@ def run(home: pathlib.Path, commands: Sequence[str] = COMMANDS) -> Iterator[Step
             timeout=120,
             check=False,
         )
-        yield Step(command, ended.stdout)
+        yield Step(command, _KEY.sub("key=...", ended.stdout))
 
 
 def draw(steps: Sequence[Step]) -> str:

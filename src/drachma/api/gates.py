@@ -46,6 +46,8 @@ class Gate(enum.StrEnum):
     """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
     NODE_ALLOCATABLE_QOS = "DrachmaNodeAllocatableQoS"
     """Our own: nodes include claims in a pod's quality of service, as KEP-5517 plans for later."""
+    DEVICE_CHECKS = "DrachmaDeviceChecks"
+    """Our own: nodes do not prepare a device that another claim has exclusively, and pods with lost devices fail."""
     FIRST_ALPHA = "DrachmaFirstAlpha"
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, in addition to v1."""
 
@@ -53,7 +55,7 @@ class Gate(enum.StrEnum):
 NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.NODE_DECLARED_FEATURES})
 """Gates that are accepted and change nothing."""
 
-OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.FIRST_ALPHA})
+OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.DEVICE_CHECKS, Gate.FIRST_ALPHA})
 """Gates that upstream does not have; off by default."""
 
 OFFERED: Final = frozenset({Gate.GENERIC_WORKLOAD})

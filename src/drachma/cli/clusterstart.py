@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -42,6 +42,8 @@ class ClusterStart(msgspec.Struct, frozen=True, kw_only=True):
     merges_kubeconfig: bool
     hardware: Hardware | None
     profile: str
+    dashboard_url: Callable[[], str] = lambda: ""
+    """Returns the address of the dashboard once it is served; empty without one."""
 
     @property
     def folder(self) -> pathlib.Path:
@@ -98,6 +100,7 @@ class ClusterStart(msgspec.Struct, frozen=True, kw_only=True):
             nodes=len(machines),
             profile=self.profile,
             devices=_count_devices(self.hardware),
+            dashboard=self.dashboard_url(),
         )
         localcluster.write(self.folder, record)
         for line in banner_lines(record, address=host.addresses_text, is_ready=is_ready):
@@ -113,6 +116,7 @@ class ClusterStart(msgspec.Struct, frozen=True, kw_only=True):
         folder.mkdir(parents=True, exist_ok=True)
         log = folder / localcluster.LOG
         arguments = [each for each in sys.argv[1:] if each != "--detach"]
+        log.touch(mode=0o600)
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", "drachma", *arguments],

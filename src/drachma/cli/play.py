@@ -37,19 +37,25 @@ def play(
     ] = False,
     with_queueing: options.Queueing = False,
     queueing_config: options.QueueingConfig = None,
+    feature_gates: options.FeatureGates = "",
+    enable_first_alpha: options.EnableFirstAlpha = False,
+    gangs: options.Gangs = False,
 ) -> None:
     """Start a control plane, apply manifests to it, and show the node and devices that each pod gets.
 
     The control plane is in memory, on a free port of this machine, and ends with the command. Jobs, Deployments and
     other workloads are shown by their pods. Nodes in the manifests are objects only, unless there is --pretend-nodes;
-    with --nodes there are simulated machines, on which pods run. With --queueing, jobs wait for quota, and the
+    those without declaredFeatures get the features of a simulated machine. With --nodes there are simulated machines,
+    on which pods run. With --queueing, jobs wait for quota, and the
     admitted workloads are shown.
 
     Exit code 0: all pods have a node, or are in the state that --wait names. 1: some are not. 2: the manifests are
     invalid. 130: the command was interrupted.
     """
+    from drachma.api import gates
     from drachma.cli import playground
     from drachma.listening import addresses
+    from drachma.node.pods import noderesources
     from drachma.offline import manifestfiles
     from drachma.process import embedded, hosting, queueingchoice
 
@@ -60,9 +66,13 @@ def play(
         raise errors.InvalidValueError(f"--wait {wait}: pods run only with --nodes or --pretend-nodes")
     sources = manifestfiles.read_all(file)
     queues = queueingchoice.choose(queueing_config, is_on=with_queueing)
-    server_options = hosting.Options(address=addresses.Address("127.0.0.1", 0), additions=queues.additions)
+    enabled = gates.Gates.parse(options.with_gangs(options.with_first_alpha(feature_gates, enable_first_alpha), gangs))
+    server_options = hosting.Options(
+        address=addresses.Address("127.0.0.1", 0), additions=queues.additions, gates=enabled
+    )
     components = functools.partial(
         embedded.beside,
+        gates=enabled,
         simulated=options.machines(profile or options.DEFAULT_PROFILE, nodes),
         pretends_nodes=pretend_nodes,
         defaults=options.run_defaults(run_for, exit_code),
@@ -75,6 +85,7 @@ def play(
         shows_logs=logs,
         runs_pods=bool(nodes) or pretend_nodes,
         has_queues=queues.is_on,
+        declared_features=noderesources.declared_features(enabled),
     )
     result = playground.Result()
     try:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _INTERVAL_SECONDS: Final = 2.0
 """Time between two checks of the autoscaler; simulated machines start at once."""
 
+DEFAULT_DASHBOARD: Final = "127.0.0.1:0"
+
 
 @serveroptions.expand
 def up(
@@ -79,6 +81,9 @@ def up(
     ] = None,
     with_queueing: options.Queueing = False,
     queueing_config: options.QueueingConfig = None,
+    dashboard_listen: Annotated[
+        str, typer.Option(help="host:port of the dashboard; port 0 takes any free port, and an empty text serves none.")
+    ] = DEFAULT_DASHBOARD,
     verbose: options.Verbose = False,
     server: serveroptions.ServerOptions,
     store: serveroptions.StoreOptions,
@@ -100,8 +105,10 @@ def up(
     in kueue-system; changes take effect at once.
     """
     from drachma.cli import clusters, clusterstart
+    from drachma.listening import addresses
     from drachma.process import components, embedded, hosting, logs, queueingchoice
     from drachma.server.kinds import nodemetrics
+    from drachma.web import serving
 
     _refuse_ignored(
         {
@@ -131,6 +138,7 @@ def up(
             unneeded=options.DEFAULT_UNNEEDED if unneeded is None else unneeded,
             cooldown=options.DEFAULT_COOLDOWN if cooldown is None else cooldown,
         )
+    board = serving.Companion(addresses.Address.parse(dashboard_listen)) if dashboard_listen else None
     start = clusterstart.ClusterStart(
         name=name,
         data=server.data,
@@ -139,6 +147,7 @@ def up(
         merges_kubeconfig=not no_kubeconfig and server.kubeconfig_out is None,
         hardware=simulated,
         profile=hardware_profile if count else "",
+        dashboard_url=(lambda: board.url) if board is not None else lambda: "",
     )
     start.refuse_second()
     if detach:
@@ -157,6 +166,7 @@ def up(
     )
     hosting.run(
         server_options,
+        *([board.run] if board is not None else []),
         functools.partial(
             embedded.beside,
             policy=options.policy(policy),

@@ -100,6 +100,8 @@ def write(path: pathlib.Path, record: Record) -> None:
     draft = target.with_suffix(".new")
     try:
         path.mkdir(parents=True, exist_ok=True)
+        # The address of the dashboard signs a browser in.
+        draft.touch(mode=0o600)
         draft.write_bytes(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
         draft.replace(target)
     except OSError as error:
