@@ -26,7 +26,7 @@ class Demo(NamedTuple):
 
 DEMOS = (
     Demo("k8s-dra-driver-gpu", "demo/specs/quickstart/v1/gpu-test[1235].yaml", "nvidia-h100"),
-    Demo("k8s-dra-driver-gpu", "demo/specs/quickstart/v1/gpu-test4.yaml", "nvidia-h100-mig"),
+    Demo("k8s-dra-driver-gpu", "demo/specs/quickstart/v1/gpu-test4.yaml", "nvidia-a100-mig"),
     Demo("k8s-dra-driver-gpu", "demo/specs/quickstart/v1/gpu-test6.yaml", "nvidia-a100"),
     Demo("k8s-dra-driver-gpu", "demo/specs/quickstart/v1/gpu-test-mps.yaml", "nvidia-h100"),
     Demo("k8s-dra-driver-gpu", "demo/specs/quickstart/v1beta1/gpu-test[1235].yaml", "nvidia-h100"),

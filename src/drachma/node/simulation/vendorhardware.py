@@ -58,6 +58,15 @@ _H100_PARTITIONS: Final = (
 )
 """Profile, its number, memory, multiprocessors, engines (copy, decoder, JPEG, OFA), memory slices, and their starts."""
 
+_A100_PARTITIONS: Final = (
+    ("1g.5gb", 19, "4864Mi", 14, 1, 0, 0, 0, 1, (0, 1, 2, 3, 4, 5, 6)),
+    ("1g.10gb", 15, "9728Mi", 14, 1, 1, 0, 0, 2, (0, 2, 4, 6)),
+    ("2g.10gb", 14, "9728Mi", 28, 2, 1, 0, 0, 2, (0, 2, 4)),
+    ("3g.20gb", 9, "19968Mi", 42, 3, 2, 0, 0, 4, (0, 4)),
+    ("4g.20gb", 5, "19968Mi", 56, 4, 2, 0, 0, 4, (0,)),
+    ("7g.40gb", 0, "40192Mi", 98, 7, 5, 1, 1, 8, (0,)),
+)
+
 _MEMORY_SLICES: Final = 8
 
 
@@ -128,33 +137,49 @@ def _nvidia(model: _Model, *, gpus: int = 8) -> Callable[[str], Machine]:
     return machine
 
 
-def _mig_machine(name: str) -> Machine:
-    """Return a machine whose GPUs may be allocated whole or in parts (KEP-4815)."""
-    counters, slices = [], []
-    for number in range(8):
-        whole = _gpu(name, number, _H100)
-        full = {
-            "memory": {"value": "81152Mi"},
-            **_capacity(**{"multiprocessors": 132, "copy-engines": 8, "decoders": 7, "encoders": 0}),
-            **_capacity(**{"jpeg-engines": 7, "ofa-engines": 1}),
-            **_slots(0, _MEMORY_SLICES),
-        }
-        counters.append({"name": f"gpu-{number}-counter-set", "counters": full})
-        whole["consumesCounters"] = [{"counterSet": f"gpu-{number}-counter-set", "counters": full}]
-        devices = [whole, *_partitions(name, number)]
-        slices.append(slice_document(name, NVIDIA, devices, suffix=f"-gpu-{number}", count=9))
-    shared = slice_document(name, NVIDIA, None, suffix="-counters", count=9)
-    shared["spec"]["sharedCounters"] = counters
-    return Machine(node=describe_node(name, cpu=192, memory="2Ti"), slices=(shared, *slices))
+_Partitions = Sequence[tuple[str, int, str, int, int, int, int, int, int, tuple[int, ...]]]
+
+
+def _mig(model: _Model, partitions: _Partitions) -> Callable[[str], Machine]:
+    """Return machines whose GPUs may be allocated whole or in parts (KEP-4815)."""
+
+    def machine(name: str) -> Machine:
+        counters, slices = [], []
+        for number in range(8):
+            whole = _gpu(name, number, model)
+            full = {
+                # The largest part has all memory that parts can have.
+                "memory": {"value": partitions[-1][2]},
+                **_capacity(
+                    **{
+                        "multiprocessors": model.multiprocessors,
+                        "copy-engines": model.copy_engines,
+                        "decoders": model.decoders,
+                        "encoders": 0,
+                        "jpeg-engines": model.jpeg_engines,
+                        "ofa-engines": model.ofa_engines,
+                    }
+                ),
+                **_slots(0, _MEMORY_SLICES),
+            }
+            counters.append({"name": f"gpu-{number}-counter-set", "counters": full})
+            whole["consumesCounters"] = [{"counterSet": f"gpu-{number}-counter-set", "counters": full}]
+            devices = [whole, *_partitions(name, number, model, partitions)]
+            slices.append(slice_document(name, NVIDIA, devices, suffix=f"-gpu-{number}", count=9))
+        shared = slice_document(name, NVIDIA, None, suffix="-counters", count=9)
+        shared["spec"]["sharedCounters"] = counters
+        return Machine(node=describe_node(name, cpu=192, memory="2Ti"), slices=(shared, *slices))
+
+    return machine
 
 
 def _slots(start: int, size: int) -> dict[str, Any]:
     return _capacity(**{f"memory-slice-{number}": 1 for number in range(start, start + size)})
 
 
-def _partitions(name: str, gpu: int) -> Iterable[dict[str, Any]]:
-    parent = _gpu(name, gpu, _H100)["attributes"]
-    for profile, number, memory, processors, copy, decoders, jpeg, ofa, size, starts in _H100_PARTITIONS:
+def _partitions(name: str, gpu: int, model: _Model, partitions: _Partitions) -> Iterable[dict[str, Any]]:
+    parent = _gpu(name, gpu, model)["attributes"]
+    for profile, number, memory, processors, copy, decoders, jpeg, ofa, size, starts in partitions:
         amounts = {"multiprocessors": processors, "copyEngines": copy, "decoders": decoders, "encoders": 0}
         amounts |= {"jpegEngines": jpeg, "ofaEngines": ofa}
         dashed = {_dashed(each): value for each, value in amounts.items()}
@@ -350,8 +375,9 @@ PROFILES: Final[Mapping[str, VendorProfile]] = {
     "google-tpu": VendorProfile(_separate(_tpu_machine), (_class(TPU, f"device.driver == '{TPU}'"),)),
     "intel-gaudi": VendorProfile(_separate(_gaudi_machine), (_class(GAUDI, f"device.driver == '{GAUDI}'"),)),
     "nvidia-a100": VendorProfile(_separate(_nvidia(_A100)), _NVIDIA_CLASSES),
+    "nvidia-a100-mig": VendorProfile(_separate(_mig(_A100, _A100_PARTITIONS)), _NVIDIA_CLASSES),
     "nvidia-gb200": VendorProfile(_gb200_machines, (*_NVIDIA_CLASSES, *_COMPUTE_DOMAIN_CLASSES)),
     "nvidia-h100": VendorProfile(_separate(_nvidia(_H100)), _NVIDIA_CLASSES),
-    "nvidia-h100-mig": VendorProfile(_separate(_mig_machine), _NVIDIA_CLASSES),
+    "nvidia-h100-mig": VendorProfile(_separate(_mig(_H100, _H100_PARTITIONS)), _NVIDIA_CLASSES),
 }
 """Profiles by name."""

@@ -83,6 +83,20 @@ NVIDIA = "device.attributes['gpu.nvidia.com']"
             id="nvidia-parts-of-one-gpu",
         ),
         pytest.param(
+            "nvidia-a100-mig",
+            {
+                "requests": [
+                    request("a", "mig.nvidia.com", f"{NVIDIA}.profile == '1g.5gb'"),
+                    request("b", "mig.nvidia.com", f"{NVIDIA}.profile == '1g.5gb'"),
+                    request("c", "mig.nvidia.com", f"{NVIDIA}.profile == '2g.10gb'"),
+                    request("d", "mig.nvidia.com", f"{NVIDIA}.profile == '3g.20gb'"),
+                ],
+                "constraints": [{"matchAttribute": "gpu.nvidia.com/parentUUID", "requests": []}],
+            },
+            ["gpu-0-mig-1g5gb-19-0", "gpu-0-mig-1g5gb-19-1", "gpu-0-mig-2g10gb-14-2", "gpu-0-mig-3g20gb-9-4"],
+            id="nvidia-parts-of-one-a100",
+        ),
+        pytest.param(
             "nvidia-gb200",
             {
                 "requests": [
