@@ -34,7 +34,7 @@ COMMANDS: Final[dict[str, str]] = {
     "explain": "Explain why pods, claims and workloads are pending, and what would help.",
     "logs": "Show the logs of a container.",
     "get": "Show devices, claims, pools, nodes, pods, queues or workloads: allocations, free capacity, pending work.",
-    "manifests": "Print the objects that run components on a Kubernetes cluster.",
+    "manifests": "Print the objects that run components on a Kubernetes cluster, for kubectl apply.",
     "migrate": "Migrate resource.k8s.io/v1alpha2 and v1alpha3 to v1.",
     "node": "Run a node agent: register the node, have drivers prepare claims, run the pods bound to the node.",
     "nodegroups": "Learn node groups from existing nodes, and find mistakes in node groups.",

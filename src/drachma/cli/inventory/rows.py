@@ -17,7 +17,7 @@ Cluster = clusters.Cluster
 
 
 def _devices(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
-    for each in sorted((*cluster.devices, *cluster.unpublished), key=_device_key):
+    for each in (*sorted(cluster.devices, key=_device_key), *sorted(cluster.unpublished, key=_device_key)):
         uses = cluster.uses.get(each.id, [])
         if not filter_.has_device(each.id) or filter_.node not in ("", each.node):
             continue
