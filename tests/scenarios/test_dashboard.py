@@ -209,6 +209,8 @@ async def test_other_hosts_and_other_sites_are_refused(stage: Stage) -> None:
         async with session.get("/signin", headers={"Host": "evil.example"}) as answer:
             assert answer.status == 400
             assert "does not have that name" in await answer.text()
+        async with session.get("/healthz", headers={"Host": "10.0.0.7:8001"}) as answer:
+            assert await answer.text() == "ok\n"
         for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}):
             async with session.post("/signin", data={"token": ADMIN}, headers=headers) as answer:
                 assert answer.status == 400

@@ -185,3 +185,41 @@ async def test_a_queue_waits_for_the_topology_of_its_flavor_which_stays_while_it
         await cluster.advance(2)
         document = await cluster.client.get_document(resources.TOPOLOGIES, "racks")
         assert document["metadata"]["deletionTimestamp"]
+
+
+_NEAR_GPUS = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: five-gpus}
+spec:
+  spec:
+    devices:
+      requests: [{name: gpu, exactly: {deviceClassName: gpu.simulation.drachma.dev, count: 5}}]
+"""
+
+
+async def test_with_feasibility_a_rack_counts_only_if_it_has_the_devices_of_the_claims() -> None:
+    async with queues.queues(
+        configuration=queues.MAPPED, policy={"feasibility": "Required"}, nodes=4, profile="gpu-server"
+    ) as cluster:
+        for each in await cluster.all_of(node.Node):
+            number = int(each.metadata.name.removeprefix("node-"))
+            rack = "a" if number < 2 else "b"
+            labels = {"pool": "training", _HOSTNAME: each.metadata.name, machinedocuments.RACK_LABEL: rack}
+            await _label(cluster, each.metadata.name, labels)
+        await cluster.apply(_TOPOLOGY, _FLAVOR, _NEAR_GPUS)
+        await cluster.create_queue(flavor="racks", cpu=1000, gpus=1000)
+        # A pod of five GPUs leaves three on a node of eight, so each node takes one pod.
+        await cluster.create_job("first", pods=1, template="five-gpus", seconds=600, annotations=_REQUIRED)
+        await cluster.advance(5)
+        assert await _places(cluster, "first") == {"node-0": 1}
+
+        await cluster.create_job("pair", pods=2, template="five-gpus", seconds=600, annotations=_REQUIRED)
+        await cluster.advance(5)
+        assert await _places(cluster, "pair") == {"node-2": 1, "node-3": 1}
+
+        await cluster.create_job("late", pods=2, template="five-gpus", seconds=600, annotations=_PREFERRED)
+        await cluster.advance(5)
+        status, _, message = await cluster.workload_condition("late", "QuotaReserved")
+        assert status == "False"
+        assert 'topology "racks" allows to fit only 1 out of 2 pod(s). Total nodes: 4; excluded: devices: 3' in message

@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.process import components, configurationfile, placement
+from drachma.process import components, configurationfile, conversionwebhook, placement
 from drachma.process.queueingchoice import QueueingChoice
 from drachma.process.visibilityendpoint import VisibilityEndpoint
 from drachma.process.webhookendpoint import WebhookEndpoint
@@ -44,6 +44,7 @@ role kueue-manager-role
     patch,update core: pods/finalizers pods/status
     read node.k8s.io: runtimeclasses
     read scheduling.k8s.io: priorityclasses
+    read apiextensions.k8s.io: customresourcedefinitions
     read resource.k8s.io: deviceclasses resourceclaims resourceclaimtemplates resourceslices
     read apps: replicasets statefulsets
     get,list,patch,update,watch,delete batch: jobs
@@ -112,7 +113,7 @@ def component(
     )
 
     async def run() -> None:
-        parts = [built.run()]
+        parts = [_work(built, own)]
         if configuration_file is not None:
             parts.append(configurationfile.follow(configuration_file, configured, own.client, time=surroundings.clock))
         if endpoint is not None:
@@ -122,6 +123,12 @@ def component(
         await controller.together(*parts)
 
     return run
+
+
+async def _work(built: QueueingComponent, surroundings: Surroundings) -> None:
+    """Run queueing, unless it would admit jobs past checks that the API server loses."""
+    await conversionwebhook.check_definitions(surroundings)
+    await built.run()
 
 
 async def _answer(endpoint: WebhookEndpoint, reviews: Reviews, surroundings: Surroundings) -> None:

@@ -23,7 +23,7 @@ from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.framework import remedy
 from drachma.scheduler.plugins.dynamicresources import extendedclaim
 from drachma.scheduler.snapshot import nodeclass, podinfo
-from drachma.simulate import nodegroup, podclaimfix, podhints, simulation
+from drachma.simulate import nodegroup, podclaimfix, podhints, resourceshortage, simulation
 from drachma.simulate.podclaimfix import Fix
 
 _DEVICES: Final = "DynamicResources"
@@ -108,10 +108,12 @@ class PodExplanation(_Data, frozen=True, kw_only=True):
     fix: Fix | None = None
     """Smallest change after which the claims of the pod fit on a node."""
     hints: tuple[str, ...] = ()
-    """Likely mistakes."""
+    """Likely mistakes, and changes outside of the cluster's devices that would help."""
     reports: tuple[DeviceReport, ...] = ()
     unreported: tuple[str, ...] = ()
     """Nodes of other sorts than those in the reports."""
+    shortages: tuple[resourceshortage.ResourceShortage, ...] = ()
+    """Resources of nodes that are too small, in numbers."""
     preemption: str = ""
     """Result of preemption."""
     victims: tuple[str, ...] = ()
@@ -152,6 +154,7 @@ def explain(
         helpful_groups=helpful,
         useless_groups=useless,
         hints=(
+            *podhints.alternative_hints(trial, _claims(trial, complete)),
             *podhints.class_hints(trial, _claims(trial, complete)),
             *podhints.key_hints(trial, decided.reason),
             *podhints.label_hints(trial, complete),
@@ -254,6 +257,7 @@ def _explain_unfit(explained: PodExplanation, trial: simulation.Simulation, unfi
         unreported=surveyed.unexplained,
         fix=None if change is None else podclaimfix.build(change, claims, unfit.info.pod),
         hints=tuple(dict.fromkeys((*explained.hints, *hints, *podhints.attribute_hints(explanations, trial)))),
+        shortages=resourceshortage.shortages(trial, unfit),
         preemption=f"would make room on node {tried.node}" if tried.node else tried.message,
         victims=_victims(tried.remedies),
         holders=_holders(trial, unfit, lacking),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from drachma.allocator.explanation import cause, report
-from drachma.api import pod, resourceclaim
+from drachma.api import gates, pod, resourceclaim
 from drachma.simulate import simulation
 
 _DRIVER: Final = re.compile(r"""device\.driver\s*==\s*["']([^"']+)["']""")
@@ -19,10 +19,30 @@ _MISSING_KEY: Final = re.compile(r"no such key: (\w+)")
 _LEAST_LIKENESS: Final = 0.6
 
 
+def alternative_hints(trial: simulation.Simulation, claims: Iterable[resourceclaim.ResourceClaim]) -> list[str]:
+    """Return a hint for each list with an alternative whose class does not exist, while another class does."""
+    gate = gates.Gate.ABSENT_CLASS_ALTERNATIVES
+    if trial.gates.on(gate):
+        return []
+    hints: list[str] = []
+    classes = trial.snapshot.devices.classes
+    for request in (each for claim in claims for each in claim.spec.devices.requests):
+        absent = [each for each in request.first_available if classes.get(each.device_class_name) is None]
+        if 0 < len(absent) < len(request.first_available):
+            alternative = f"alternative {request.name}/{absent[0].name}"
+            hints.append(
+                f"class {absent[0].device_class_name} of {alternative} does not exist, so the whole list waits "
+                f"for it; with the feature gate {gate} the scheduler passes it over"
+            )
+    return hints
+
+
 def class_hints(trial: simulation.Simulation, claims: Iterable[resourceclaim.ResourceClaim]) -> list[str]:
-    """Return hints for classes that do not exist."""
+    """Return hints for classes that do not exist, of requests without alternatives."""
     known = trial.snapshot.devices.classes
-    missing = [name for name in dict.fromkeys(requested_classes(claims)) if known.get(name) is None]
+    requests = (each.exactly for claim in claims for each in claim.spec.devices.requests)
+    names_requested = dict.fromkeys(each.device_class_name for each in requests if each is not None)
+    missing = [name for name in names_requested if known.get(name) is None]
     names = sorted(known.names())
     return [f"device class {name} does not exist{did_you_mean(name, names)}" for name in missing]
 

@@ -1,4 +1,4 @@
-"""What-if: the answer to a change of a claim or of the cluster, before anybody makes it."""
+"""What-if: the effect of a change of a claim or of the cluster, simulated before it is made."""
 
 from __future__ import annotations
 
