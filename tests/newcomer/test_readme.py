@@ -1,11 +1,11 @@
 """The first screen of the README does what it says, and its picture shows the true output."""
 
 import html
-import pathlib
 import re
 
 import pytest
 
+from drachma.cli import root
 from tests.newcomer import steps
 
 PICTURE = steps.PROJECT / "docs" / "pictures" / "first-steps.svg"
@@ -42,5 +42,6 @@ def test_one_screen_before_the_first_scroll() -> None:
     assert text[: text.index("](docs/pictures")].count("\n") < 25
 
 
-def test_commands_of_the_banner_exist() -> None:
-    assert (pathlib.Path(steps.PROJECT) / "src/drachma/cli/examplefiles/first-steps.yaml").exists()
+def test_every_command_is_in_the_readme() -> None:
+    text = (steps.PROJECT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in root.COMMANDS if f"`drachma {name}" not in text] == []
