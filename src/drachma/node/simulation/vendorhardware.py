@@ -267,9 +267,9 @@ def _gaudi_machine(name: str) -> Machine:
         bus, root = _pci(number)
         devices.append(
             {
-                "name": f"{bus.replace(':', '-').replace('.', '-')}-0x1020",
+                "name": f"{bus.replace(':', '-').replace('.', '-')}-0x1060",
                 "attributes": {
-                    **_texts(model="Gaudi2", serial=f"AN{number:08d}", pciRoot=root[-2:]),
+                    **_texts(model="Gaudi3", serial=f"AN{number:08d}", pciRoot=root[-2:]),
                     "healthy": {"bool": True},
                     "resource.kubernetes.io/pcieRoot": {"string": root},
                 },

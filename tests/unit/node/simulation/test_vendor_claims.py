@@ -126,7 +126,7 @@ NVIDIA = "device.attributes['gpu.nvidia.com']"
                     request(
                         "g",
                         "gaudi.intel.com",
-                        "device.attributes['gaudi.intel.com'].model == 'Gaudi2'"
+                        "device.attributes['gaudi.intel.com'].model == 'Gaudi3'"
                         " && device.attributes['gaudi.intel.com'].healthy",
                         count=8,
                     )
