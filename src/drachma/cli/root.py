@@ -49,8 +49,8 @@ COMMANDS: Final[dict[str, str]] = {
     "store": "Back up, restore, check, compact and repair the data directory of an API server.",
     "top": "Show the resource usage of nodes and pods.",
     "up": "Run a cluster: API server, controllers, scheduler and simulated nodes with GPUs, until Ctrl-C or SIGTERM.",
-    "whatif": "Show who starts, waits and is evicted after a change, on a simulated copy of a cluster.",
-    "when": "Estimate when a job starts, from simulated futures of a cluster.",
+    "whatif": "Apply a change to a simulated copy of a cluster, and show the difference that it makes. Nothing is written.",
+    "when": "Estimate when a job starts, from simulated futures of the cluster.",
     "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",
 }
 """Help line of each command.

@@ -18,7 +18,6 @@ from drachma import errors
 from drachma.api import codec, defaults, gates, meta, pod, podgroup, scheme
 from drachma.claims import identity
 from drachma.offline import manifestfiles, objectfiles, workloadpods
-from drachma.queueing.jobs.settings import QUEUE_LABEL
 from drachma.server import status
 from drachma.server.kinds.core import podcompletion
 from drachma.simulate import ClusterState, NodeGroup, nodegroup
@@ -46,6 +45,8 @@ class QueueHolds(NamedTuple):
 
     def reason(self, document: Mapping[str, Any]) -> str:
         """Return why a queued Workload or a suspended Job gets no pods; empty if it does."""
+        from drachma.queueing.jobs.settings import QUEUE_LABEL
+
         _, namespace, name = workloadpods.identity(document)
         if workloadpods.is_queued(document):
             return self.workloads.get(f"{namespace}/{name}", "")
