@@ -49,7 +49,7 @@ COMMANDS: Final[dict[str, str]] = {
     "store": "Back up, restore, check, compact and repair the data directory of an API server.",
     "top": "Show the resource usage of nodes and pods.",
     "up": "Run a cluster: API server, controllers, scheduler and simulated nodes with GPUs, until Ctrl-C or SIGTERM.",
-    "whatif": "Apply a change to a simulated copy of a cluster, and show the difference that it makes. Nothing is written.",
+    "whatif": "Apply a change to a simulated copy of a cluster, and show the difference that it makes.",
     "when": "Estimate when a job starts, from simulated futures of the cluster.",
     "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",
 }
