@@ -6,19 +6,19 @@ from typing import Any
 
 from drachma.api import node, pod
 from drachma.client import patches
-from drachma.node.simulation import hardware
+from drachma.node.simulation import machinedocuments
 from drachma.queueing.component import resources
 from drachma.queueing.topology import assignment
 from tests.scenarios import queues
 
 _HOSTNAME = "kubernetes.io/hostname"
-_REQUIRED = {"kueue.x-k8s.io/podset-required-topology": hardware.RACK_LABEL}
-_PREFERRED = {"kueue.x-k8s.io/podset-preferred-topology": hardware.RACK_LABEL}
+_REQUIRED = {"kueue.x-k8s.io/podset-required-topology": machinedocuments.RACK_LABEL}
+_PREFERRED = {"kueue.x-k8s.io/podset-preferred-topology": machinedocuments.RACK_LABEL}
 _TOPOLOGY = f"""
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: Topology
 metadata: {{name: racks}}
-spec: {{levels: [{{nodeLabel: {hardware.RACK_LABEL}}}, {{nodeLabel: {_HOSTNAME}}}]}}
+spec: {{levels: [{{nodeLabel: {machinedocuments.RACK_LABEL}}}, {{nodeLabel: {_HOSTNAME}}}]}}
 """
 _FLAVOR = """
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -59,7 +59,10 @@ async def _nodes_of(cluster: queues.Queues, name: str) -> dict[str, str]:
 
 
 async def _rack_of(cluster: queues.Queues, names: Any) -> set[str]:
-    racks = {each.metadata.name: each.metadata.labels[hardware.RACK_LABEL] for each in await cluster.all_of(node.Node)}
+    racks = {
+        each.metadata.name: each.metadata.labels[machinedocuments.RACK_LABEL]
+        for each in await cluster.all_of(node.Node)
+    }
     return {racks[name] for name in names}
 
 
@@ -202,7 +205,7 @@ async def test_with_feasibility_a_rack_counts_only_if_it_has_the_devices_of_the_
         for each in await cluster.all_of(node.Node):
             number = int(each.metadata.name.removeprefix("node-"))
             rack = "a" if number < 2 else "b"
-            labels = {"pool": "training", _HOSTNAME: each.metadata.name, hardware.RACK_LABEL: rack}
+            labels = {"pool": "training", _HOSTNAME: each.metadata.name, machinedocuments.RACK_LABEL: rack}
             await _label(cluster, each.metadata.name, labels)
         await cluster.apply(_TOPOLOGY, _FLAVOR, _NEAR_GPUS)
         await cluster.create_queue(flavor="racks", cpu=1000, gpus=1000)

@@ -66,7 +66,7 @@ def queueing(
 
     Kueue's definitions must be installed in the cluster, without its manager. By default the process waits for the
     lease that Kueue's manager holds, so that no workload is admitted twice. The configuration is that of
-    --queueing-config, or of the ConfigMap kueue-controller-manager-config in kueue-system; changes take effect at once.
+    --queueing-config, or of the ConfigMap kueue-manager-config in kueue-system; changes take effect at once.
 
     With --webhooks it defaults and validates objects as Kueue's webhooks do, and converts them between v1beta1 and
     v1beta2; --print-webhooks and --print-conversion print the manifests. Definitions that serve both versions without

@@ -145,7 +145,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the API server, apart from its store and its limits."""
 
     data: options.Data = None
-    listen: options.Listen = options.DEFAULT_LISTEN
+    listen: options.Listen = ""
     kubeconfig_out: options.KubeconfigOut = None
     feature_gates: options.FeatureGates = ""
     enable_first_alpha: options.EnableFirstAlpha = False
@@ -176,8 +176,11 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
         bootstrap_kubeconfig_out: options.BootstrapKubeconfigOut = None,
         has_gangs: bool = False,
         additions: Additions | None = None,
+        announce: hosting.Announce | None = None,
     ) -> hosting.Options:
         """Return the settings of the API server, with additions to its API, and limit the caches of this process.
+
+        ``announce`` tells the user that the server is ready; by default it prints the address.
 
         Raises errors.InvalidValueError for an invalid option.
         """
@@ -195,7 +198,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
         )
         return hosting.Options(
             data=self.data,
-            address=addresses.Address.parse(self.listen),
+            address=addresses.Address.parse(self.listen or options.DEFAULT_LISTEN),
             kubeconfig_out=self.kubeconfig_out,
             bootstrap_kubeconfig_out=bootstrap_kubeconfig_out,
             gates=gates.Gates.parse(feature_gates),
@@ -218,7 +221,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
             allows_loopback_nodes=self.allow_loopback_nodes,
             additions=msgspec.structs.replace(additions or Additions(), runtime_config=runtime_config),
             keeping=store.build(is_kept=self.data is not None),
-            announce=typer.echo,
+            announce=announce or _announce_address,
         )
 
 
@@ -232,6 +235,10 @@ def _check_emulated_version(version: str) -> None:
             f"--emulated-version {version}: drachma implements Kubernetes {own} and emulates no other version; "
             "--feature-gates and --runtime-config switch single features and API versions off"
         )
+
+
+async def _announce_address(host: hosting.Host) -> None:
+    typer.echo(f"serving on {host.addresses_text}")
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:

@@ -26,7 +26,7 @@ def whatif(
     output: options.Output = None,
     feature_gates: options.FeatureGates = "",
 ) -> None:
-    """Apply a change to a simulated copy of a cluster, and show the difference that it makes. Nothing is written.
+    """Apply a change to a simulated copy of a cluster, and show the difference that it makes.
 
     The cluster is read from manifests or a dump (--cluster), or from an API server. Objects with a known name replace
     the stored ones. A node that becomes unschedulable is drained.

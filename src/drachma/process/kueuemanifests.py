@@ -48,7 +48,7 @@ class KueueManifests:
         if (document.get("apiVersion"), document.get("kind")) != _CONFIG_MAP:
             return ""
         config_map = codec.decode(dict(document))
-        if not isinstance(config_map, configmap.ConfigMap) or config_map.metadata.name != configurationmap.NAME:
+        if not isinstance(config_map, configmap.ConfigMap) or config_map.metadata.name not in configurationmap.NAMES:
             return ""
         try:
             self._active.offer(*configurationmap.documents(config_map))

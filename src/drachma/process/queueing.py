@@ -39,6 +39,7 @@ _PLURALS: Final = {
 _ROLES: Final = """\
 role kueue-manager-role
     read core: configmaps limitranges namespaces nodes pods
+    create,patch core: configmaps
     delete,patch,update core: pods
     patch,update core: pods/finalizers pods/status
     read node.k8s.io: runtimeclasses
@@ -116,7 +117,7 @@ def component(
     async def run() -> None:
         parts = [_work(built, own)]
         if configuration_file is not None:
-            parts.append(configurationfile.follow(configuration_file, configured, time=surroundings.clock))
+            parts.append(configurationfile.follow(configuration_file, configured, own.client, time=surroundings.clock))
         if endpoint is not None:
             parts.append(_answer(endpoint, built.reviews, own))
         if visibility is not None:

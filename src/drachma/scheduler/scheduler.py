@@ -165,7 +165,7 @@ class Scheduler:
         await self._informers.wait_synced()
         self.snapshot.recount()
         count = len(self.snapshot.nodes)
-        _log.info("scheduler %s: %d nodes, %d pods wait", self._settings.name, count, len(self.queue))
+        _log.debug("scheduler %s: %d nodes, %d pods wait", self._settings.name, count, len(self.queue))
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._recorder.run(), name="events of the scheduler")

@@ -27,6 +27,8 @@ SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 
 CREATING: Final = "ContainerCreating"
+INITIALIZING: Final = "PodInitializing"
+"""Reason of containers that have not started, in pods with init containers."""
 
 LOST: Final = Exit(
     137,
@@ -156,6 +158,8 @@ def status(
 ) -> dict[str, Any]:
     """Return the node's part of a pod's status, for a patch: None removes a field."""
     current = phase(pod, records)
+    if pod.spec.init_containers:
+        records = {name: _initializing(record) for name, record in records.items()}
     content: dict[str, Any] = {
         "phase": current,
         "observedGeneration": int(pod.metadata.generation),
@@ -279,6 +283,13 @@ def _container(
             content["allocatedResources"] = dict(own.allocated)
     health = (devices or {}).get(container.name)
     return {**content, "allocatedResourcesStatus": list(health)} if health else content
+
+
+def _initializing(record: Record) -> Record:
+    """Return a record whose container waits for init containers, as the kubelet reports it."""
+    if isinstance(record.state, Waiting) and record.state.reason == CREATING:
+        return msgspec.structs.replace(record, state=Waiting(INITIALIZING, record.state.message))
+    return record
 
 
 def _state(state: State) -> dict[str, Any]:
