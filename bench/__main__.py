@@ -14,6 +14,7 @@ BENCHMARKS = (
     "topologies",
     "queueload",
     "simulate",
+    "timeline",
     "traces",
     "gangs",
     "nodes",

@@ -89,7 +89,8 @@ class Companion:
 
     def __init__(self, listen: addresses.Address) -> None:
         self._listen: Final = listen
-        self._address = ""
+        self.url = ""
+        """Address to open in a browser, once the dashboard is served."""
 
     async def run(self, host: Host) -> None:
         """Serve until cancelled. The address signs a browser in as the administrator."""
@@ -104,19 +105,6 @@ class Companion:
             start_key=secrets.token_urlsafe(24) if self._listen.host in ("127.0.0.1", "::1", "localhost") else "",
         )
         async with running(settings) as bound:
-            self._address = address(bound)
+            self.url = address(bound)
             host.ready()
             await asyncio.Event().wait()
-
-    def announcing(self, announce: Callable[[str], object]) -> Callable[[str], object]:
-        """Return an announcement of the server that also says the dashboard's address."""
-
-        def announce_both(text: str) -> None:
-            announce(text)
-            announce(self.describe())
-
-        return announce_both
-
-    def describe(self) -> str:
-        """Return the line that says the dashboard's address."""
-        return f"dashboard: {self._address}"
