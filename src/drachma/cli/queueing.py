@@ -23,12 +23,22 @@ _Certificates: TypeAlias = Annotated[
 _Url: TypeAlias = Annotated[
     str, typer.Option(help="URL at which API servers reach the webhooks; by default that host and port.")
 ]
+_Service: TypeAlias = Annotated[
+    str, typer.Option(help="NAMESPACE/NAME:PORT of the Service by which API servers reach the webhooks.")
+]
 _PrintWebhooks: TypeAlias = Annotated[
     bool, typer.Option("--print-webhooks", help="Print the webhook configurations for the API server, and exit.")
 ]
 _Visibility: TypeAlias = Annotated[str, typer.Option(help="host:port that serves visibility.kueue.x-k8s.io.")]
 _Host: TypeAlias = Annotated[
     str, typer.Option(help="Host at which API servers reach visibility.kueue.x-k8s.io; by default that host.")
+]
+_ByEndpoints: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--visibility-endpoints",
+        help="Print a Service with endpoints, for API servers with aggregator routing; the host is an IP address then.",
+    ),
 ]
 _PrintVisibility: TypeAlias = Annotated[
     bool, typer.Option("--print-visibility", help="Print the APIServices and Services for the API server, and exit.")
@@ -47,10 +57,12 @@ def queueing(
     webhooks: _Webhooks = "",
     webhook_certificates: _Certificates = _CERTIFICATES,
     webhook_url: _Url = "",
+    webhook_service: _Service = "",
     print_webhooks: _PrintWebhooks = False,
     visibility: _Visibility = "",
     visibility_certificates: _Certificates = _VISIBILITY_CERTIFICATES,
     visibility_host: _Host = "",
+    visibility_endpoints: _ByEndpoints = False,
     print_visibility: _PrintVisibility = False,
     verbose: options.Verbose = False,
 ) -> None:
@@ -60,14 +72,15 @@ def queueing(
     lease that Kueue's manager holds, so that no workload is admitted twice. The configuration is that of
     --queueing-config, or of the ConfigMap kueue-controller-manager-config in kueue-system; changes take effect at once.
 
-    With --webhooks it defaults and validates objects as Kueue's webhooks do; --print-webhooks prints the manifests.
+    With --webhooks it defaults and validates objects as Kueue's webhooks do, also while another replica holds the
+    lease; --print-webhooks prints the manifests, which name --webhook-url or --webhook-service.
     With --visibility it serves the pending workloads of queues; --print-visibility prints the manifests.
     """
     from drachma.api import manifest
     from drachma.client import http
     from drachma.listening import addresses
     from drachma.process import configurationfile, logs, standalone, visibilityendpoint, webhookendpoint
-    from drachma.process.queueing import component
+    from drachma.process.queueing import replica
     from drachma.queueing.component import ActiveConfiguration
     from drachma.runtime import lease
     from drachma.server.access import certificates
@@ -88,11 +101,15 @@ def queueing(
     manifests: list[dict[str, Any]] = []
     if webhooks:
         address = addresses.Address.parse(webhooks)
-        files = certificates.ensure(webhook_certificates, hosts=(*address.hosts, *_host(webhook_url)), now=now)
+        if webhook_url and webhook_service:
+            raise errors.InvalidValueError("--webhook-service: does not go with --webhook-url")
+        service = webhookendpoint.Service.parse(webhook_service) if webhook_service else None
+        hosts = (*address.hosts, *_host(webhook_url), *((service.host,) if service is not None else ()))
+        files = certificates.ensure(webhook_certificates, hosts=hosts, now=now)
         if print_webhooks:
             authority = files.authority.read_bytes()
             frameworks = configuration.jobs.management.frameworks
-            manifests += webhookendpoint.manifests(webhook_url or address.url, authority, frameworks)
+            manifests += webhookendpoint.manifests(service or webhook_url or address.url, authority, frameworks)
         elif not print_visibility:
             webhook_endpoint = webhookendpoint.WebhookEndpoint(address, files)
     if visibility:
@@ -100,7 +117,9 @@ def queueing(
         files = certificates.ensure(visibility_certificates, hosts=(*visibilityendpoint.HOSTS, *address.hosts), now=now)
         if print_visibility:
             host = visibility_host or urllib.parse.urlsplit(address.url).hostname or ""
-            manifests += visibilityendpoint.manifests(host, address.port, files.authority.read_bytes())
+            manifests += visibilityendpoint.manifests(
+                host, address.port, files.authority.read_bytes(), by_endpoints=visibility_endpoints
+            )
         elif not print_webhooks:
             visibility_endpoint = visibilityendpoint.VisibilityEndpoint(address, files)
     if manifests:
@@ -108,7 +127,7 @@ def queueing(
         return
     standalone.run(
         functools.partial(
-            component,
+            replica,
             configured=configuration,
             configuration_file=queueing_config,
             endpoint=webhook_endpoint,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from aiohttp import web
@@ -16,6 +16,7 @@ from drachma.queueing.component import Reviews
 from drachma.queueing.rules import webhooks
 from drachma.queueing.rules.webhooks import Webhook
 from drachma.server.access import certificates
+from drachma.values import names
 
 _MOST_BYTES: Final = 8 * 1024 * 1024
 """A review holds an object twice, each of at most 3 MiB."""
@@ -55,13 +56,40 @@ def _handler(webhook: Webhook, review: _Review) -> Callable[[web.Request], Await
     return handle
 
 
-def manifests(url: str, authority: bytes, frameworks: frozenset[str]) -> list[dict[str, Any]]:
-    """Return the mutating and validating webhook configurations, under Kueue's names."""
+class Service(NamedTuple):
+    """Service by which API servers reach the webhooks."""
+
+    namespace: str
+    name: str
+    port: int = 443
+
+    @classmethod
+    def parse(cls, text: str) -> Service:
+        """Return the Service of ``NAMESPACE/NAME`` or ``NAMESPACE/NAME:PORT``. Raises errors.InvalidValueError."""
+        namespace, slash, rest = text.partition("/")
+        name, colon, port = rest.partition(":")
+        if not slash or names.dns1123_label(namespace) or names.dns1123_label(name):
+            raise errors.InvalidValueError(f"service {text!r}: expected NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+        if colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+            raise errors.InvalidValueError(f"service {text!r}: {port!r}: expected a port from 1 to 65535")
+        return cls(namespace, name, int(port)) if colon else cls(namespace, name)
+
+    @property
+    def host(self) -> str:
+        """Name that the serving certificate must have."""
+        return f"{self.name}.{self.namespace}.svc"
+
+
+def manifests(place: str | Service, authority: bytes, frameworks: frozenset[str]) -> list[dict[str, Any]]:
+    """Return the mutating and validating webhook configurations, under Kueue's names.
+
+    ``place`` is the URL or the Service at which API servers reach the webhooks.
+    """
     served = [each for each in webhooks.ALL if not each.framework or each.framework in frameworks]
     mutating = [each for each in served if each.completed is not None]
     return [
-        _configuration("Mutating", [_entry(each, "mutate", url, authority=authority) for each in mutating]),
-        _configuration("Validating", [_entry(each, "validate", url, authority=authority) for each in served]),
+        _configuration("Mutating", [_entry(each, "mutate", place, authority=authority) for each in mutating]),
+        _configuration("Validating", [_entry(each, "validate", place, authority=authority) for each in served]),
     ]
 
 
@@ -74,7 +102,13 @@ def _configuration(sort: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _entry(webhook: Webhook, action: str, url: str, *, authority: bytes) -> dict[str, Any]:
+def _client_config(place: str | Service, path: str) -> dict[str, Any]:
+    if isinstance(place, Service):
+        return {"service": {"namespace": place.namespace, "name": place.name, "port": place.port, "path": path}}
+    return {"url": f"{place}{path}"}
+
+
+def _entry(webhook: Webhook, action: str, place: str | Service, *, authority: bytes) -> dict[str, Any]:
     is_mutating = action == "mutate"
     rule = {
         "apiGroups": [webhook.kind.group],
@@ -88,7 +122,10 @@ def _entry(webhook: Webhook, action: str, url: str, *, authority: bytes) -> dict
     entry: dict[str, Any] = {
         "name": f"{action[0]}{webhook.singular}.kb.io",
         "admissionReviewVersions": ["v1"],
-        "clientConfig": {"url": f"{url}/{action}-{webhook.place}", "caBundle": base64.b64encode(authority).decode()},
+        "clientConfig": {
+            **_client_config(place, f"/{action}-{webhook.place}"),
+            "caBundle": base64.b64encode(authority).decode(),
+        },
         "failurePolicy": "Fail",
         "sideEffects": "None",
         "rules": [rule],
