@@ -64,6 +64,7 @@ def queueing(
     visibility_host: _Host = "",
     visibility_endpoints: _ByEndpoints = False,
     print_visibility: _PrintVisibility = False,
+    log_format: options.LogFormat = options.LogLines.TEXT,
     verbose: options.Verbose = False,
 ) -> None:
     """Admit jobs by queues and quota, devices included, as Kueue does.
@@ -85,7 +86,7 @@ def queueing(
     from drachma.runtime import lease
     from drachma.server.access import certificates
 
-    logs.to_stderr("drachma.queueing", verbose=verbose)
+    logs.to_stderr("drachma.queueing", verbose=verbose, is_json=log_format.is_json)
     configuration = ActiveConfiguration()
     if queueing_config is not None:
         configurationfile.load(queueing_config, configuration)

@@ -55,6 +55,7 @@ def scheduler(
     show_profile: Annotated[
         bool, typer.Option("--show-profile", help="Print the plugins in their order, and exit.")
     ] = False,
+    log_format: options.LogFormat = options.LogLines.TEXT,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log the decision about every pod.")] = False,
 ) -> None:
     """Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind."""
@@ -64,7 +65,7 @@ def scheduler(
     from drachma.runtime import clock, lease
     from drachma.scheduler import Settings, profiles
 
-    logs.to_stderr("drachma.scheduler", verbose=verbose)
+    logs.to_stderr("drachma.scheduler", verbose=verbose, is_json=log_format.is_json)
     settings = Settings(
         name=scheduler_name,
         gates=gates.Gates.parse(options.with_gangs(feature_gates, gangs)),

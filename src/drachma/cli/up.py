@@ -48,6 +48,7 @@ def up(
     record_size: options.RecordSize = options.DEFAULT_RECORD_SIZE,
     with_queueing: options.Queueing = False,
     queueing_config: options.QueueingConfig = None,
+    log_format: options.LogFormat = options.LogLines.TEXT,
 ) -> None:
     """Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.
 
@@ -66,7 +67,7 @@ def up(
     from drachma.process import components, embedded, hosting, logs, queueingchoice
     from drachma.server.kinds import nodemetrics
 
-    logs.to_stderr()
+    logs.to_stderr(is_json=log_format.is_json)
     simulated = options.machines(profile, nodes)
     if node_groups and not autoscale:
         raise errors.InvalidValueError("--node-groups: goes with --autoscale only")

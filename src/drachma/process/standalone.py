@@ -17,7 +17,7 @@ from drachma.api import gates as features
 from drachma.client import access, http
 from drachma.listening import addresses
 from drachma.process import components, eventloop, nodeidentity, statusendpoint
-from drachma.runtime import Credentials, Surroundings, clock, lease
+from drachma.runtime import Credentials, Surroundings, clientmetrics, clock, lease
 
 _TIMING: Final = lease.Timing()
 
@@ -61,8 +61,12 @@ async def _run(component: Built, options: Options) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     registry = prometheus_client.CollectorRegistry()
+    prometheus_client.ProcessCollector(registry=registry)
+    requests = clientmetrics.ClientMetrics(options.access.server, registry=registry)
     try:
-        async with http.HttpClient(options.access, clock=clock.SystemClock(), manager=options.manager) as client:
+        async with http.HttpClient(
+            options.access, clock=clock.SystemClock(), manager=options.manager, observe=requests.observe
+        ) as client:
             surroundings = Surroundings(client, registry=registry, gates=options.gates, credentials=options.credentials)
 
             def problems() -> Sequence[str]:
