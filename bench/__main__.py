@@ -11,8 +11,10 @@ BENCHMARKS = (
     "allocator",
     "scheduler",
     "queueing",
+    "topologies",
     "queueload",
     "simulate",
+    "timeline",
     "traces",
     "gangs",
     "nodes",
@@ -27,6 +29,7 @@ BENCHMARKS = (
     "drivers",
     "hostile",
     "memory",
+    "dashboard",
     "walks",
 )
 

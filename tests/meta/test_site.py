@@ -48,9 +48,10 @@ def _named_tests(row: str) -> list[tuple[str, str]]:
     return [(path, names) for path, names in named if path.rpartition("/")[2].startswith("test_")]
 
 
-def test_security_names_tests_that_exist() -> None:
+@pytest.mark.parametrize("page", ["security.md", "keps-node.md"])
+def test_tables_name_tests_that_exist(page: str) -> None:
     files = {str(path.with_suffix("")): path.read_text() for path in (PROJECT / "tests").rglob("test_*.py")}
-    rows = [row for row in (DOCS / "security.md").read_text().splitlines() if row.startswith("|")]
+    rows = [row for row in (DOCS / page).read_text().splitlines() if row.startswith("|")]
     missing = []
     for path, names in (named for row in rows for named in _named_tests(row)):
         texts = [text for file, text in files.items() if file.endswith(f"/{path}")]

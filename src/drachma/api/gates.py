@@ -37,6 +37,7 @@ class Gate(enum.StrEnum):
     RESOURCE_CLAIM_DEVICE_STATUS = "DRAResourceClaimDeviceStatus"
     GRANULAR_STATUS_AUTHORIZATION = "DRAResourceClaimGranularStatusAuthorization"
     RESOURCE_HEALTH_STATUS = "ResourceHealthStatus"
+    RESOURCE_HEALTH_STATUS_MESSAGE = "ResourceHealthStatusMessage"
     RESOURCE_POOL_STATUS = "DRAResourcePoolStatus"
     SCHEDULER_FILTER_TIMEOUT = "DRASchedulerFilterTimeout"
     WORKLOAD_RESOURCE_CLAIMS = "DRAWorkloadResourceClaims"
@@ -46,6 +47,12 @@ class Gate(enum.StrEnum):
     """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
     NODE_ALLOCATABLE_QOS = "DrachmaNodeAllocatableQoS"
     """Our own: nodes include claims in a pod's quality of service, as KEP-5517 plans for later."""
+    NODE_RESOURCE_SEARCH = "DrachmaNodeResourceSearch"
+    """Our own: the search for devices goes on while the node has too little cpu, memory or huge pages for the first
+    ones (KEP-5517, story 4), and exclusive devices with a capacity key count with their own capacity."""
+    ABSENT_CLASS_ALTERNATIVES = "DrachmaAbsentClassAlternatives"
+    """Our own: an alternative of a prioritized list whose class does not exist is not available (KEP-4816). Otherwise
+    the whole list waits for the class."""
     DEVICE_CHECKS = "DrachmaDeviceChecks"
     """Our own: nodes do not prepare a device that another claim has exclusively, and pods with lost devices fail."""
     FIRST_ALPHA = "DrachmaFirstAlpha"
@@ -55,7 +62,16 @@ class Gate(enum.StrEnum):
 NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.NODE_DECLARED_FEATURES})
 """Gates that are accepted and change nothing."""
 
-OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.DEVICE_CHECKS, Gate.FIRST_ALPHA})
+OWN: Final = frozenset(
+    {
+        Gate.ABSENT_CLASS_ALTERNATIVES,
+        Gate.ACCOUNTING_POLICIES,
+        Gate.DEVICE_CHECKS,
+        Gate.FIRST_ALPHA,
+        Gate.NODE_ALLOCATABLE_QOS,
+        Gate.NODE_RESOURCE_SEARCH,
+    }
+)
 """Gates that upstream does not have; off by default."""
 
 OFFERED: Final = frozenset({Gate.GENERIC_WORKLOAD})

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from drachma.api import pod, resourceclaim
+
+MOST_CONSUMERS: Final = 256
+"""Largest number of consumers of a claim."""
+
+
+def is_full(claim: resourceclaim.ResourceClaim) -> bool:
+    """Return True if a claim has as many consumers as it may have."""
+    return len(claim.status.reserved_for) >= MOST_CONSUMERS
 
 
 def is_reserved_for(claim: resourceclaim.ResourceClaim, user: pod.Pod) -> bool:

@@ -234,7 +234,7 @@ DEFAULT_UNNEEDED: Final = 600.0
 DEFAULT_COOLDOWN: Final = 600.0
 
 
-Objective: TypeAlias = Annotated[Literal["nodes", "price"], typer.Option(help="Quantity to minimise.")]
+Objective: TypeAlias = Annotated[Literal["nodes", "price", "preference"], typer.Option(help="Quantity to minimise.")]
 
 # Recording
 

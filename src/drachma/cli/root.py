@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, str]] = {
     "cel": "Check selector expressions and try them on devices.",
     "controllers": "Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.",
     "convert": "Convert manifests to another version of resource.k8s.io.",
+    "dashboard": "Serve the dashboard of a cluster: devices, pods, claims, queues, and why pods are pending.",
     "doctor": "Find mistakes in how a cluster uses devices and claims, and repair them.",
     "driver": "Tools for drivers.",
     "dump": "Write the state that scheduling decisions depend on into a folder, to replay them elsewhere.",
@@ -43,6 +44,8 @@ COMMANDS: Final[dict[str, str]] = {
     "store": "Back up, restore, check, compact and repair the data directory of an API server.",
     "top": "Show the resource usage of nodes and pods.",
     "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",
+    "whatif": "Show who starts, waits and is evicted after a change, on a simulated copy of a cluster.",
+    "when": "Estimate when a job starts, from simulated futures of a cluster.",
     "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",
 }
 """Help line of each command.

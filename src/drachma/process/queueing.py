@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.process import components, configurationfile, placement
+from drachma.process import components, configurationfile, conversionwebhook, placement
 from drachma.process.queueingchoice import QueueingChoice
 from drachma.process.visibilityendpoint import VisibilityEndpoint
 from drachma.process.webhookendpoint import WebhookEndpoint
@@ -44,6 +44,7 @@ role kueue-manager-role
     patch,update core: pods/finalizers pods/status
     read node.k8s.io: runtimeclasses
     read scheduling.k8s.io: priorityclasses
+    read apiextensions.k8s.io: customresourcedefinitions
     read resource.k8s.io: deviceclasses resourceclaims resourceclaimtemplates resourceslices
     read apps: replicasets statefulsets
     get,list,patch,update,watch,delete batch: jobs
@@ -51,11 +52,13 @@ role kueue-manager-role
     get,list,patch,update,watch jobset.x-k8s.io: jobsets
     patch,update jobset.x-k8s.io: jobsets/finalizers jobsets/status
     get,list,patch,update,watch kueue.x-k8s.io: admissionchecks clusterqueues cohorts localqueues resourceflavors
+    get,list,patch,update,watch kueue.x-k8s.io: topologies
     read kueue.x-k8s.io: workloadpriorityclasses
     create,delete,get,list,patch,update,watch kueue.x-k8s.io: workloads
     patch,update kueue.x-k8s.io: admissionchecks/status clusterqueues/status cohorts/status localqueues/status
     patch,update kueue.x-k8s.io: workloads/status
-    update kueue.x-k8s.io: clusterqueues/finalizers resourceflavors/finalizers workloads/finalizers
+    update kueue.x-k8s.io: clusterqueues/finalizers resourceflavors/finalizers
+    update kueue.x-k8s.io: topologies/finalizers workloads/finalizers
     create,patch,update core,events.k8s.io: events
 role kueue-batch-admin-role in admin
     create,delete,get,list,patch,update,watch kueue.x-k8s.io: localqueues workloads
@@ -129,7 +132,7 @@ def replica(
     )
 
     async def lead() -> None:
-        parts = [built.run()]
+        parts = [_work(built, own)]
         if visibility is not None:
             parts.append(_show(visibility, view, own))
         await controller.together(*parts)
@@ -143,6 +146,12 @@ def replica(
         await controller.together(*parts)
 
     return components.Replica(lead, serve)
+
+
+async def _work(built: QueueingComponent, surroundings: Surroundings) -> None:
+    """Run queueing, unless it would admit jobs past checks that the API server loses."""
+    await conversionwebhook.check_definitions(surroundings)
+    await built.run()
 
 
 async def _answer(endpoint: WebhookEndpoint, reviews: Reviews, surroundings: Surroundings) -> None:

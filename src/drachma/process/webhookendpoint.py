@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from aiohttp import web
 
 from drachma import errors
 from drachma.listening import addresses
-from drachma.process import tlsserving
+from drachma.process import conversionwebhook, tlsserving, webhookplace
+from drachma.process.webhookplace import Place
 from drachma.queueing.component import Reviews
 from drachma.queueing.rules import webhooks
 from drachma.queueing.rules.webhooks import Webhook
 from drachma.server.access import certificates
-from drachma.values import names
 
 _MOST_BYTES: Final = 8 * 1024 * 1024
 """A review holds an object twice, each of at most 3 MiB."""
@@ -41,6 +40,7 @@ class WebhookEndpoint:
             if each.completed is not None:
                 application.router.add_post(f"/mutate-{each.place}", _handler(each, reviews.mutate))
             application.router.add_post(f"/validate-{each.place}", _handler(each, reviews.validate))
+        application.router.add_post(f"/{conversionwebhook.PATH}", _convert)
         await tlsserving.serve(application, self._socket, tlsserving.context(self._files))
 
 
@@ -56,35 +56,16 @@ def _handler(webhook: Webhook, review: _Review) -> Callable[[web.Request], Await
     return handle
 
 
-class Service(NamedTuple):
-    """Service by which API servers reach the webhooks."""
-
-    namespace: str
-    name: str
-    port: int = 443
-
-    @classmethod
-    def parse(cls, text: str) -> Service:
-        """Return the Service of ``NAMESPACE/NAME`` or ``NAMESPACE/NAME:PORT``. Raises errors.InvalidValueError."""
-        namespace, slash, rest = text.partition("/")
-        name, colon, port = rest.partition(":")
-        if not slash or names.dns1123_label(namespace) or names.dns1123_label(name):
-            raise errors.InvalidValueError(f"service {text!r}: expected NAMESPACE/NAME or NAMESPACE/NAME:PORT")
-        if colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-            raise errors.InvalidValueError(f"service {text!r}: {port!r}: expected a port from 1 to 65535")
-        return cls(namespace, name, int(port)) if colon else cls(namespace, name)
-
-    @property
-    def host(self) -> str:
-        """Name that the serving certificate must have."""
-        return f"{self.name}.{self.namespace}.svc"
+async def _convert(request: web.Request) -> web.Response:
+    try:
+        answer = conversionwebhook.review(msgspec.json.decode(await request.read(), type=dict[str, Any]))
+    except (msgspec.MsgspecError, errors.DecodeError) as error:
+        return web.Response(status=400, text=str(error))
+    return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 
-def manifests(place: str | Service, authority: bytes, frameworks: frozenset[str]) -> list[dict[str, Any]]:
-    """Return the mutating and validating webhook configurations, under Kueue's names.
-
-    ``place`` is the URL or the Service at which API servers reach the webhooks.
-    """
+def manifests(place: Place, authority: bytes, frameworks: frozenset[str]) -> list[dict[str, Any]]:
+    """Return the mutating and validating webhook configurations, under Kueue's names."""
     served = [each for each in webhooks.ALL if not each.framework or each.framework in frameworks]
     mutating = [each for each in served if each.completed is not None]
     return [
@@ -102,13 +83,7 @@ def _configuration(sort: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _client_config(place: str | Service, path: str) -> dict[str, Any]:
-    if isinstance(place, Service):
-        return {"service": {"namespace": place.namespace, "name": place.name, "port": place.port, "path": path}}
-    return {"url": f"{place}{path}"}
-
-
-def _entry(webhook: Webhook, action: str, place: str | Service, *, authority: bytes) -> dict[str, Any]:
+def _entry(webhook: Webhook, action: str, place: Place, *, authority: bytes) -> dict[str, Any]:
     is_mutating = action == "mutate"
     rule = {
         "apiGroups": [webhook.kind.group],
@@ -122,10 +97,7 @@ def _entry(webhook: Webhook, action: str, place: str | Service, *, authority: by
     entry: dict[str, Any] = {
         "name": f"{action[0]}{webhook.singular}.kb.io",
         "admissionReviewVersions": ["v1"],
-        "clientConfig": {
-            **_client_config(place, f"/{action}-{webhook.place}"),
-            "caBundle": base64.b64encode(authority).decode(),
-        },
+        "clientConfig": webhookplace.client_config(place, f"/{action}-{webhook.place}", authority=authority),
         "failurePolicy": "Fail",
         "sideEffects": "None",
         "rules": [rule],

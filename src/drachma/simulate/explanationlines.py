@@ -25,7 +25,9 @@ def pod_lines(explained: PodExplanation) -> Iterator[str]:
     for entry in explained.ruled_out:
         nodes = _join_names(entry.nodes)
         yield f"  {_count_nodes(len(entry.nodes))}: {', '.join(entry.reasons)} ({entry.plugin}): {nodes}"
+    yield from (f"  {shortage}" for shortage in explained.shortages)
     yield from (f"  {line}" for line in device_lines(explained))
+    yield from (f"  hint: {hint}" for hint in explained.hints)
     if explained.victims:
         yield f"  preemption {explained.preemption}, and evict {_join_names(explained.victims)}"
     elif explained.preemption:

@@ -15,13 +15,13 @@ import msgspec
 
 from drachma.allocator import explanation
 from drachma.allocator.explanation import report, survey
-from drachma.api import pod, resourceclaim
+from drachma.api import gates, pod, resourceclaim
 from drachma.claims import identity, podclaims
 from drachma.scheduler.cycle import gangpreemption
 from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.framework import remedy
 from drachma.scheduler.snapshot import nodeclass
-from drachma.simulate import nodegroup, simulation
+from drachma.simulate import nodegroup, resourceshortage, simulation
 
 _DEVICES: Final = "DynamicResources"
 _MOST_SURVEYED: Final = 100
@@ -70,12 +70,16 @@ class PodExplanation(_Data, frozen=True, kw_only=True):
     devices: tuple[Device, ...] = ()
     ruled_out: tuple[NodesRuledOut, ...] = ()
     reports: tuple[DeviceReport, ...] = ()
+    shortages: tuple[resourceshortage.ResourceShortage, ...] = ()
+    """Resources of nodes that are too small, in numbers."""
     preemption: str = ""
     """Result of preemption."""
     victims: tuple[str, ...] = ()
     """Pods that would be evicted for it."""
     holders: tuple[str, ...] = ()
     """Less important pods with devices on nodes without free ones. They are not evicted for devices."""
+    hints: tuple[str, ...] = ()
+    """Changes outside of the cluster's devices that would help."""
     helpful_groups: tuple[str, ...] = ()
     """Node groups of which one more node would help."""
     useless_groups: dict[str, str] = {}
@@ -103,8 +107,34 @@ def explain(
     if isinstance(decided, Placed):
         return _explain_placed(title, decided)
     helpful, useless = _groups(cluster, explained_pod, groups)
-    explained = PodExplanation(pod=title, message=decided.reason, helpful_groups=helpful, useless_groups=useless)
+    explained = PodExplanation(
+        pod=title,
+        message=decided.reason,
+        hints=_hints(trial, complete),
+        helpful_groups=helpful,
+        useless_groups=useless,
+    )
     return explained if decided.unfit is None else _explain_unfit(explained, trial, decided.unfit)
+
+
+def _hints(cluster: simulation.Simulation, waiting_pod: pod.Pod) -> tuple[str, ...]:
+    """Return a hint for each list with an alternative whose class does not exist, while another class does."""
+    gate = gates.Gate.ABSENT_CLASS_ALTERNATIVES
+    if cluster.gates.on(gate):
+        return ()
+    texts: list[str] = []
+    classes = cluster.snapshot.devices.classes
+    for name in podclaims.all_names(waiting_pod):
+        claim = cluster.snapshot.claims.get(waiting_pod.metadata.namespace, name)
+        for request in () if claim is None else claim.spec.devices.requests:
+            absent = [each for each in request.first_available if classes.get(each.device_class_name) is None]
+            if 0 < len(absent) < len(request.first_available):
+                alternative = f"alternative {request.name}/{absent[0].name}"
+                texts.append(
+                    f"class {absent[0].device_class_name} of {alternative} does not exist, so the whole list waits "
+                    f"for it; with the feature gate {gate} the scheduler passes it over"
+                )
+    return tuple(texts)
 
 
 def _explain_gang_member(
@@ -188,6 +218,7 @@ def _explain_unfit(explained: PodExplanation, trial: simulation.Simulation, unfi
             for (plugin, reasons), nodes in sorted(ruled_out.items(), key=lambda entry: -entry[1].bit_count())
         ),
         reports=_reports(trial, unfit, lacking),
+        shortages=resourceshortage.shortages(trial, unfit),
         preemption=f"would make room on node {tried.node}" if tried.node else tried.message,
         victims=_victims(tried.remedies),
         holders=_holders(trial, unfit, lacking),

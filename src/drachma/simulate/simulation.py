@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from drachma.api import gates, meta, pod, resourceclaim, resourceclaimtemplate
-from drachma.claims import identity, ownership, podclaims, podstate, templates
+from drachma.claims import identity, ownership, podclaims, podstate, preference, templates
 from drachma.runtime import cache, clock
 from drachma.scheduler import cycle, profiles
 from drachma.scheduler.cycle import gangpreemption, gangsearch, units
@@ -37,6 +37,8 @@ class Placement(NamedTuple):
     node: str
     allocations: tuple[resourceclaim.AllocationResult, ...] = ()
     """Allocations made for the pod; none for claims that were allocated before."""
+    rank: int = 0
+    """Sum of the ranks of the alternatives that were allocated; 0 if each was the most preferred one (KEP-4816)."""
 
 
 class Waiting(NamedTuple):
@@ -53,6 +55,11 @@ class Schedule(NamedTuple):
 
     placements: tuple[Placement, ...]
     waiting: tuple[Waiting, ...]
+
+    @property
+    def rank(self) -> int:
+        """Sum of the ranks of all alternatives that were allocated."""
+        return sum(each.rank for each in self.placements)
 
 
 class Simulation:
@@ -170,19 +177,23 @@ class Simulation:
             self.snapshot.devices.remove_slice(each)
         self.snapshot.remove_node(name)
 
-    def evict(self, evicted: pod.Pod) -> None:
-        """Make a pod pending, as if its controller had created it again, with new claims from its templates."""
-        self.snapshot.remove_pod(evicted.metadata.uid)
-        for claim in list(self._claims_of(evicted)):
-            if ownership.is_controlled_by(claim.metadata, evicted.metadata.uid):
+    def end(self, ended: pod.Pod) -> None:
+        """Remove a pod from its node, and release its claims as the claim controller does after the end of a pod."""
+        self.snapshot.remove_pod(ended.metadata.uid)
+        for claim in list(self._claims_of(ended)):
+            if ownership.is_controlled_by(claim.metadata, ended.metadata.uid):
                 self.snapshot.claims.remove(claim)
             else:
-                users = tuple(each for each in claim.status.reserved_for if each.uid != evicted.metadata.uid)
+                users = tuple(each for each in claim.status.reserved_for if each.uid != ended.metadata.uid)
                 # The claim controller deallocates a claim without users.
                 allocation = claim.status.allocation if users else None
                 self.snapshot.claims.rewrite(
                     claim, structs.replace(claim.status, reserved_for=users, allocation=allocation)
                 )
+
+    def evict(self, evicted: pod.Pod) -> None:
+        """Make a pod pending, as if its controller had created it again, with new claims from its templates."""
+        self.end(evicted)
         statuses = tuple(each for each in evicted.status.resource_claim_statuses if each.resource_claim_name is None)
         fresh = structs.replace(
             evicted,
@@ -280,7 +291,8 @@ class Simulation:
         self.snapshot.commit(placed.assignment)
         self._pending.pop(placed.info.key, None)
         results = tuple(each.result for each in placed.assignment.allocations)
-        return Placement(placed.info.pod, placed.node, results)
+        rank = sum(preference.total_rank(each.claim.spec, each.result) for each in placed.assignment.allocations)
+        return Placement(placed.info.pod, placed.node, results, rank)
 
     def decide(self, waiting_pod: pod.Pod) -> Placed | Waiting:
         """Return the scheduler's decision about a pod that has its claims. Nothing is carried out."""

@@ -55,6 +55,9 @@ class SimulatedRuntime:
         name = f"{node.SIMULATED_RUNTIME}{work.pod.metadata.uid}/{work.container.name}/{work.attempt}"
         return self._container(work, name, greeting=_greeting(work))
 
+    async def update(self, work: Work) -> None:
+        """Do nothing: nothing bounds a simulated container."""
+
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> Container:
         """Continue a container as if the agent had run all the time. Its log starts empty."""
         metadata = work.pod.metadata

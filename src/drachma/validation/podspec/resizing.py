@@ -42,10 +42,6 @@ def check_pod(metadata: Document, old: Document) -> Errors:
         yield fielderror.forbidden(ROOT, "static pods cannot be resized")
     elif ((old["spec"].get("os") or {}).get("name")) == "windows":
         yield fielderror.forbidden(ROOT, "windows pods cannot be resized")
-    elif (old.get("status") or {}).get("nodeAllocatableResourceClaimStatuses"):
-        # KEP-5517: nobody accounts yet for a pod that changes its mind beside its devices.
-        detail = "pods with claims for node allocatable resources cannot be resized"
-        yield fielderror.forbidden(ROOT, detail)
 
 
 def check(spec: Document, old: Document, *, qos_class: str, old_class: str) -> Errors:
