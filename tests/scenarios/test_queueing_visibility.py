@@ -212,3 +212,12 @@ def test_manifests_register_every_version() -> None:
         "extension-apiserver-authentication-reader",
         "system:auth-delegator",
     ]
+
+
+def test_endpoints_replace_the_name_for_aggregator_routing() -> None:
+    service, endpoints, *_ = visibilityendpoint.manifests("fd00::1", 8082, b"authority", by_endpoints=True)
+    assert service["spec"] == {"ports": [{"name": "https", "port": 8082, "targetPort": 8082}]}
+    assert endpoints["metadata"]["labels"]["kubernetes.io/service-name"] == service["metadata"]["name"]
+    assert (endpoints["addressType"], endpoints["endpoints"][0]["addresses"]) == ("IPv6", ["fd00::1"])
+    with pytest.raises(errors.InvalidValueError, match=r"'queues\.example\.com': endpoints need an IP address"):
+        visibilityendpoint.manifests("queues.example.com", 8082, b"authority", by_endpoints=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import functools
 import json
 import pathlib
 import ssl
@@ -13,11 +14,12 @@ import aiohttp
 import pytest
 
 from drachma import errors
+from drachma.api import lease as leases
 from drachma.client import target
 from drachma.listening import addresses
-from drachma.process import conversionwebhook, embedded, webhookendpoint
-from drachma.queueing.component import QueueingComponent
-from drachma.runtime import Surroundings
+from drachma.process import conversionwebhook, embedded, queueing, standalone, webhookendpoint, webhookplace
+from drachma.queueing.component import ActiveConfiguration, QueueingComponent
+from drachma.runtime import Surroundings, lease
 from drachma.server.access import certificates
 from drachma.store import memory
 from tests import patience
@@ -125,6 +127,58 @@ def test_manifests_name_what_the_configuration_queues() -> None:
         "kube-system",
         "kueue-system",
     ]
+
+
+def test_manifests_name_a_service() -> None:
+    service = webhookplace.Service.parse("kueue-system/webhooks:9443")
+    made = webhookendpoint.manifests(service, b"authority", frozenset())
+    assert made[0]["webhooks"][0]["clientConfig"] == {
+        "service": {
+            "namespace": "kueue-system",
+            "name": "webhooks",
+            "port": 9443,
+            "path": "/mutate-kueue-x-k8s-io-v1beta2-clusterqueue",
+        },
+        "caBundle": base64.b64encode(b"authority").decode(),
+    }
+    assert service.host == "webhooks.kueue-system.svc"
+    assert webhookplace.Service.parse("a/b").port == 443
+
+
+@pytest.mark.parametrize("text", ["name", "a/", "/b", "a/b:", "a/b:0", "a/b:65536", "a/b:x", "A/b"])
+def test_other_names_of_services_are_refused(text: str) -> None:
+    with pytest.raises(errors.InvalidValueError, match=f"^service '{text}': "):
+        webhookplace.Service.parse(text)
+
+
+async def test_a_replica_without_the_lease_answers_and_admits_nothing(tmp_path: pathlib.Path) -> None:
+    files = certificates.ensure(tmp_path / "certificates", hosts=["127.0.0.1"], now=datetime.now(UTC))
+    name = lease.LeaseName("kueue-system", "c1f6bfd2.kueue.x-k8s.io")
+    async with queues.queues(has_webhooks=False) as cluster:
+        await cluster.create_queue(cpu=2)
+        await cluster.kill("queueing")
+        held = {"holderIdentity": "leader", "leaseDurationSeconds": 3600, "renewTime": _time(cluster)}
+        document = queues.made("Lease", name.name, held, namespace=name.namespace)
+        await cluster.client.create_document(leases.Lease, {**document, "apiVersion": "coordination.k8s.io/v1"})
+        surroundings = Surroundings(cluster.client, clock=cluster.clock)
+        made = webhookendpoint.WebhookEndpoint(addresses.Address("127.0.0.1", 0), files)
+        built = functools.partial(queueing.replica, configured=ActiveConfiguration(), endpoint=made)
+        connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=str(files.authority)))
+        async with surroundings.informers, aiohttp.ClientSession(connector=connector) as session:
+            task = asyncio.create_task(standalone.work(built, surroundings, name))
+            started = _Endpoint(made.address.url, files.authority, session)
+            await _listening(started)
+            suspended = await started.ask("mutate-batch-v1-job", _job(_QUEUE))
+            assert suspended["allowed"] is True
+            assert "patch" in suspended
+            await cluster.create_job("train")
+            assert not await cluster.is_suspended("train")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+def _time(cluster: queues.Queues) -> str:
+    return cluster.clock.utc().isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _queue(version: str, **spec: Any) -> dict[str, Any]:

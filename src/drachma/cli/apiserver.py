@@ -1,11 +1,14 @@
 """``drachma apiserver``: the Kubernetes API on a data directory, for kubectl and every other client."""
 
-from drachma.cli import serveroptions
+from drachma.cli import options, serveroptions
 
 
 @serveroptions.expand
 def apiserver(
-    server: serveroptions.ServerOptions, store: serveroptions.StoreOptions, limits: serveroptions.LimitOptions
+    server: serveroptions.ServerOptions,
+    store: serveroptions.StoreOptions,
+    limits: serveroptions.LimitOptions,
+    log_format: options.LogFormat = options.LogLines.TEXT,
 ) -> None:
     """Serve the Kubernetes API.
 
@@ -13,5 +16,5 @@ def apiserver(
     """
     from drachma.process import hosting, logs
 
-    logs.to_stderr()
+    logs.to_stderr(is_json=log_format.is_json)
     hosting.run(server.build(store, limits))

@@ -40,6 +40,7 @@ def autoscaler(
     lease_namespace: options.LeaseNamespace = "kube-system",
     metrics_port: options.MetricsPort = 0,
     secure_address: options.SecureAddress = "",
+    log_format: options.LogFormat = options.LogLines.TEXT,
     verbose: options.Verbose = False,
 ) -> None:
     """Grow and shrink node groups as pods need."""
@@ -51,7 +52,7 @@ def autoscaler(
     from drachma.simulate.autoscaler.provider import CommandProvider, SimulatedProvider
     from drachma.simulate.growth import Objective
 
-    logs.to_stderr("drachma.simulate", verbose=verbose)
+    logs.to_stderr("drachma.simulate", verbose=verbose, is_json=log_format.is_json)
     if bool(command) == simulated:
         raise errors.DecodeError("--command or --simulated: exactly one of them is required, to add and remove nodes")
     groups = clusters.groups(node_groups)

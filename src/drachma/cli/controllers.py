@@ -46,6 +46,7 @@ def controllers(
     lease_namespace: options.LeaseNamespace = "kube-system",
     metrics_port: options.MetricsPort = 0,
     secure_address: options.SecureAddress = "",
+    log_format: options.LogFormat = options.LogLines.TEXT,
     verbose: options.Verbose = False,
 ) -> None:
     """Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.
@@ -58,7 +59,7 @@ def controllers(
     from drachma.process import components as running
     from drachma.runtime import lease
 
-    logs.to_stderr("drachma.controllers", verbose=verbose)
+    logs.to_stderr("drachma.controllers", verbose=verbose, is_json=log_format.is_json)
     # Other API servers serve ResourcePoolStatusRequest only if configured to, and informers of a kind that is not
     # served would never synchronise.
     enabled = gates.Gates.parse(f"{gates.Gate.RESOURCE_POOL_STATUS.value}=false,{feature_gates}")

@@ -32,6 +32,7 @@ def dashboard(
     trusted_proxy: Annotated[
         list[str] | None, typer.Option(help="Network of the proxy, such as 10.0.0.0/8; may be repeated.")
     ] = None,
+    log_format: options.LogFormat = options.LogLines.TEXT,
     verbose: options.Verbose = False,
 ) -> None:
     """Serve the dashboard of a cluster: devices, pods, claims, queues, and why pods are pending.
@@ -50,7 +51,7 @@ def dashboard(
     from drachma.web import ProxyTrust, Settings, application, serving
     from drachma.web import settings as websettings
 
-    logs.to_stderr("drachma.web", verbose=verbose)
+    logs.to_stderr("drachma.web", verbose=verbose, is_json=log_format.is_json)
     proxy = None
     if bool(proxy_user_header) != bool(trusted_proxy):
         raise errors.InvalidValueError("--proxy-user-header and --trusted-proxy: go together")

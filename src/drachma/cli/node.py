@@ -63,6 +63,7 @@ def node(
     feature_gates: options.FeatureGates = "",
     metrics_port: options.MetricsPort = 0,
     secure_address: options.SecureAddress = "",
+    log_format: options.LogFormat = options.LogLines.TEXT,
     verbose: options.Verbose = False,
 ) -> None:
     """Run a node agent: register the node, have drivers prepare claims, run the pods bound to the node.
@@ -79,7 +80,7 @@ def node(
     from drachma.process import logs, nodeagents, nodeidentity, standalone
     from drachma.runtime import clock
 
-    logs.to_stderr("drachma.node", verbose=verbose)
+    logs.to_stderr("drachma.node", verbose=verbose, is_json=log_format.is_json)
     if (tls_cert_file is None) != (tls_private_key_file is None):
         raise errors.InvalidValueError("--tls-cert-file: goes with --tls-private-key-file, and the other way round")
     serving_files = (

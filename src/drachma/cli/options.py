@@ -359,6 +359,20 @@ SecureAddress: TypeAlias = Annotated[
         help="Address for /healthz, /readyz and /metrics over HTTPS. Metrics need the permission to get /metrics.",
     ),
 ]
+
+
+class LogLines(enum.StrEnum):
+    """Format of log lines."""
+
+    TEXT = "text"
+    JSON = "json"
+
+    @property
+    def is_json(self) -> bool:
+        return self is LogLines.JSON
+
+
+LogFormat: TypeAlias = Annotated[LogLines, typer.Option(help="Format of log lines.")]
 Verbose: TypeAlias = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]
 
 

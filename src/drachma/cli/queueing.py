@@ -23,6 +23,9 @@ _Certificates: TypeAlias = Annotated[
 _Url: TypeAlias = Annotated[
     str, typer.Option(help="URL at which API servers reach the webhooks; by default that host and port.")
 ]
+_Service: TypeAlias = Annotated[
+    str, typer.Option(help="NAMESPACE/NAME:PORT of the Service by which API servers reach the webhooks.")
+]
 _PrintWebhooks: TypeAlias = Annotated[
     bool, typer.Option("--print-webhooks", help="Print the webhook configurations for the API server, and exit.")
 ]
@@ -36,6 +39,13 @@ _PrintConversion: TypeAlias = Annotated[
 _Visibility: TypeAlias = Annotated[str, typer.Option(help="host:port that serves visibility.kueue.x-k8s.io.")]
 _Host: TypeAlias = Annotated[
     str, typer.Option(help="Host at which API servers reach visibility.kueue.x-k8s.io; by default that host.")
+]
+_ByEndpoints: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--visibility-endpoints",
+        help="Print a Service with endpoints, for API servers with aggregator routing; the host is an IP address then.",
+    ),
 ]
 _PrintVisibility: TypeAlias = Annotated[
     bool, typer.Option("--print-visibility", help="Print the APIServices and Services for the API server, and exit.")
@@ -54,12 +64,15 @@ def queueing(
     webhooks: _Webhooks = "",
     webhook_certificates: _Certificates = _CERTIFICATES,
     webhook_url: _Url = "",
+    webhook_service: _Service = "",
     print_webhooks: _PrintWebhooks = False,
     print_conversion: _PrintConversion = False,
     visibility: _Visibility = "",
     visibility_certificates: _Certificates = _VISIBILITY_CERTIFICATES,
     visibility_host: _Host = "",
+    visibility_endpoints: _ByEndpoints = False,
     print_visibility: _PrintVisibility = False,
+    log_format: options.LogFormat = options.LogLines.TEXT,
     verbose: options.Verbose = False,
 ) -> None:
     """Admit jobs by queues and quota, devices included, as Kueue does.
@@ -69,8 +82,9 @@ def queueing(
     --queueing-config, or of the ConfigMap kueue-manager-config in kueue-system; changes take effect at once.
 
     With --webhooks it defaults and validates objects as Kueue's webhooks do, and converts them between v1beta1 and
-    v1beta2; --print-webhooks and --print-conversion print the manifests. Definitions that serve both versions without
-    conversion lose admission checks, and are refused.
+    v1beta2, also while another replica holds the lease; --print-webhooks and --print-conversion print the manifests,
+    which name --webhook-url or --webhook-service. Definitions that serve both versions without conversion lose
+    admission checks, and are refused.
     With --visibility it serves the pending workloads of queues; --print-visibility prints the manifests.
     """
     from drachma.api import manifest
@@ -83,13 +97,14 @@ def queueing(
         standalone,
         visibilityendpoint,
         webhookendpoint,
+        webhookplace,
     )
-    from drachma.process.queueing import component
+    from drachma.process.queueing import replica
     from drachma.queueing.component import ActiveConfiguration
     from drachma.runtime import lease
     from drachma.server.access import certificates
 
-    logs.to_stderr("drachma.queueing", verbose=verbose)
+    logs.to_stderr("drachma.queueing", verbose=verbose, is_json=log_format.is_json)
     configuration = ActiveConfiguration()
     if queueing_config is not None:
         configurationfile.load(queueing_config, configuration)
@@ -107,13 +122,18 @@ def queueing(
     manifests: list[dict[str, Any]] = []
     if webhooks:
         address = addresses.Address.parse(webhooks)
-        files = certificates.ensure(webhook_certificates, hosts=(*address.hosts, *_host(webhook_url)), now=now)
+        if webhook_url and webhook_service:
+            raise errors.InvalidValueError("--webhook-service: does not go with --webhook-url")
+        service = webhookplace.Service.parse(webhook_service) if webhook_service else None
+        hosts = (*address.hosts, *_host(webhook_url), *((service.host,) if service is not None else ()))
+        files = certificates.ensure(webhook_certificates, hosts=hosts, now=now)
+        place = service or webhook_url or address.url
         authority = files.authority.read_bytes()
         if print_webhooks:
             frameworks = configuration.jobs.management.frameworks
-            manifests += webhookendpoint.manifests(webhook_url or address.url, authority, frameworks)
+            manifests += webhookendpoint.manifests(place, authority, frameworks)
         if print_conversion:
-            manifests += conversionwebhook.manifests(webhook_url or address.url, authority)
+            manifests += conversionwebhook.manifests(place, authority)
         if not is_printing:
             webhook_endpoint = webhookendpoint.WebhookEndpoint(address, files)
     if visibility:
@@ -121,7 +141,9 @@ def queueing(
         files = certificates.ensure(visibility_certificates, hosts=(*visibilityendpoint.HOSTS, *address.hosts), now=now)
         if print_visibility:
             host = visibility_host or urllib.parse.urlsplit(address.url).hostname or ""
-            manifests += visibilityendpoint.manifests(host, address.port, files.authority.read_bytes())
+            manifests += visibilityendpoint.manifests(
+                host, address.port, files.authority.read_bytes(), by_endpoints=visibility_endpoints
+            )
         elif not is_printing:
             visibility_endpoint = visibilityendpoint.VisibilityEndpoint(address, files)
     if manifests:
@@ -129,7 +151,7 @@ def queueing(
         return
     standalone.run(
         functools.partial(
-            component,
+            replica,
             configured=configuration,
             configuration_file=queueing_config,
             endpoint=webhook_endpoint,

@@ -1,6 +1,7 @@
 """``drachma scheduler``: the scheduler as a process of its own, on any Kubernetes API server."""
 
 import functools
+import pathlib
 import random
 from typing import Annotated
 
@@ -13,6 +14,13 @@ from drachma.cli import options
 def scheduler(
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
+    config: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            help="KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1: profile, plugins, timeouts and lease. "
+            "It replaces the options about these."
+        ),
+    ] = None,
     scheduler_name: Annotated[
         str, typer.Option(help="Schedule the pods with this schedulerName.")
     ] = "default-scheduler",
@@ -47,16 +55,17 @@ def scheduler(
     show_profile: Annotated[
         bool, typer.Option("--show-profile", help="Print the plugins in their order, and exit.")
     ] = False,
+    log_format: options.LogFormat = options.LogLines.TEXT,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log the decision about every pod.")] = False,
 ) -> None:
     """Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind."""
     from drachma import allocator
     from drachma.client import http
-    from drachma.process import components, logs, standalone
+    from drachma.process import components, logs, schedulerconfiguration, standalone
     from drachma.runtime import clock, lease
     from drachma.scheduler import Settings, profiles
 
-    logs.to_stderr("drachma.scheduler", verbose=verbose)
+    logs.to_stderr("drachma.scheduler", verbose=verbose, is_json=log_format.is_json)
     settings = Settings(
         name=scheduler_name,
         gates=gates.Gates.parse(options.with_gangs(feature_gates, gangs)),
@@ -67,13 +76,19 @@ def scheduler(
         has_volume_controllers=volume_controllers,
         has_peers=peers,
     )
+    timing: lease.Timing | None = None
+    # Pods of another schedulerName are not kube-scheduler's, so its lease does not matter.
+    lease_name = lease_name or ("kube-scheduler" if scheduler_name == "default-scheduler" else scheduler_name)
+    leads_by = lease.LeaseName(lease_namespace, lease_name) if leader_elect else None
+    if config is not None:
+        configuration = schedulerconfiguration.read(config, settings)
+        settings, leads_by, timing = configuration.settings, configuration.lease_name, configuration.timing
+        kubeconfig = kubeconfig or configuration.kubeconfig
     if show_profile:
         typer.echo(str(profiles.default(settings, clock=clock.SystemClock(), rng=random.Random())))
         if settings.policy is not allocator.Policy.FIRST_FIT:
             typer.echo(f"Devices by policy {policy}")
         return
-    # Pods of another schedulerName are not kube-scheduler's, so its lease does not matter.
-    lease_name = lease_name or ("kube-scheduler" if scheduler_name == "default-scheduler" else scheduler_name)
     recording_to = components.RecordingTo.of(record, mebibytes=record_size)
     standalone.run(
         functools.partial(
@@ -85,7 +100,8 @@ def scheduler(
             access=http.find_access(kubeconfig, context=context),
             manager=settings.name,
             gates=settings.gates,
-            lease_name=lease.LeaseName(lease_namespace, lease_name) if leader_elect and not peers else None,
+            lease_name=None if peers else leads_by,
+            timing=timing or lease.Timing(),
             metrics_port=metrics_port,
             secure_address=options.secure_address(secure_address),
         ),

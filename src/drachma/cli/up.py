@@ -81,6 +81,7 @@ def up(
     ] = None,
     with_queueing: options.Queueing = False,
     queueing_config: options.QueueingConfig = None,
+    log_format: options.LogFormat = options.LogLines.TEXT,
     dashboard_listen: Annotated[
         str, typer.Option(help="host:port of the dashboard; port 0 takes any free port, and an empty text serves none.")
     ] = DEFAULT_DASHBOARD,
@@ -120,7 +121,7 @@ def up(
             "--exit-code": (exit_code, "--runtime simulated", runtime is RuntimeName.SIMULATED),
         }
     )
-    logs.to_stderr(verbose=verbose)
+    logs.to_stderr(verbose=verbose, is_json=log_format.is_json)
     brings_nodes = autoscale or pretend_nodes or bootstrap_kubeconfig_out is not None
     count = nodes if nodes is not None else 0 if brings_nodes else options.DEFAULT_UP_NODES
     if profile is not None and not count and not (autoscale and not node_groups):

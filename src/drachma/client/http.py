@@ -102,6 +102,7 @@ class HttpClient:
         rng: random.Random | None = None,
         timeout_seconds: float = 60.0,
         is_strict: bool = False,
+        observe: transport.Observe = lambda method, code, seconds: None,
     ) -> None:
         """If the client ``is_strict``, the server refuses fields that a kind does not have, as it does for kubectl."""
         self.access: Final = settings
@@ -113,6 +114,7 @@ class HttpClient:
             retries=retries or backoff.Retries(),
             rng=self._rng,
             timeout_seconds=timeout_seconds,
+            observe=observe,
         )
         self._discovery: Final = discovery.Discovery(self._transport)
 

@@ -29,6 +29,13 @@ class Clock(credentials.Clock, Protocol):
         """Return after so many seconds."""
 
 
+class Observe(Protocol):
+    """Function that is called after each attempt to send a request."""
+
+    def __call__(self, method: str, code: str, seconds: float) -> None:
+        """Take the status code of the answer, or ``<error>``, and the time until the answer began."""
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """A request to send. ``waits_when_throttled`` is off if 429 is a final answer, as for evictions."""
 
@@ -73,12 +80,14 @@ class Transport:
         retries: backoff.Retries,
         rng: random.Random,
         timeout_seconds: float,
+        observe: Observe = lambda method, code, seconds: None,
     ) -> None:
         self._access: Final = settings
         self._clock: Final = clock
         self._retries: Final = retries
         self._rng: Final = rng
         self._timeout: Final = aiohttp.ClientTimeout(total=timeout_seconds)
+        self._observe: Final = observe
         self._credentials: Final = credentials.Credentials(settings, clock=clock)
         self._connections: list[_Connections] = []
         self._is_closed = False
@@ -145,20 +154,28 @@ class Transport:
         if request.body is not None:
             headers.append(("Content-Type", request.content_type))
         url = yarl.URL(self._access.server + request.path)
-        async with (
-            self._connected(identity.key_pair).session_in_use() as session,
-            session.request(
-                request.method,
-                url.with_query(request.query) if request.query else url,
-                data=request.body,
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-                proxy=self._access.proxy or None,
-                server_hostname=self._access.tls_server_name or None,
-            ) as response,
-        ):
-            yield response
+        begin, code = self._clock.monotonic(), ""
+        try:
+            async with (
+                self._connected(identity.key_pair).session_in_use() as session,
+                session.request(
+                    request.method,
+                    url.with_query(request.query) if request.query else url,
+                    data=request.body,
+                    headers=headers,
+                    timeout=timeout,
+                    allow_redirects=False,
+                    proxy=self._access.proxy or None,
+                    server_hostname=self._access.tls_server_name or None,
+                ) as response,
+            ):
+                code = str(response.status)
+                self._observe(request.method, code, self._clock.monotonic() - begin)
+                yield response
+        except _FAILURES:
+            if not code:
+                self._observe(request.method, "<error>", self._clock.monotonic() - begin)
+            raise
 
     def _connected(self, key_pair: access.KeyPair | None) -> _Connections:
         if self._is_closed:

@@ -16,11 +16,10 @@ import uvloop
 
 from drachma import errors
 from drachma.client import Client, http
-from drachma.driver import jsonlog
 from drachma.driver.driver import Driver
 from drachma.driver.instance import ControllerInstance, NodeInstance, Place
 from drachma.listening import statuspage, webserver
-from drachma.runtime import Surroundings, clock, lease
+from drachma.runtime import Surroundings, clock, jsonlog, lease
 
 _log = logging.getLogger(__name__)
 

@@ -25,6 +25,13 @@ Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Runs a component until cancelled. Its informers are already running."""
 
 
+class Replica(NamedTuple):
+    """One of several processes of a component: the one with the lease leads, and all of them serve."""
+
+    lead: Run
+    serve: Run
+
+
 class RecordingTo(NamedTuple):
     """File for a scheduler's recording, and its maximum size."""
 

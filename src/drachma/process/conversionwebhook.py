@@ -7,12 +7,13 @@ other version does not have: a ClusterQueue of v1beta1 loses its ``admissionChec
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
 from drachma.client import Client, target
+from drachma.process import webhookplace
+from drachma.process.webhookplace import Place
 from drachma.runtime import Surroundings
 from drachma.server import status
 from drachma.server.kinds.kueue import queuekinds, versionforms
@@ -58,12 +59,12 @@ def _convert(document: object, desired: str) -> Mapping[str, Any]:
     return versionforms.VersionForms(str(document.get("kind"))).convert(document, desired)
 
 
-def manifests(url: str, authority: bytes) -> list[dict[str, Any]]:
+def manifests(place: Place, authority: bytes) -> list[dict[str, Any]]:
     """Return the part of Kueue's definitions that names the webhook, for ``kubectl apply --server-side``.
 
     They need a field manager of their own, because the manager that installed the definitions owns all other fields.
     """
-    client = {"url": f"{url}/{PATH}", "caBundle": base64.b64encode(authority).decode()}
+    client = webhookplace.client_config(place, f"/{PATH}", authority=authority)
     webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
     return [
         {

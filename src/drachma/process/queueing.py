@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 from drachma.process import components, configurationfile, conversionwebhook, placement
@@ -94,14 +95,33 @@ def component(
     configuration_file: pathlib.Path | None = None,
     *,
     view: PendingView | None = None,
+) -> components.Run:
+    """Return the function that runs queueing in the process of an API server.
+
+    Its configuration follows the file, or else the ConfigMap. ``view`` gets the pending workloads.
+    """
+    built = replica(surroundings, configured, configuration_file, view=view)
+
+    async def run() -> None:
+        await controller.together(built.lead(), built.serve())
+
+    return run
+
+
+def replica(
+    surroundings: Surroundings,
+    configured: ActiveConfiguration,
+    configuration_file: pathlib.Path | None = None,
+    *,
+    view: PendingView | None = None,
     endpoint: WebhookEndpoint | None = None,
     visibility: VisibilityEndpoint | None = None,
     role: str = "standalone",
-) -> components.Run:
-    """Return the function that runs queueing; its configuration follows the file, or else the ConfigMap.
+) -> components.Replica:
+    """Return queueing as a process of its own, of which several may run.
 
-    ``view`` gets the pending workloads. ``endpoint`` serves webhooks. ``visibility`` serves pending workloads to API
-    servers. ``role`` is the role of the process in metrics.
+    All replicas follow the configuration and answer webhooks at ``endpoint``. The leader admits, and serves pending
+    workloads at ``visibility``, because only the leader keeps queues. ``role`` is the role of the process in metrics.
     """
     own = surroundings.acting_as(ACCOUNT)
     view = view or PendingView()
@@ -114,17 +134,21 @@ def component(
         role=role,
     )
 
-    async def run() -> None:
+    async def lead() -> None:
         parts = [_work(built, own)]
-        if configuration_file is not None:
-            parts.append(configurationfile.follow(configuration_file, configured, own.client, time=surroundings.clock))
-        if endpoint is not None:
-            parts.append(_answer(endpoint, built.reviews, own))
         if visibility is not None:
             parts.append(_show(visibility, view, own))
         await controller.together(*parts)
 
-    return run
+    async def serve() -> None:
+        parts: list[Coroutine[Any, Any, Any]] = [asyncio.Event().wait()]
+        if configuration_file is not None:
+            parts.append(configurationfile.follow(configuration_file, configured, own.client, time=surroundings.clock))
+        if endpoint is not None:
+            parts.append(_answer(endpoint, built.reviews, own))
+        await controller.together(*parts)
+
+    return components.Replica(lead, serve)
 
 
 async def _work(built: QueueingComponent, surroundings: Surroundings) -> None:

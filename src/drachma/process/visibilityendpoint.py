@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ipaddress
 from typing import Any, Final
 
 from aiohttp import web
 
+from drachma import errors
 from drachma.listening import addresses
 from drachma.process import tlsserving
 from drachma.process.extensionaccess import ExtensionAccess
@@ -48,18 +50,44 @@ class VisibilityEndpoint:
             await tlsserving.serve(application, self._socket, context)
 
 
-def manifests(host: str, port: int, authority: bytes) -> list[dict[str, Any]]:
-    """Return a Service, APIServices under Kueue's names, and the permission to review tokens and access."""
+def manifests(host: str, port: int, authority: bytes, *, by_endpoints: bool = False) -> list[dict[str, Any]]:
+    """Return a Service, APIServices under Kueue's names, and the permission to review tokens and access.
+
+    ``by_endpoints`` is for API servers with aggregator routing, which look endpoints up and refuse names.
+
+    Raises:
+        errors.InvalidValueError: endpoints need an IP address, and the host is a name.
+    """
     return [
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": SERVICE, "namespace": NAMESPACE},
-            "spec": {"type": "ExternalName", "externalName": host},
-        },
+        *(_endpoints(host, port) if by_endpoints else [_service({"type": "ExternalName", "externalName": host})]),
         *(_registration(version, port, authority) for version in visibilitykinds.VERSIONS),
         _binding("RoleBinding", f"{SERVICE}-auth-reader", "Role", role="extension-apiserver-authentication-reader"),
         _binding("ClusterRoleBinding", f"{SERVICE}-auth-delegator", "ClusterRole", role="system:auth-delegator"),
+    ]
+
+
+def _service(spec: dict[str, Any]) -> dict[str, Any]:
+    metadata = {"name": SERVICE, "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+
+def _endpoints(host: str, port: int) -> list[dict[str, Any]]:
+    """Return a Service without selector, and the slice with its only endpoint."""
+    try:
+        version = ipaddress.ip_address(host).version
+    except ValueError:
+        raise errors.InvalidValueError(f"host {host!r}: endpoints need an IP address") from None
+    labels = {"kubernetes.io/service-name": SERVICE, "endpointslice.kubernetes.io/managed-by": "drachma"}
+    return [
+        _service({"ports": [{"name": "https", "port": port, "targetPort": port}]}),
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {"name": SERVICE, "namespace": NAMESPACE, "labels": labels},
+            "addressType": f"IPv{version}",
+            "ports": [{"name": "https", "port": port}],
+            "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
+        },
     ]
 
 

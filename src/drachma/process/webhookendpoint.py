@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -11,7 +10,8 @@ from aiohttp import web
 
 from drachma import errors
 from drachma.listening import addresses
-from drachma.process import conversionwebhook, tlsserving
+from drachma.process import conversionwebhook, tlsserving, webhookplace
+from drachma.process.webhookplace import Place
 from drachma.queueing.component import Reviews
 from drachma.queueing.rules import webhooks
 from drachma.queueing.rules.webhooks import Webhook
@@ -64,13 +64,13 @@ async def _convert(request: web.Request) -> web.Response:
     return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 
-def manifests(url: str, authority: bytes, frameworks: frozenset[str]) -> list[dict[str, Any]]:
+def manifests(place: Place, authority: bytes, frameworks: frozenset[str]) -> list[dict[str, Any]]:
     """Return the mutating and validating webhook configurations, under Kueue's names."""
     served = [each for each in webhooks.ALL if not each.framework or each.framework in frameworks]
     mutating = [each for each in served if each.completed is not None]
     return [
-        _configuration("Mutating", [_entry(each, "mutate", url, authority=authority) for each in mutating]),
-        _configuration("Validating", [_entry(each, "validate", url, authority=authority) for each in served]),
+        _configuration("Mutating", [_entry(each, "mutate", place, authority=authority) for each in mutating]),
+        _configuration("Validating", [_entry(each, "validate", place, authority=authority) for each in served]),
     ]
 
 
@@ -83,7 +83,7 @@ def _configuration(sort: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _entry(webhook: Webhook, action: str, url: str, *, authority: bytes) -> dict[str, Any]:
+def _entry(webhook: Webhook, action: str, place: Place, *, authority: bytes) -> dict[str, Any]:
     is_mutating = action == "mutate"
     rule = {
         "apiGroups": [webhook.kind.group],
@@ -97,7 +97,7 @@ def _entry(webhook: Webhook, action: str, url: str, *, authority: bytes) -> dict
     entry: dict[str, Any] = {
         "name": f"{action[0]}{webhook.singular}.kb.io",
         "admissionReviewVersions": ["v1"],
-        "clientConfig": {"url": f"{url}/{action}-{webhook.place}", "caBundle": base64.b64encode(authority).decode()},
+        "clientConfig": webhookplace.client_config(place, f"/{action}-{webhook.place}", authority=authority),
         "failurePolicy": "Fail",
         "sideEffects": "None",
         "rules": [rule],

@@ -17,7 +17,7 @@ from typing import Final, Literal
 from drachma import errors
 from drachma.api import event, meta, scheme
 from drachma.client import patches, protocol
-from drachma.runtime import correlation
+from drachma.runtime import correlation, eventsgroup
 from drachma.runtime.clock import Clock, SystemClock
 from drachma.values import names
 
@@ -63,6 +63,7 @@ class Recorder:
         self._rng: Final = rng or random.Random()
         self._correlator: Final = correlation.Correlator()
         self._pending: Final[asyncio.Queue[event.Event]] = asyncio.Queue(_PENDING)
+        self._has_core_role = True
         self._dropped = 0
         self._last_stamp = 0
         self._offset: Final = zlib.crc32(component.encode()) % _STAMPS
@@ -139,6 +140,33 @@ class Recorder:
         return _log.error("event given up after %d tries: %s", _TRIES, _describe(write.event))
 
     async def _try(self, write: correlation.Write) -> None:
+        """Write an event in the core group, or in events.k8s.io if the role of the component allows only that."""
+        if self._has_core_role:
+            try:
+                return await self._try_core(write)
+            except errors.ForbiddenError as refusal:
+                try:
+                    await self._try_events_group(write)
+                except errors.RefusedError:
+                    raise refusal from None
+                self._has_core_role = False
+                return None
+        return await self._try_events_group(write)
+
+    async def _try_events_group(self, write: correlation.Write) -> None:
+        new, now = write.event, self._clock.utc()
+        if write.is_known:
+            metadata, patch = new.metadata, patches.merge(eventsgroup.series(new, now))
+            try:
+                await self._client.patch_document(
+                    eventsgroup.EVENTS, metadata.name, patch=patch, namespace=metadata.namespace
+                )
+                return
+            except errors.ObjectNotFoundError:
+                pass
+        await self._client.create_document(eventsgroup.EVENTS, eventsgroup.document(new, now))
+
+    async def _try_core(self, write: correlation.Write) -> None:
         new = write.event
         if write.is_known:
             changed = {"count": new.count, "lastTimestamp": new.last_timestamp, "message": new.message}

@@ -56,10 +56,15 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
     )
     packs = settings.policy in (allocator.Policy.PACK, allocator.Policy.WHOLE_PARTITIONS)
     strategy = noderesourcesfit.Strategy.MOST_ALLOCATED if packs else noderesourcesfit.Strategy.LEAST_ALLOCATED
+    if settings.plugins.strategy:
+        strategy = noderesourcesfit.Strategy(settings.plugins.strategy)
     binds_volumes = settings.has_volume_controllers
+    volume_seconds = settings.volume_binding_seconds
+    volume_seconds = settings.binding_seconds if volume_seconds is None else volume_seconds
     prefers = settings.policy is not allocator.Policy.FIRST_FIT
     return Profile(
-        (
+        _choose(
+            settings.plugins,
             Entry(schedulinggates.SchedulingGates()),
             *((Entry(gangscheduling.GangScheduling()),) if settings.has_gangs else ()),
             Entry(nodeunschedulable.NodeUnschedulable()),
@@ -70,7 +75,7 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
             Entry(noderesourcesfit.NodeResourcesFit(enabled, strategy=strategy), weight=1),
             Entry(volumerestrictions.VolumeRestrictions()),
             Entry(nodevolumelimits.NodeVolumeLimits()),
-            Entry(VolumeBinding(binding_seconds=settings.binding_seconds, has_controllers=binds_volumes)),
+            Entry(VolumeBinding(binding_seconds=volume_seconds, has_controllers=binds_volumes)),
             Entry(volumezone.VolumeZone(has_controllers=binds_volumes)),
             Entry(PodTopologySpread(), weight=2),
             Entry(interpodaffinity.InterPodAffinity(), weight=2),
@@ -83,3 +88,10 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
             Entry(imagelocality.ImageLocality(), weight=1),
         )
     )
+
+
+def _choose(plugins: settings.PluginSettings, *entries: Entry) -> tuple[Entry, ...]:
+    """Return the entries that the settings choose, in their order and with their weights."""
+    by_name = {each.plugin.name: each for each in entries}
+    order = by_name if plugins.order is None else plugins.order
+    return tuple(by_name[name]._replace(weight=plugins.weights.get(name, by_name[name].weight)) for name in order)

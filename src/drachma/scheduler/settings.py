@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -12,6 +13,17 @@ from drachma.scheduler import queue
 
 DEFAULT_NAME: Final = "default-scheduler"
 """Scheduler of pods that name none."""
+
+
+class PluginSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Changes to the default profile."""
+
+    order: tuple[str, ...] | None = None
+    """Names of the plugins in their order, or None for all of the default profile."""
+    weights: Mapping[str, int] = {}
+    """Weights of scores by plugin, if they are not the default ones; 0 for a plugin that does not score."""
+    strategy: str = ""
+    """Preference of NodeResourcesFit, LeastAllocated or MostAllocated; empty for the preference of the policy."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +46,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Order in which devices are tried, and preference of nodes by their devices."""
     gang_steps: int = 1000
     """Number of decisions about pods in the search for nodes for a gang, after the first turn."""
+    plugins: PluginSettings = PluginSettings()
+    volume_binding_seconds: float | None = None
+    """Time limit for volumes to be bound, or None for the limit of devices."""
     has_peers: bool = False
     """True if other schedulers work at the same time. Then each announces its decisions and checks those of others."""
 

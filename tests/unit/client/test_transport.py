@@ -21,6 +21,24 @@ def make(server: FakeServer, clock: FakeClock, **more: object) -> transport.Tran
     return transport.Transport(reached, clock=clock, retries=RETRIES, rng=random.Random(1), timeout_seconds=30)
 
 
+async def test_each_attempt_is_observed() -> None:
+    observations: list[tuple[str, str, float]] = []
+    async with serving(refused(503), GOOD) as server:
+        sender = transport.Transport(
+            access.Access(server=server.url, source="test"),
+            clock=FakeClock(),
+            retries=RETRIES,
+            rng=random.Random(1),
+            timeout_seconds=30,
+            observe=lambda method, code, seconds: observations.append((method, code, seconds)),
+        )
+        await sender.send(request())
+    with pytest.raises(errors.UnreachableError):
+        await sender.send(request())
+    await sender.close()
+    assert observations == [("GET", "503", 0), ("GET", "200", 0), *[("GET", "<error>", 0)] * 3]
+
+
 def request(*, is_idempotent: bool = True, waits_when_throttled: bool = True) -> transport.Request:
     return transport.Request(
         method="GET" if is_idempotent else "POST",

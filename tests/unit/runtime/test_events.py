@@ -179,6 +179,43 @@ async def test_a_refused_event_is_dropped(client: Client, caplog: pytest.LogCapt
     assert "event refused: Pod nowhere/p" in caplog.text
 
 
+class _EventsGroupOnly:
+    """A client whose role has events of events.k8s.io only."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.refusals = 0
+
+    async def create(self, made: event.Event) -> event.Event:
+        self.refusals += 1
+        raise errors.ForbiddenError({"message": "events is forbidden"})
+
+    async def patch(self, *_: Any, **__: Any) -> event.Event:
+        self.refusals += 1
+        raise errors.ForbiddenError({"message": "events is forbidden"})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+async def test_a_role_may_have_events_of_the_newer_group_only(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    clock, restricted = FakeClock(), _EventsGroupOnly(client)
+    async with recording(cast(protocol.Client, restricted), clock) as recorder:
+        for number in range(3):
+            recorder.record(a_pod(), type=events.WARNING, reason="Failed", message="no luck")
+            recorder.record(a_pod(f"q{number}"), type=events.NORMAL, reason="Seen", message="é" * 600)
+            await recorder.flush()
+    stored = {each.involved_object.name: each for each in (await client.list(event.Event)).items}
+    assert sorted(stored) == ["p", "q0", "q1", "q2"]
+    assert (stored["p"].type, stored["p"].reason, stored["p"].message) == ("Warning", "Failed", "no luck")
+    assert stored["p"].reporting_component == "tester"
+    assert stored["q0"].message == "é" * 512
+    document = await client.get_document(event.Event, stored["p"].metadata.name, namespace="default")
+    assert document["series"]["count"] == 3
+    assert restricted.refusals == 2, "the first two events, which are written at once"
+    assert caplog.text == ""
+
+
 async def test_a_flood_of_events_is_no_flood_of_log_lines(
     client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

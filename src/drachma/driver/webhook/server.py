@@ -19,11 +19,10 @@ import uvloop
 from aiohttp import web
 
 from drachma import errors
-from drachma.driver import jsonlog
 from drachma.driver.driver import Driver
 from drachma.driver.webhook import reviews
 from drachma.listening import statuspage, webserver
-from drachma.runtime import clock
+from drachma.runtime import clock, jsonlog
 
 _log = logging.getLogger(__name__)
 

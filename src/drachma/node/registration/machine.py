@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-import drachma
 from drachma import errors
 
 BOOT_ID: Final = pathlib.Path("/proc/sys/kernel/random/boot_id")
@@ -77,7 +76,6 @@ def describe_local(name: str, *, root: pathlib.Path, boot_id_file: pathlib.Path 
         "bootID": boot_id,
         "machineID": _MACHINE_ID.read_text().strip() if _MACHINE_ID.exists() else "",
         "systemUUID": "",
-        "kubeletVersion": f"drachma-{drachma.__version__}",
         "kubeProxyVersion": "",
     }
     status: dict[str, Any] = {

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from drachma.api import meta, node
+from drachma.api import kubernetesversion, meta, node
 from drachma.claims import conditions
 from drachma.node.registration.addresses import NodeAddress
 from drachma.node.registration.machine import Machine
@@ -66,7 +66,11 @@ class NodeStatus:
 
     def content(self, status: node.NodeStatus, *, now: dt.datetime) -> dict[str, Any]:
         """Return the status to write over a stored one; conditions that do not change keep their transition time."""
-        info = {"containerRuntimeVersion": self._runtime, **(self._described.get("nodeInfo") or {})}
+        info = {
+            "containerRuntimeVersion": self._runtime,
+            "kubeletVersion": kubernetesversion.TEXT,
+            **(self._described.get("nodeInfo") or {}),
+        }
         declared = sorted({*(self._described.get("declaredFeatures") or ()), *self._features})
         return {
             **self._described,

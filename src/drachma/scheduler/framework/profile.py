@@ -29,7 +29,7 @@ _ANY_CHANGE: Final = tuple(hints.Hint(resource, ~hints.Action(0), hints.always) 
 
 
 class Entry(NamedTuple):
-    """Plugin in a profile, with the weight of its scores."""
+    """Plugin in a profile, with the weight of its scores; with weight 0 it does not score."""
 
     plugin: plugin.Plugin
     weight: int = 1
@@ -37,11 +37,12 @@ class Entry(NamedTuple):
     @property
     def extension_points(self) -> tuple[str, ...]:
         """Extension points of the plugin, by upstream's names."""
-        return tuple(name for name, protocol in _POINTS if isinstance(self.plugin, protocol))
+        points = tuple(name for name, protocol in _POINTS if isinstance(self.plugin, protocol))
+        return points if self.weight else tuple(name for name in points if name != "Score")
 
     @property
     def is_scoring(self) -> bool:
-        return isinstance(self.plugin, plugin.ScorePlugin)
+        return isinstance(self.plugin, plugin.ScorePlugin) and self.weight > 0
 
 
 class Preselection(NamedTuple):
@@ -70,7 +71,9 @@ class Profile:
         self._filters: Final = [(each.name, each.filter) for each in plugins if isinstance(each, plugin.FilterPlugin)]
         self._post_filters: Final = [each for each in plugins if isinstance(each, plugin.PostFilterPlugin)]
         self._scores: Final = [
-            (entry.plugin.score, entry.weight) for entry in entries if isinstance(entry.plugin, plugin.ScorePlugin)
+            (entry.plugin.score, entry.weight)
+            for entry in entries
+            if isinstance(entry.plugin, plugin.ScorePlugin) and entry.is_scoring
         ]
         self._reserves: Final = [each for each in plugins if isinstance(each, plugin.ReservePlugin)]
         self._rechecks: Final = [each for each in plugins if isinstance(each, plugin.RecheckPlugin)]

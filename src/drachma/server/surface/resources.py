@@ -13,15 +13,12 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.api import scheme, types
+from drachma.api import kubernetesversion, scheme, types
 from drachma.server import mediatypes
 from drachma.server.surface import layout as layouts
 from drachma.server.surface import selectable as selectables
 from drachma.server.surface import verbs
 from drachma.validation import kindrules
-
-MINOR_VERSION: Final = 37
-"""Minor version of Kubernetes 1.x that this API follows."""
 
 _STAGES: Final = ("", "beta", "alpha")
 _VERSION: Final = re.compile(
@@ -261,7 +258,7 @@ def deprecation(resource: Resource, version: str) -> str | None:
     if version in resource.deprecation_texts:
         return resource.deprecation_texts[version]
     span = resource.deprecations.get(version)
-    if span is None or span.deprecated > MINOR_VERSION:
+    if span is None or span.deprecated > kubernetesversion.MINOR:
         return None
     name = f"{resource.api_version(version)} {resource.kind}"
     instead = f"; use {resource.api_version(span.replacement)} {resource.kind}" if span.replacement else ""

@@ -3,15 +3,15 @@
 import platform
 from typing import Any, Final
 
-import drachma
+from drachma.api import kubernetesversion
 from drachma.server import mediatypes, status
 from drachma.server.access import accounttokens, openid
 from drachma.server.presentation import negotiation
-from drachma.server.surface import apisurface, discovery, openapi, resources, routes
+from drachma.server.surface import apisurface, discovery, openapi, routes
 from drachma.server.wire import health, responses
 from drachma.server.wire.requests import Request
 
-KUBERNETES_VERSION: Final = ("1", str(resources.MINOR_VERSION))
+KUBERNETES_VERSION: Final = ("1", str(kubernetesversion.MINOR))
 """Version of the Kubernetes API that this server implements."""
 
 _AGGREGATED: Final = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -201,7 +201,7 @@ def version_info() -> dict[str, str]:
         "emulationMinor": minor,
         "minCompatibilityMajor": major,
         "minCompatibilityMinor": str(int(minor) - 1),
-        "gitVersion": f"v{major}.{minor}.0+drachma-{drachma.__version__}",
+        "gitVersion": kubernetesversion.TEXT,
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

@@ -1,6 +1,7 @@
 """Status of a node as its agent reports it."""
 
 import datetime as dt
+import re
 
 from drachma.api import node
 from drachma.node.registration import nodestatus
@@ -59,3 +60,8 @@ def test_a_node_says_where_it_is_reached() -> None:
     assert content["addresses"][0] == {"type": "InternalIP", "address": "127.1.0.1"}
     assert content["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 1234}}
     assert "addresses" not in _status().content(node.NodeStatus(), now=NOW)
+
+
+def test_clients_read_a_version_of_kubernetes() -> None:
+    version = _status().content(node.NodeStatus(), now=NOW)["nodeInfo"]["kubeletVersion"]
+    assert re.match(r"v1\.\d+\.\d+\+drachma-", version)

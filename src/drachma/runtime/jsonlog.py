@@ -26,9 +26,14 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(line, enc_hook=str).decode()
 
 
-def set_up(*, level: str, is_json: bool) -> None:
-    """Logs of the whole process go to standard error."""
-    handler = logging.StreamHandler()
+def handler(*, is_json: bool) -> logging.Handler:
+    """Return a handler that writes to standard error, as JSON or as text."""
+    stream_handler = logging.StreamHandler()
     text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    handler.setFormatter(JsonFormatter() if is_json else text)
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    stream_handler.setFormatter(JsonFormatter() if is_json else text)
+    return stream_handler
+
+
+def set_up(*, level: str, is_json: bool) -> None:
+    """Send the logs of the whole process to standard error."""
+    logging.basicConfig(level=level.upper(), handlers=[handler(is_json=is_json)], force=True)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from drachma.driver import jsonlog
+from drachma.runtime import jsonlog
 
 
 def _line(**more: object) -> dict[str, object]:
