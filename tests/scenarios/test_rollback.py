@@ -87,7 +87,7 @@ async def test_a_pod_that_ends_while_first_alpha_is_off_frees_its_claim() -> Non
         assert await resources(plane) == ["gpu-1"]
 
 
-EVERYTHING = features.Gates(frozenset(features.Gate) - features.NOT_IMPLEMENTED)
+EVERYTHING = features.ALL.switched(dict.fromkeys(features.OWN, True))
 
 FEATURES = """
 apiVersion: resource.k8s.io/v1
