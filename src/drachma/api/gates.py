@@ -41,6 +41,10 @@ class Gate(enum.StrEnum):
     SCHEDULER_FILTER_TIMEOUT = "DRASchedulerFilterTimeout"
     WORKLOAD_RESOURCE_CLAIMS = "DRAWorkloadResourceClaims"
     GENERIC_WORKLOAD = "GenericWorkload"
+    TOPOLOGY_AWARE_WORKLOADS = "TopologyAwareWorkloadScheduling"
+    COMPOSITE_POD_GROUP = "CompositePodGroup"
+    POD_GROUP_PREEMPTION_POLICY = "PodGroupPreemptionPolicy"
+    WORKLOAD_WITH_JOB = "WorkloadWithJob"
     NODE_DECLARED_FEATURES = "NodeDeclaredFeatures"
     ACCOUNTING_POLICIES = "DrachmaAccountingPolicies"
     """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
@@ -50,13 +54,22 @@ class Gate(enum.StrEnum):
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, in addition to v1."""
 
 
-NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.NODE_DECLARED_FEATURES})
+NOT_IMPLEMENTED: Final = frozenset({Gate.NODE_DECLARED_FEATURES})
 """Gates that are accepted and change nothing."""
 
 OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.FIRST_ALPHA})
 """Gates that upstream does not have; off by default."""
 
-OFFERED: Final = frozenset({Gate.GENERIC_WORKLOAD})
+OFFERED: Final = frozenset(
+    {
+        Gate.GENERIC_WORKLOAD,
+        Gate.WORKLOAD_RESOURCE_CLAIMS,
+        Gate.TOPOLOGY_AWARE_WORKLOADS,
+        Gate.COMPOSITE_POD_GROUP,
+        Gate.POD_GROUP_PREEMPTION_POLICY,
+        Gate.WORKLOAD_WITH_JOB,
+    }
+)
 """Gates of upstream that are off by default, because they change the scheduling of pods."""
 
 _BOOLEANS: Final = {
