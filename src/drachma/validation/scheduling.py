@@ -3,7 +3,7 @@
 Most rules of the latter two are declared on upstream's types.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from drachma.validation import constraints, fielderror, rendering, typerules
@@ -22,12 +22,24 @@ _SYSTEM_PREFIX: Final = "system-"
 _HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 _MOST_TEMPLATES: Final = 8
 _MOST_CLAIMS: Final = 4
-_FIXED: Final = ("disruptionMode", "priorityClassName", "priority", "resourceClaims")
+_FIXED: Final = (
+    "disruptionMode",
+    "priorityClassName",
+    "priority",
+    "preemptionPolicy",
+    "resourceClaims",
+    "schedulingConstraints",
+)
 """Fields of groups and templates that updates leave as they are."""
 
+_TEMPLATE_LISTS: Final = ("podGroupTemplates", "compositePodGroupTemplates")
+_MOST_TOPOLOGIES: Final = 1
+
+_one_sort: Final = typerules.one_member(*_TEMPLATE_LISTS)
 _one_policy: Final = typerules.one_member("basic", "gang")
 _one_disruption_mode: Final = typerules.one_member("single", "all")
 _one_claim_source: Final = typerules.one_member("resourceClaimName", "resourceClaimTemplateName")
+_label_name: Final = constraints.text(names.qualified_name)
 _short_name: Final = constraints.text(lambda name: names.dns1123_label(name, unit="bytes"))
 _long_name: Final = constraints.text(lambda name: names.dns1123_subdomain(name, unit="bytes"))
 
@@ -60,6 +72,23 @@ def _check_value_update(content: Document, old: Document, at: Path) -> Errors:
 def _check_group(group: Document, at: Path) -> list[FieldError]:
     """Check what groups and templates have in common."""
     return _TYPES["Group"](group, at)
+
+
+def _check_composite(group: Document, at: Path) -> list[FieldError]:
+    """Check what composite groups and their templates have in common."""
+    return _TYPES["Composite"](group, at)
+
+
+def _check_parent(spec: Document, at: Path) -> Errors:
+    if spec.get("parentCompositePodGroupName") and spec.get("workloadRef") is None:
+        yield fielderror.required(at.child("workloadRef"), "must be set when parentCompositePodGroupName is set")
+
+
+def _topology_constraints(constraints: Sequence[Document], at: Path) -> Errors:
+    if len(constraints) > _MOST_TOPOLOGIES:
+        yield fielderror.too_many(at, len(constraints), _MOST_TOPOLOGIES)
+        return
+    yield from typerules.Each(_TYPES["TopologyConstraint"])(constraints, at)
 
 
 def _claims(claims: Sequence[Document], at: Path) -> Errors:
@@ -104,6 +133,10 @@ def _check_status(content: Document, old: Document, at: Path) -> list[FieldError
     return _TYPES["PodGroupStatus"](content.get("status") or {}, at.child("status"), claims)
 
 
+def _check_composite_status(content: Document, old: Document, at: Path) -> list[FieldError]:
+    return _TYPES["CompositePodGroupStatus"](content.get("status") or {}, at.child("status"))
+
+
 # Workloads
 
 
@@ -114,9 +147,22 @@ def _check_priorities(spec: Document, at: Path) -> Errors:
 
 
 def _check_has_templates(spec: Document, at: Path) -> Errors:
-    if not spec.get("podGroupTemplates"):
-        detail = "must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"
-        yield fielderror.invalid(at, "", detail)
+    """Check that names of templates are unique in the whole tree, and that a workload has templates of one sort."""
+    lists: dict[str, str] = {}
+    for field, place, name in _template_names(spec, at):
+        if lists.setdefault(name, str(field)) != str(field):
+            yield fielderror.duplicate(place.child("name"), name)
+    members = {name: spec.get(name) or None for name in _TEMPLATE_LISTS}
+    yield from _one_sort(members, at)
+
+
+def _template_names(spec: Document, at: Path) -> Iterator[tuple[Path, Path, str]]:
+    """Yield the list, the place and the name of each template of a tree."""
+    for field in _TEMPLATE_LISTS:
+        for position, template in enumerate(spec.get(field) or ()):
+            place = at.child(field).item(position)
+            yield at.child(field), place, template.get("name", "")
+            yield from _template_names(template, place)
 
 
 def _templates(templates: Sequence[Document], at: Path) -> Errors:
@@ -125,6 +171,14 @@ def _templates(templates: Sequence[Document], at: Path) -> Errors:
         return
     yield from _repeated_names(templates, at)
     yield from typerules.Each(_TYPES["PodGroupTemplate"])(templates, at)
+
+
+def _composite_templates(templates: Sequence[Document], at: Path) -> Errors:
+    if len(templates) > _MOST_TEMPLATES:
+        yield fielderror.too_many(at, len(templates), _MOST_TEMPLATES)
+        return
+    yield from _repeated_names(templates, at)
+    yield from typerules.Each(_TYPES["CompositePodGroupTemplate"])(templates, at)
 
 
 def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:
@@ -146,7 +200,19 @@ def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:
 
 _TYPES: Final = typerules.load("scheduling", globals())
 _GROUP_UPDATE: Final = Change(typerules.immutable(*_FIXED, show=show_null, empty_is_absent=True), _check_policy_update)
-_FIXED_REFERENCE: Final = typerules.immutable("workloadRef", show=show_null, empty_is_absent=True)
+_FIXED_REFERENCE: Final = typerules.immutable(
+    "workloadRef", "parentCompositePodGroupName", show=show_null, empty_is_absent=True
+)
+_COMPOSITE_UPDATE: Final = typerules.immutable(
+    "schedulingPolicy",
+    "schedulingConstraints",
+    "disruptionMode",
+    "priorityClassName",
+    "priority",
+    "preemptionPolicy",
+    show=show_null,
+    empty_is_absent=True,
+)
 PRIORITY_CLASS: Final = KindRules(
     always=_TYPES["PriorityClass"],
     update=Change(_check_value_update, typerules.immutable("preemptionPolicy", show=typerules.show_enum)),
@@ -155,5 +221,10 @@ POD_GROUP: Final = KindRules(
     create=_TYPES["PodGroup"],
     update=Change(below("spec", _FIXED_REFERENCE, _GROUP_UPDATE)),
     status=Change(_check_status),
+)
+COMPOSITE_POD_GROUP: Final = KindRules(
+    create=_TYPES["CompositePodGroup"],
+    update=Change(below("spec", _FIXED_REFERENCE, _COMPOSITE_UPDATE)),
+    status=Change(_check_composite_status),
 )
 WORKLOAD: Final = KindRules(create=_TYPES["Workload"], update=Change(below("spec", _check_workload_update)))

@@ -176,6 +176,11 @@ class Gangs:
         """Return the PodGroup of a gang, or None."""
         return self._groups.get(cache.Key(key.namespace, key.name)) if key.source is Source.POD_GROUP else None
 
+    def member_uids(self, member: pod.Pod) -> Sequence[str]:
+        """Return the uids of all pods that name the same gang or group as a pod, including itself."""
+        key = key_of(member)
+        return () if key is None else tuple(self._members.get(key, ()))
+
     # Queries of preemption
 
     def group_of(self, member: pod.Pod) -> podgroup.PodGroup | None:

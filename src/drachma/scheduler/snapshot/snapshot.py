@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from msgspec import structs
 
 from drachma.accounting import accountant, ledger
-from drachma.api import gates, meta, pod
+from drachma.api import gates, meta, pod, podgroup
 from drachma.api import node as nodes
 from drachma.claims import podclaims, reservation
 from drachma.scheduler.snapshot import (
@@ -167,17 +167,22 @@ class Snapshot:
         bound = assigned.pod
         self.nominations.remove(bound.metadata.uid)
         results = {each.claim.metadata.uid: each.result for each in assigned.allocations}
-        for name in podclaims.all_names(bound):
+        for name, consumer in podclaims.consumers(bound, self.claim_group(bound)):
             claim = self.claims.get(bound.metadata.namespace, name)
             if claim is None:
                 continue
             uid, status = claim.metadata.uid, claim.status
             if uid in results:
                 status = structs.replace(status, allocation=results[uid])
-            if not reservation.is_reserved_for(claim, bound):
-                status = structs.replace(status, reserved_for=(*status.reserved_for, reservation.consumer(bound)))
+            if not reservation.is_reserved_for(claim, consumer):
+                status = structs.replace(status, reserved_for=(*status.reserved_for, reservation.consumer(consumer)))
             self.claims.rewrite(claim, status)
             self.claims.settle(uid)
+
+    def claim_group(self, user: pod.Pod) -> podgroup.PodGroup | None:
+        """Return the group whose claims a pod may share, or None (KEP-5729)."""
+        is_on = user.spec.scheduling_group is not None and self._gates.on(gates.Gate.WORKLOAD_RESOURCE_CLAIMS)
+        return self.gangs.group_of(user) if is_on else None
 
     def missing(self, gang: gangs.Gang) -> int:
         """Return the number of pods of a gang that still need a node. Assumed pods have one."""

@@ -14,6 +14,7 @@ from drachma.validation import scheduling
 _CLASSES: Final = "scheduling.k8s.io/priorityclasses"
 CLASSES: Final = frozenset({_CLASSES})
 POD_GROUPS: Final = frozenset({"scheduling.k8s.io/podgroups"})
+ALL_GROUPS: Final = POD_GROUPS | {"scheduling.k8s.io/compositepodgroups"}
 _PREEMPT: Final = "PreemptLowerPriority"
 _SET_HERE: Final = ("priority", "preemptionPolicy")
 
@@ -47,11 +48,17 @@ class Priority:
         priority_class = self._find(name)
         if name and priority_class is None:
             raise proposal.forbidden(f"no PriorityClass with name {name} was found")
-        priority, _ = _values(priority_class)
+        priority, policy = _values(priority_class)
         if spec.get("priority") not in (None, priority):
             raise proposal.forbidden(
                 f"priority set in the pod group ({spec['priority']}) must match the priority computed ({priority}) "
                 "based on the priority class set in the spec"
+            )
+        own_policy = spec.get("preemptionPolicy")
+        if own_policy and own_policy != policy:
+            raise proposal.forbidden(
+                f"the string value of PreemptionPolicy ({own_policy}) must not be provided in pod group spec; "
+                f"priority admission controller computed {policy} from the given PriorityClass name"
             )
         spec["priority"] = priority
         if priority_class is not None:

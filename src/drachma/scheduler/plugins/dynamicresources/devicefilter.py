@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from drachma.accounting import accountant, footprint, ledger, policies, requests, resourcenames
 from drachma.api import resourceclaim
+from drachma.claims import podclaims
 from drachma.scheduler.framework import verdict
 from drachma.scheduler.plugins.dynamicresources import (
     allocatedclaims,
@@ -174,7 +175,7 @@ class DeviceFilter:
                 away = alive
             if away:
                 blocked[number] = away
-            if here and self._is_unshareable(claim, allocation):
+            if here and self._is_unshareable(entry, allocation):
                 self._reject(
                     here,
                     f"node allocatable resource claim {claim.metadata.name} has a mapped device "
@@ -183,9 +184,9 @@ class DeviceFilter:
                 alive &= ~here
         return alive
 
-    def _is_unshareable(self, claim: resourceclaim.ResourceClaim, allocation: resourceclaim.AllocationResult) -> bool:
+    def _is_unshareable(self, entry: podclaims.PodClaim, allocation: resourceclaim.AllocationResult) -> bool:
         return self._options.has_node_allocatable and allocatedclaims.is_unshareable(
-            claim, allocation, user=self._pod.pod, snapshot=self._snapshot
+            entry.claim, allocation, user=self._pod.pod, consumer=entry.consumer, snapshot=self._snapshot
         )
 
     def _answers(self, group: Group, nodes: int) -> list[tuple[Answer, int]]:

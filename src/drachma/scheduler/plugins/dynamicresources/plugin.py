@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from drachma.accounting import ledger
-from drachma.api import pod, resourceclaim
+from drachma.api import pod, podgroup, resourceclaim
 from drachma.claims import podclaims, reservation
 from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, handle, hints, plugin, scoring, verdict
 from drachma.scheduler.plugins.dynamicresources import (
@@ -44,7 +44,7 @@ class DynamicResources:
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> plugin.PreFilterResult | verdict.Rejection:
         """Make the plan for the pod's claims."""
-        plan = claimplan.make(cycle.pod, cycle.snapshot.devices, self._options.enabled, new_uid=self._options.new_uid)
+        plan = claimplan.make(cycle.pod, cycle.snapshot, self._options.enabled, new_uid=self._options.new_uid)
         if plan is None:
             return plugin.SKIP
         if isinstance(plan, verdict.Rejection):
@@ -70,9 +70,10 @@ class DynamicResources:
             return plugin.PostFilterResult()
         unavailable = [] if devices is None else devices.unavailable
         for number in self._options.chance.sample(unavailable, len(unavailable)):
-            claim = plan.claims[number].claim
+            _, claim, consumer = plan.claims[number]
             users = claim.status.reserved_for
-            if not users or (len(users) == 1 and reservation.is_reserved_for(claim, cycle.pod.pod)):
+            is_shared = isinstance(consumer, podgroup.PodGroup)
+            if not users or (len(users) == 1 and not is_shared and reservation.is_reserved_for(claim, consumer)):
                 message = "deallocation of ResourceClaim completed"
                 return plugin.PostFilterResult(message, remedies=(claimwriter.Deallocation(claim, cycle.pod.pod),))
         if plan.is_stale and plan.special is not None:
