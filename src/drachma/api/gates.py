@@ -54,9 +54,6 @@ class Gate(enum.StrEnum):
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, in addition to v1."""
 
 
-NOT_IMPLEMENTED: Final = frozenset({Gate.NODE_DECLARED_FEATURES})
-"""Gates that are accepted and change nothing."""
-
 OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.FIRST_ALPHA})
 """Gates that upstream does not have; off by default."""
 
@@ -81,7 +78,7 @@ _BOOLEANS: Final = {
 class Gates(msgspec.Struct, frozen=True):
     """Set of enabled features."""
 
-    enabled: frozenset[Gate] = frozenset(Gate) - NOT_IMPLEMENTED - OWN - OFFERED
+    enabled: frozenset[Gate] = frozenset(Gate) - OWN - OFFERED
 
     def on(self, gate: Gate) -> bool:
         """Return True if the feature is on."""

@@ -21,6 +21,7 @@ from drachma.scheduler.plugins import (
     imagelocality,
     interpodaffinity,
     nodeaffinity,
+    nodedeclaredfeatures,
     nodename,
     nodeports,
     noderesourcesfit,
@@ -77,6 +78,11 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
             *((Entry(structuredparameters.StructuredParameters()),) if enabled.on(gates.Gate.FIRST_ALPHA) else ()),
             Entry(DynamicResources(devices), weight=2),
             *((Entry(DevicePolicy(), weight=_POLICY_WEIGHT),) if prefers else ()),
+            *(
+                (Entry(nodedeclaredfeatures.NodeDeclaredFeatures()),)
+                if enabled.on(gates.Gate.NODE_DECLARED_FEATURES)
+                else ()
+            ),
             Entry(defaultpreemption.DefaultPreemption(rng)),
             Entry(balancedallocation.NodeResourcesBalancedAllocation(), weight=1),
             Entry(imagelocality.ImageLocality(), weight=1),

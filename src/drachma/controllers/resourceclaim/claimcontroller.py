@@ -84,9 +84,7 @@ class ResourceClaimController:
             informer.Handler(added=self._handle_claim, updated=self._handle_claim_update, deleted=self._enqueue_users)
         )
         self._groups: Final = (
-            informers.of(podgroup.PodGroup)
-            if surroundings.gates.on(features.Gate.WORKLOAD_RESOURCE_CLAIMS)
-            else None
+            informers.of(podgroup.PodGroup) if surroundings.gates.on(features.Gate.WORKLOAD_RESOURCE_CLAIMS) else None
         )
         if self._groups is not None:
             pods.cache.add_index(GROUP_INDEX, _groups)
@@ -201,8 +199,10 @@ class ResourceClaimController:
             return entry.resource_claim_template_name is not None
         group = self._generator.group_of(pod)
         if group is not None and podclaims.consumer(pod, entry, group) is group:
-            return bool(pod.spec.node_name) and claim.status.allocation is not None and not (
-                reservation.is_reserved_for(claim, group)
+            return (
+                bool(pod.spec.node_name)
+                and claim.status.allocation is not None
+                and not (reservation.is_reserved_for(claim, group))
             )
         if reference.is_generated and ownership.problem(claim, pod):
             # The pod is blocked until the other claim is deleted, which triggers a reconcile.

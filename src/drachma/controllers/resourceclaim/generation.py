@@ -126,9 +126,7 @@ class Generator:
         claim = self._claims.cache.get(name, namespace=group.metadata.namespace)
         if claim is None:
             try:
-                claim = await self._client.get(
-                    resourceclaim.ResourceClaim, name, namespace=group.metadata.namespace
-                )
+                claim = await self._client.get(resourceclaim.ResourceClaim, name, namespace=group.metadata.namespace)
             except errors.ObjectNotFoundError:
                 return False
         return ownership.is_controlled_by(claim.metadata, group.metadata.uid)
@@ -181,9 +179,7 @@ class Generator:
                 claim_names[entry.name] = name
         return await self._publish(owner, claim_names) if claim_names else owner
 
-    async def _ensure(
-        self, owner: pod.Pod, entry: pod.PodResourceClaim, group: podgroup.PodGroup | None
-    ) -> str | None:
+    async def _ensure(self, owner: pod.Pod, entry: pod.PodResourceClaim, group: podgroup.PodGroup | None) -> str | None:
         """Return the claim that the pod's status must name, or None if nothing is to be written for the entry."""
         if group is not None and podclaims.consumer(owner, entry, group) is group:
             return _shared_name(owner, entry, group)

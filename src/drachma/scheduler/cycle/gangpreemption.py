@@ -48,6 +48,8 @@ class NoRoom(NamedTuple):
     message: str
     is_under_way: bool = False
     """True if the last eviction has not taken effect yet."""
+    is_final: bool = False
+    """True if no pod is less important than the gang."""
 
     @property
     def nodes(self) -> Mapping[str, str] | None:
@@ -76,7 +78,7 @@ def preempt(
         return ongoing()
     victim_candidates = victims.candidates_below(priority, snapshot, snapshot.nodes)
     if not victim_candidates:
-        return NoRoom(f"{_PREFIX}No preemption victims found for incoming preemptor")
+        return NoRoom(f"{_PREFIX}No preemption victims found for incoming preemptor", is_final=True)
     fork = snapshot.fork()
     for info in members:
         # Earlier nominations are void now, and would be in the way of the members themselves.

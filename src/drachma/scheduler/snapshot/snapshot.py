@@ -81,7 +81,7 @@ class Snapshot:
                     nominations=nominations.Nominations(),
                     namespaces=forkmap.ForkMap(),
                     workloads=workloads.Workloads(),
-                    gangs=gangs.Gangs(),
+                    gangs=gangs.Gangs(has_composites=enabled.on(gates.Gate.COMPOSITE_POD_GROUP)),
                     budgets=disruptionbudgets.DisruptionBudgets(),
                     volumes=volumes.Volumes(),
                 )
@@ -185,7 +185,9 @@ class Snapshot:
         return self.gangs.group_of(user) if is_on else None
 
     def missing(self, gang: gangs.Gang) -> int:
-        """Return the number of pods of a gang that still need a node. Assumed pods have one."""
+        """Return the number of pods, or of children, of a gang that still need nodes. Assumed pods have one."""
+        if gang.children:
+            return gang.size - sum(self.missing(child) <= 0 for child in gang.children)
         return gang.size - gang.done - sum(self.nodes.node_of(uid) is not None for uid in gang.members)
 
     def unbind(self, assigned: assignment.Assignment) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from drachma.api import gates as feature
 from drachma.server import status
 from drachma.server.admission import podspecs
 from drachma.server.admission.podspecs import Spec
@@ -22,8 +23,9 @@ _SET_HERE: Final = ("priority", "preemptionPolicy")
 class Priority:
     """Upstream's admission plugin of that name."""
 
-    def __init__(self, store: Reader) -> None:
+    def __init__(self, store: Reader, gates: feature.Gates) -> None:
         self._store = store
+        self._has_group_policies = gates.on(feature.Gate.POD_GROUP_PREEMPTION_POLICY)
         self._listed = -1
         self._default_class: record.Record | None = None
 
@@ -54,7 +56,7 @@ class Priority:
                 f"priority set in the pod group ({spec['priority']}) must match the priority computed ({priority}) "
                 "based on the priority class set in the spec"
             )
-        own_policy = spec.get("preemptionPolicy")
+        own_policy = spec.get("preemptionPolicy") if self._has_group_policies else None
         if own_policy and own_policy != policy:
             raise proposal.forbidden(
                 f"the string value of PreemptionPolicy ({own_policy}) must not be provided in pod group spec; "

@@ -87,9 +87,7 @@ class PodGroupStrategy(DocumentStrategy):
 
 def _drop_disabled(part: Document, old: Mapping[str, Any], gates: Gates) -> Document:
     """Return a copy without the fields of features that are off, unless the stored object has them."""
-    return {
-        name: value for name, value in part.items() if name not in _GATES or gates.on(_GATES[name]) or name in old
-    }
+    return {name: value for name, value in part.items() if name not in _GATES or gates.on(_GATES[name]) or name in old}
 
 
 def _group_cells(group: Document, now: datetime) -> layout.Cells:

@@ -136,7 +136,7 @@ class _Admission:
         self._has_accounts = pluginnames.ACCOUNTS not in disabled_plugins
         self._accounts = serviceaccount.ServiceAccount(store)
         self._limits = limitranger.LimitRanger(store)
-        self._priorities = priority.Priority(store)
+        self._priorities = priority.Priority(store, gates)
         self._runtime_classes = runtimeclass.RuntimeClass(store)
         self._restriction = noderestriction.NodeRestriction(store, authoriser)
         self._mutating_webhooks = mutatingadmissionwebhook.MutatingAdmissionWebhook(store, authoriser)
@@ -293,6 +293,8 @@ def _check_certificates(authoriser: authorization.Authoriser) -> Iterator[Step]:
 def _check_node_features(features: nodedeclaredfeatures.NodeDeclaredFeatureValidator) -> Iterator[Step]:
     slices = nodedeclaredfeatures.SLICES
     yield Step("NodeDeclaredFeatureValidator", features.validate, on=_WHOLE, of=slices, needs_cluster=True)
+    pods = podspecs.PODS
+    yield Step("NodeDeclaredFeatureValidator", features.validate_pod, on=_UPDATE | _STATUS, of=pods, needs_cluster=True)
 
 
 def _charge(quotas: resourcequota.ResourceQuota) -> tuple[Step, ...]:

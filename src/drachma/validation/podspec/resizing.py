@@ -1,4 +1,4 @@
-"""Rules for resizing a pod in place: only cpu and memory of its containers may change."""
+"""Rules for resizing a pod in place: only cpu and memory of its containers and of the whole pod may change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -25,6 +25,8 @@ def prepared(spec: Document, old: Document) -> dict[str, Any]:
     for field in _LISTS:
         if old.get(field):
             changed[field] = [_resized(new, before) for new, before in _pairs(spec, old, field)]
+    if spec.get("resources"):
+        changed["resources"] = spec["resources"]
     return changed
 
 
@@ -44,10 +46,6 @@ def check_pod(metadata: Document, old: Document) -> Errors:
         yield fielderror.forbidden(ROOT, "static pods cannot be resized")
     elif ((old["spec"].get("os") or {}).get("name")) == "windows":
         yield fielderror.forbidden(ROOT, "windows pods cannot be resized")
-    elif (old.get("status") or {}).get("nodeAllocatableResourceClaimStatuses"):
-        # KEP-5517: nobody accounts yet for a pod that changes its mind beside its devices.
-        detail = "pods with claims for node allocatable resources cannot be resized"
-        yield fielderror.forbidden(ROOT, detail)
 
 
 def check(spec: Document, old: Document, *, qos_class: str, old_class: str) -> Errors:
@@ -90,13 +88,10 @@ def _others(spec: Document, old: Document) -> Errors:
             yield fielderror.forbidden(SPEC, _ONLY)
     for position, (new, container) in enumerate(_pairs(spec, old, "initContainers")):
         at = SPEC.child("initContainers").item(position)
-        if container.get("restartPolicy") == "Always":
-            if _fixed(new) != _fixed(container):
-                yield fielderror.forbidden(
-                    at, "only cpu and memory resources for init or sidecar containers are mutable"
-                )
-        elif new != container:
-            yield fielderror.forbidden(SPEC, "resources for non-sidecar init containers are immutable")
+        if _fixed(new) != _fixed(container):
+            yield fielderror.forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable")
+    if _fixed(spec) != _fixed(old):
+        yield fielderror.forbidden(SPEC, _ONLY)
 
 
 def _fixed(container: Document) -> tuple[Any, ...]:

@@ -206,7 +206,9 @@ class ClaimWriter:
         )
 
 
-def _is_written(claim: Claim, consumer: reservation.Consumer, *, allocation: resourceclaim.AllocationResult | None) -> bool:
+def _is_written(
+    claim: Claim, consumer: reservation.Consumer, *, allocation: resourceclaim.AllocationResult | None
+) -> bool:
     """Return True if a write that got no answer was done."""
     stored_allocation = claim.status.allocation
     if stored_allocation is None or not reservation.is_reserved_for(claim, consumer):
