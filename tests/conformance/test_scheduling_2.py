@@ -25,6 +25,8 @@ Document = dict[str, Any]
 _GATES = gates.ALL.switched({"GenericWorkload": True, "DRAWorkloadResourceClaims": True, "NodeDeclaredFeatures": True})
 """Gates of all recordings; a scenario may switch more of them."""
 _STATUS_APART = ("Node", "ResourceQuota", "ResourceClaim", "PodGroup")
+_ACCOUNT = ("serviceAccountName", "serviceAccount")
+"""Fields of pods that drachma fills in even without the ServiceAccount plugin, which was off in the recording."""
 _QUIET_SECONDS = 2.5
 _LIMIT_SECONDS = 25.0
 _PATCH_TYPES = {"merge": patches.MERGE, "json": patches.JSON, "strategic": patches.STRATEGIC}
@@ -136,6 +138,8 @@ class _Run:
         try:
             document = await self._plane.client.get_document(self._kinds[kind], name, namespace=self._namespace(kind))
             body = scenariostate.without_volatile_fields(document)
+            for field in _ACCOUNT if kind == "Pod" else ():
+                body["spec"].pop(field, None)
         except errors.RefusedError as error:
             body = {"code": error.code, "message": str(error)}
         claims = await self._documents("ResourceClaim")

@@ -211,8 +211,8 @@ class _GroupSearch:
         residents = nodes.named(names) if names else 0
         labels = gang.topology
         classes = nodes.properties.classes(("topology", labels), lambda info: _values(info, labels), among=all_nodes)
-        for values, domain in sorted((values, nodes) for values, nodes in classes.items() if values):
-            here = domain & all_nodes
+        for values in sorted(filter(None, classes)):
+            here = classes[values] & all_nodes
             if here and not residents & ~here:
                 yield here
 

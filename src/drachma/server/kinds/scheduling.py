@@ -1,4 +1,4 @@
-"""Kinds of ``scheduling.k8s.io``: priority classes, pod groups, groups of them, and workloads as templates of groups."""
+"""Kinds of ``scheduling.k8s.io``: priority classes, pod groups, composite groups, and workloads with templates."""
 
 from collections.abc import Mapping
 from datetime import datetime

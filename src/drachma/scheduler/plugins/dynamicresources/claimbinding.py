@@ -268,7 +268,7 @@ def _each_once(plan: claimplan.ClaimPlan) -> list[podclaims.PodClaim]:
 def _claim_changes(
     assigned: claimplan.ClaimAssignment, *, writer: claimwriter.ClaimWriter
 ) -> list[transactions.Change] | None:
-    """Return a change for each claim that is not reserved for its consumer yet, or None if the states in between matter.
+    """Return a change for each claim that is not reserved for its consumer yet; None if states in between matter.
 
     They matter if devices must become ready first, if a claim must be created or the pod's status written, or if a
     claim has changed, for which the writer has a message.
