@@ -9,6 +9,9 @@ With a topology constraint, all pods go to nodes of one domain: nodes with the s
 is tried as if it were the whole cluster. Of several domains that fit, the one with most placed pods is chosen, then the
 one that is fullest afterwards. Pods of the group that have nodes fix the domain of those that come later.
 
+Constraints on the devices of all pods of a group are tried value by value
+(:mod:`~drachma.scheduler.cycle.groupvariants`, :mod:`~drachma.scheduler.cycle.distinctsearch`).
+
 The groups of a CompositePodGroup are placed one after the other in the order of their names, each on the cluster with
 the earlier ones. That is not taken back: only inside a group other combinations are tried.
 """
@@ -19,9 +22,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from drachma.accounting import resourcenames
-from drachma.scheduler.cycle import gangsearch, groupreport, podcycle
+from drachma.scheduler.cycle import distinctsearch, gangsearch, groupreport, groupvariants, podcycle
 from drachma.scheduler.cycle.decision import Aborted, Placed, Unfit
-from drachma.scheduler.snapshot import Snapshot, gangs, nodeinfo, podinfo
+from drachma.scheduler.snapshot import Snapshot, agreements, gangs, nodeinfo, podinfo
 
 Infos = Sequence[podinfo.PodInfo]
 
@@ -75,6 +78,49 @@ class _GroupSearch:
 
     def place(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None) -> _Result:
         """Return nodes for a group in a domain, or the report about it."""
+        if not gang.agreement:
+            return self._place_freely(gang, snapshot, domain)
+        result, best = self._place_agreeing(gang, snapshot, domain)
+        if isinstance(result, _Placement):
+            return result
+        return result._replace(message=f"{result.message}{self._conflict(gang, snapshot, domain, best)}")
+
+    # Agreements
+
+    def _place_agreeing(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None) -> tuple[_Result, str]:
+        """Return the first variant in which the group fits, or a report with the variant that places most pods."""
+        members = self._waiting(gang)
+        best: groupreport.GroupReport | None = None
+        title = ""
+        for variant in groupvariants.variants(gang, gang.agreement, snapshot, members):
+            result = self._place_freely(gang, variant.snapshot, domain)
+            if isinstance(result, _Placement):
+                return result, variant.title
+            if best is None or len(result.fitted) > len(best.fitted):
+                best, title = result, variant.title
+        if best is None:
+            best = self._untried(gang, groupreport.count_message(gang.size, self._resident_count(gang, snapshot), 0))
+        return best, title
+
+    def _conflict(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None, best: str) -> str:
+        """Return the smallest set of constraints that the group does not fit with; nothing if it never fits."""
+        if not isinstance(self._place_freely(gang._replace(agreement=agreements.NONE), snapshot, domain), _Placement):
+            return ""
+        agreement = gang.agreement
+        position = 0
+        while position < len(agreement.parts):
+            smaller = agreement.without(position)
+            result, _ = self._place_agreeing(gang._replace(agreement=smaller), snapshot, domain)
+            if isinstance(result, _Placement):
+                position += 1
+            else:
+                agreement = smaller
+        parts = [name if rule is None else f"{name} {rule}" for name, rule in agreement.parts]
+        text = f", the pods fit without {' and '.join(parts)}"
+        return f"{text}, most of them fit with {best}" if best and agreement.match else text
+
+    def _place_freely(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None) -> _Result:
+        """Return nodes for a group in a domain, or the report about it. Agreements about values are kept elsewhere."""
         if not self._has_topology:
             return self._place_anywhere(gang, snapshot, domain)
         domains = list(self._domains(gang, snapshot, domain))
@@ -103,7 +149,36 @@ class _GroupSearch:
     # One domain
 
     def _try_in_order(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None) -> _Result:
-        return self._try_children(gang, snapshot, domain) if gang.children else self._try_pods(gang, snapshot, domain)
+        if gang.children:
+            return self._try_children(gang, snapshot, domain)
+        if gang.agreement.distinct:
+            return self._try_distinct(gang, snapshot, domain)
+        return self._try_pods(gang, snapshot, domain)
+
+    def _try_distinct(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None) -> _Result:
+        """Place pods whose devices all have different values of some attributes, with backtracking."""
+        waiting = self._waiting(gang)
+        searcher = distinctsearch.DistinctSearch(
+            self._cycle, waiting, gang=gang, needed=snapshot.missing(gang), steps=self._steps, domain=domain
+        )
+        try:
+            placements = searcher.run(snapshot)
+        except distinctsearch.AbortedError as error:
+            raise _AbortedError(error.aborted) from error
+        self.has_given_up |= searcher.has_given_up
+        if placements is not None:
+            uids = {each.info.uid for each in placements}
+            return _Placement(placements, tuple(each for each in searcher.unfit if each.info.uid not in uids))
+        fitted = frozenset(info.uid for info in searcher.best)
+        scheduled = len(fitted) + self._resident_count(gang, snapshot)
+        remaining = max(0, len(waiting) - len(fitted) - len(searcher.unfit))
+        return groupreport.GroupReport(
+            gang.key,
+            groupreport.count_message(gang.size, scheduled, remaining),
+            tuple(each for each in searcher.unfit if each.info.uid not in fitted),
+            fitted,
+            frozenset(each.uid for each in waiting),
+        )
 
     def _try_pods(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None) -> _Result:
         """Place the pods of a group one after the other, as long as enough of them are left."""
@@ -124,10 +199,10 @@ class _GroupSearch:
                     raise _AbortedError(decided)
             remaining = len(waiting) - position
             if len(placements) + remaining < needed:
-                resident = gang.size - gang.done - needed
+                scheduled = len(placements) + self._resident_count(gang, snapshot)
                 return groupreport.GroupReport(
                     gang.key,
-                    groupreport.count_message(gang.size, len(placements) + gang.done + resident, remaining),
+                    groupreport.count_message(gang.size, scheduled, remaining),
                     tuple(unfit),
                     frozenset(each.info.uid for each in placements),
                     frozenset(each.uid for each in waiting),
@@ -138,7 +213,7 @@ class _GroupSearch:
         self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None, result: _Result, steps: int
     ) -> _Result:
         """Search for nodes for a group that did not fit in order. Return the first result if that does not help."""
-        if isinstance(result, _Placement):
+        if isinstance(result, _Placement) or gang.agreement.distinct:
             return result
         outcome = gangsearch.search(
             self._cycle,
@@ -189,6 +264,10 @@ class _GroupSearch:
         placements = tuple(each for result in placed for each in result.placements)
         surplus = (*(each for result in placed for each in result.surplus), *_all_unfit(reports))
         return _Placement(placements, surplus)
+
+    def _resident_count(self, gang: gangs.Gang, snapshot: Snapshot) -> int:
+        """Return the number of pods of a group that have a node, or have succeeded."""
+        return gang.size - snapshot.missing(gang)
 
     def _untried(self, gang: gangs.Gang, message: str) -> groupreport.GroupReport:
         members = frozenset(info.uid for info in self._waiting(gang))

@@ -125,6 +125,8 @@ class Units:
             )
             return Gated(message, is_brief=True, is_silent=gang.is_group)
         for leaf in gang.leaves:
+            if leaf.agreement.problem:
+                return Refused(f"pod group {leaf.key}: {leaf.agreement.problem}")
             waiting = (member.pod for member in unit.members if member.uid in leaf.members)
             problem = gangs.disagreement(leaf, (*waiting, *_residents(leaf, snapshot)))
             if problem:

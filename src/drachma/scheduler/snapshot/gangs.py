@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from drachma.api import compositepodgroup, meta, pod, podgroup
 from drachma.claims import podstate
 from drachma.runtime import cache
+from drachma.scheduler.snapshot import agreements
 from drachma.values import forkmap
 
 LABEL: Final = "drachma.dev/gang"
@@ -72,6 +73,8 @@ class Gang(NamedTuple):
     """Labels of nodes; all pods go to nodes that have the same values of them."""
     children: tuple[Gang, ...] = ()
     """Groups of a CompositePodGroup, in the order of their names."""
+    agreement: agreements.Agreement = agreements.NONE
+    """Constraints on the devices of all pods."""
 
     @property
     def is_group(self) -> bool:
@@ -230,7 +233,17 @@ class Gangs:
         key = GangKey(metadata.namespace, Source.POD_GROUP, metadata.name)
         living, done = self._living(key)
         size = 1 if spec.scheduling_policy.gang is None else spec.scheduling_policy.gang.min_count
-        return Gang(key, size, living, done, spec.priority or 0, metadata.uid, spec.preemption_policy, _topology(spec))
+        return Gang(
+            key,
+            size,
+            living,
+            done,
+            spec.priority or 0,
+            metadata.uid,
+            spec.preemption_policy,
+            _topology(spec),
+            agreement=agreements.read(metadata.annotations),
+        )
 
     def _composite(self, composite: compositepodgroup.CompositePodGroup, depth: int) -> Gang:
         spec, metadata = composite.spec, composite.metadata
