@@ -50,11 +50,13 @@ class Gate(enum.StrEnum):
     """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
     NODE_ALLOCATABLE_QOS = "DrachmaNodeAllocatableQoS"
     """Our own: nodes include claims in a pod's quality of service, as KEP-5517 plans for later."""
+    DEVICE_PREEMPTION = "DrachmaDevicePreemption"
+    """Our own: preemption counts the devices of evicted pods as free; upstream's frees no devices."""
     FIRST_ALPHA = "DrachmaFirstAlpha"
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, in addition to v1."""
 
 
-OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.FIRST_ALPHA})
+OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.DEVICE_PREEMPTION, Gate.FIRST_ALPHA})
 """Gates that upstream does not have; off by default."""
 
 OFFERED: Final = frozenset(

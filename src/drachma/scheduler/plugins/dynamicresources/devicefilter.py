@@ -126,9 +126,9 @@ class DeviceFilter:
     def _has_mappings(self) -> bool:
         return self._snapshot.devices.has_mappings and self._options.has_node_allocatable
 
-    def _reject(self, nodes: int, reason: str) -> None:
+    def _reject(self, nodes: int, reason: str, *, is_resolvable: bool = False) -> None:
         if nodes:
-            self.rejections.append((verdicts.rejection(reason), nodes))
+            self.rejections.append((verdicts.rejection(reason, is_resolvable=is_resolvable), nodes))
 
     def _split(self, alive: int) -> list[Group]:
         """Return nodes by the claims to allocate on them. Only extended resources make a difference."""
@@ -201,7 +201,7 @@ class DeviceFilter:
             if answer.outcome is Outcome.FITS:
                 fitting.append((answer, same))
             elif answer.outcome is Outcome.DOES_NOT_FIT:
-                self._reject(same, "cannot allocate all claims")
+                self._reject(same, "cannot allocate all claims", is_resolvable=self._snapshot.frees_devices)
             else:
                 self._reject(same, "invalid resource pools were encountered")
         return fitting

@@ -22,6 +22,7 @@ from drachma.scheduler.plugins.dynamicresources import (
 from drachma.scheduler.snapshot import Snapshot, assignment
 
 _PLAN: Final = cyclestate.Key[claimplan.ClaimPlan]("claims of the pod")
+_PROMISED: Final = verdicts.rejection("node(s) had devices that are being freed for a more important pod")
 _FILTER: Final = cyclestate.Key[devicefilter.DeviceFilter]("device filter")
 
 
@@ -54,12 +55,14 @@ class DynamicResources:
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
         """Return the nodes on which the claims are available or can be allocated."""
+        promised = _promised_nodes(cycle) & alive if cycle.snapshot.frees_devices else 0
         devices = devicefilter.DeviceFilter(
             cycle.pod, cycle.snapshot, plan=cycle.read(_PLAN), questions=self._questions, options=self._options
         )
-        devices.run(alive)
+        devices.run(alive & ~promised)
         cycle.write(_FILTER, devices)
-        return devices.passing, devices.rejections
+        rejections = [*devices.rejections, (_PROMISED, promised)] if promised else devices.rejections
+        return devices.passing, rejections
 
     def post_filter(
         self, cycle: cyclestate.CycleState, _unfit: diagnosis.Diagnosis, *, filters: plugin.Filters
@@ -133,6 +136,16 @@ class DynamicResources:
             handle=handle,
             options=self._options,
         )
+
+
+def _promised_nodes(cycle: cyclestate.CycleState) -> int:
+    """Return the nodes whose devices are being freed for more important pods."""
+    nodes = 0
+    for name, nominees in cycle.snapshot.nominations.ahead_of(cycle.pod):
+        info = cycle.snapshot.nodes.find(name)
+        if info is not None and any(each.priority > cycle.pod.priority and each.needs_devices for each in nominees):
+            nodes |= info.bit
+    return nodes
 
 
 class DevicePolicy:
