@@ -145,6 +145,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         versions=("v1", "v1beta2", "v1alpha3"),
         namespaced=False,
         complete=True,
+        optional=True,
     ),
     *_FIRST_ALPHA,
     Kind(
@@ -153,6 +154,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         plural="resourcepoolstatusrequests",
         versions=("v1alpha3",),
         namespaced=False,
+        optional=True,
     ),
     Kind(group="", model=pod.Pod, plural="pods"),
     Kind(group="", model=node.Node, plural="nodes", namespaced=False),

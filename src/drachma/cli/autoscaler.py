@@ -39,6 +39,7 @@ def autoscaler(
     lease_name: options.LeaseName = "drachma-autoscaler",
     lease_namespace: options.LeaseNamespace = "kube-system",
     metrics_port: options.MetricsPort = 0,
+    secure_address: options.SecureAddress = "",
     verbose: options.Verbose = False,
 ) -> None:
     """Grow and shrink node groups as pods need."""
@@ -78,5 +79,6 @@ def autoscaler(
             gates=gates.Gates.parse(feature_gates),
             lease_name=lease.LeaseName(lease_namespace, lease_name) if leader_elect else None,
             metrics_port=metrics_port,
+            secure_address=options.secure_address(secure_address),
         ),
     )

@@ -45,6 +45,7 @@ def controllers(
     lease_name: options.LeaseName = "kube-controller-manager",
     lease_namespace: options.LeaseNamespace = "kube-system",
     metrics_port: options.MetricsPort = 0,
+    secure_address: options.SecureAddress = "",
     verbose: options.Verbose = False,
 ) -> None:
     """Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.
@@ -87,5 +88,6 @@ def controllers(
             gates=enabled,
             lease_name=lease.LeaseName(lease_namespace, lease_name) if leader_elect else None,
             metrics_port=metrics_port,
+            secure_address=options.secure_address(secure_address),
         ),
     )

@@ -62,6 +62,7 @@ def node(
     ] = None,
     feature_gates: options.FeatureGates = "",
     metrics_port: options.MetricsPort = 0,
+    secure_address: options.SecureAddress = "",
     verbose: options.Verbose = False,
 ) -> None:
     """Run a node agent: register the node, have drivers prepare claims, run the pods bound to the node.
@@ -124,6 +125,7 @@ def node(
             manager="kubelet",
             gates=gates.Gates.parse(feature_gates),
             metrics_port=metrics_port,
+            secure_address=options.secure_address(secure_address),
             renewal=renewal,
         ),
     )

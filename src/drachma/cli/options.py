@@ -19,6 +19,7 @@ from drachma.server.admission import pluginnames
 
 if TYPE_CHECKING:
     from drachma import allocator
+    from drachma.listening import addresses
     from drachma.node.simulation import hardware
 
 # Features
@@ -302,7 +303,15 @@ LeaseNamespace: TypeAlias = Annotated[
     str, typer.Option("--leader-elect-resource-namespace", help="Namespace of the lease.")
 ]
 MetricsPort: TypeAlias = Annotated[
-    int, typer.Option(help="Port of the loopback address that serves metrics; 0 serves none.")
+    int,
+    typer.Option(help="Port of the loopback address for /healthz, /readyz and /metrics; 0 serves none."),
+]
+SecureAddress: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Address for /healthz, /readyz and /metrics over HTTPS. Metrics need the permission to get /metrics.",
+    ),
 ]
 Verbose: TypeAlias = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]
 
@@ -328,3 +337,10 @@ def size_in_bytes(text: str, *, name: str) -> int:
     if amount.sign <= 0:
         raise errors.InvalidValueError(f"{name} {text!r}: expected a positive quantity, such as 256Mi")
     return amount.as_int64()
+
+
+def secure_address(text: str) -> addresses.Address | None:
+    """Return the address of ``--secure-address``; None without one. Raises errors.InvalidValueError."""
+    from drachma.listening import addresses
+
+    return addresses.Address.parse(text) if text else None

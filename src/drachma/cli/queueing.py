@@ -43,6 +43,7 @@ def queueing(
     lease_name: options.LeaseName = "c1f6bfd2.kueue.x-k8s.io",
     lease_namespace: options.LeaseNamespace = "kueue-system",
     metrics_port: options.MetricsPort = 0,
+    secure_address: options.SecureAddress = "",
     webhooks: _Webhooks = "",
     webhook_certificates: _Certificates = _CERTIFICATES,
     webhook_url: _Url = "",
@@ -119,6 +120,7 @@ def queueing(
             manager="kueue",
             lease_name=lease.LeaseName(lease_namespace, lease_name) if leader_elect else None,
             metrics_port=metrics_port,
+            secure_address=options.secure_address(secure_address),
         ),
     )
 

@@ -23,7 +23,13 @@ def scheduler(
         int, typer.Option(help="Pod placements to try, at most, when searching nodes for a gang.")
     ] = 1000,
     leader_elect: options.LeaderElect = True,
-    lease_name: options.LeaseName = "kube-scheduler",
+    lease_name: Annotated[
+        str,
+        typer.Option(
+            "--leader-elect-resource-name",
+            help="Lease by which one replica leads: kube-scheduler by default, or the scheduler's own name.",
+        ),
+    ] = "",
     lease_namespace: options.LeaseNamespace = "kube-system",
     peers: Annotated[
         bool,
@@ -37,6 +43,7 @@ def scheduler(
     record: options.Record = None,
     record_size: options.RecordSize = options.DEFAULT_RECORD_SIZE,
     metrics_port: options.MetricsPort = 0,
+    secure_address: options.SecureAddress = "",
     show_profile: Annotated[
         bool, typer.Option("--show-profile", help="Print the plugins in their order, and exit.")
     ] = False,
@@ -65,6 +72,8 @@ def scheduler(
         if settings.policy is not allocator.Policy.FIRST_FIT:
             typer.echo(f"Devices by policy {policy}")
         return
+    # Pods of another schedulerName are not kube-scheduler's, so its lease does not matter.
+    lease_name = lease_name or ("kube-scheduler" if scheduler_name == "default-scheduler" else scheduler_name)
     recording_to = components.RecordingTo.of(record, mebibytes=record_size)
     standalone.run(
         functools.partial(
@@ -78,5 +87,6 @@ def scheduler(
             gates=settings.gates,
             lease_name=lease.LeaseName(lease_namespace, lease_name) if leader_elect and not peers else None,
             metrics_port=metrics_port,
+            secure_address=options.secure_address(secure_address),
         ),
     )

@@ -51,6 +51,10 @@ class _CoreVersions(_Part, frozen=True, kw_only=True):
     versions: tuple[str, ...] = ()
 
 
+class _ServerVersion(_Part, frozen=True, kw_only=True):
+    git_version: str = ""
+
+
 class Discovery:
     """Cached answers of one server."""
 
@@ -99,6 +103,11 @@ class Discovery:
                             key = (group.name, resource.name, resource.storage_version_hash)
                             targets.setdefault(key, _target(group.name, version.version, resource))
         return tuple(targets.values())
+
+    async def server_version(self) -> str:
+        """Return the version of the server, such as ``v1.37.1``."""
+        answer: _ServerVersion = await self._ask("/version", _ServerVersion)
+        return answer.git_version
 
     async def openapi(self, group: str, version: str) -> dict[str, Any] | None:
         """Return the OpenAPI document of a group version, read again each time, or None if it is not served."""

@@ -201,6 +201,14 @@ class HttpClient:
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
         return await self._discovery.resources()
 
+    async def server_version(self) -> str:
+        """Return the version of the server, such as ``v1.37.1``."""
+        return await self._discovery.server_version()
+
+    async def served_version(self, kind: target.Of[Any]) -> str:
+        """Return the version that this client uses for a kind. Raises ObjectNotFoundError if the server has none."""
+        return (await self._resolve(kind))[1]
+
     async def openapi(self, group: str, version: str) -> protocol.Document | None:
         return await self._discovery.openapi(group, version)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import pathlib
 import signal
 import socket
@@ -17,12 +16,15 @@ import uvloop
 
 from drachma import errors
 from drachma.client import Client, http
-from drachma.driver import jsonlog, statuspage
+from drachma.driver import jsonlog
 from drachma.driver.driver import Driver
 from drachma.driver.instance import ControllerInstance, NodeInstance, Place
+from drachma.listening import statuspage, webserver
 from drachma.runtime import Surroundings, clock, lease
 
 _log = logging.getLogger(__name__)
+
+_NOT_READY: Final = "slices are not visible yet, or no node agent has taken the driver"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +87,7 @@ class _Candidate:
 
     def __init__(self, instance: _Instance, around: Surroundings, election: lease.LeaseName) -> None:
         self._instance: Final = instance
-        identity = f"{socket.gethostname()}_{os.getpid()}"
+        identity = lease.new_identity()
         self._leadership: Final = lease.Leadership(around.client, election, identity=identity, clock=around.clock)
 
     @property
@@ -102,12 +104,19 @@ class _Candidate:
 async def _serve(instance: _Instance, around: Surroundings, options: Options) -> None:
     async with contextlib.AsyncExitStack() as stack:
         if options.http_port is not None:
-            port = await stack.enter_async_context(
-                statuspage.serving(options.http_port, is_ready=lambda: instance.is_ready, registry=around.registry)
-            )
-            _log.info("serves /healthz, /readyz and /metrics on port %d", port)
+            opened = _listen(options.http_port)
+            page = statuspage.application(lambda: () if instance.is_ready else (_NOT_READY,), around.registry)
+            _log.info("serves /healthz, /readyz and /metrics on port %d", opened.getsockname()[1])
+            await stack.enter_async_context(webserver.serving(page, opened))
         await stack.enter_async_context(around.informers)
         await instance.run()
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        return statuspage.listen_everywhere(port)
+    except errors.InvalidValueError as error:
+        raise errors.DriverError(str(error)) from error
 
 
 def _run(driver: type[Driver], options: Options, serve: _Serve) -> None:

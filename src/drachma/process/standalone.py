@@ -5,24 +5,18 @@
 
 import asyncio
 import contextlib
-import os
 import signal
-import socket
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 import prometheus_client
-from aiohttp import web
 
 from drachma import errors
 from drachma.api import gates as features
 from drachma.client import access, http
-from drachma.listening import webserver
-from drachma.process import components, eventloop, nodeidentity
+from drachma.listening import addresses
+from drachma.process import components, eventloop, nodeidentity, statusendpoint
 from drachma.runtime import Credentials, Surroundings, clock, lease
-
-_METRICS_HOST: Final = "127.0.0.1"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +31,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     renewal: nodeidentity.Renewal | None = None
     """Renewal of the client's certificate, if this process has one."""
     metrics_port: int = 0
-    """Port of the loopback address that serves metrics; 0 serves none."""
+    """Port of the loopback address that serves the status page; 0 serves none."""
+    secure_address: addresses.Address | None = None
+    """Address that serves the status page over HTTPS, if any."""
 
 
 def run(component: components.Component, options: Options) -> None:
@@ -57,12 +53,18 @@ async def _run(component: components.Component, options: Options) -> None:
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     registry = prometheus_client.CollectorRegistry()
     try:
-        async with (
-            serve_metrics(options.metrics_port, registry),
-            http.HttpClient(options.access, clock=clock.SystemClock(), manager=options.manager) as client,
-        ):
+        async with http.HttpClient(options.access, clock=clock.SystemClock(), manager=options.manager) as client:
             surroundings = Surroundings(client, registry=registry, gates=options.gates, credentials=options.credentials)
-            async with surroundings.informers, _renewing(options.renewal, client):
+
+            def problems() -> Sequence[str]:
+                return surroundings.informers.problems()
+
+            async with (
+                statusendpoint.serve_locally(options.metrics_port, problems, registry),
+                statusendpoint.serve_securely(options.secure_address, problems, surroundings),
+                surroundings.informers,
+                _renewing(options.renewal, client),
+            ):
                 await _lead(component(surroundings), surroundings, options.lease_name)
     except asyncio.CancelledError:
         # A signal has stopped the process, which is no failure.
@@ -87,34 +89,9 @@ async def _lead(work: components.Run, surroundings: Surroundings, name: lease.Le
     if name is None:
         await work()
         return
-    identity = f"{socket.gethostname()}_{os.getpid()}"
+    identity = lease.new_identity()
     leadership = lease.Leadership(surroundings.client, name, identity=identity, clock=surroundings.clock)
     try:
         await leadership.lead(work)
     except lease.LeadershipLostError as lost:
         raise errors.UnreachableError(str(lost)) from lost
-
-
-@contextlib.asynccontextmanager
-async def serve_metrics(port: int, registry: prometheus_client.CollectorRegistry) -> AsyncIterator[None]:
-    """Serve ``/metrics`` while the block lasts; nothing is served on port 0.
-
-    Raises:
-        errors.InvalidValueError: the port is taken.
-    """
-    if not port:
-        yield
-        return
-
-    async def metrics(_request: web.Request) -> web.Response:
-        content = prometheus_client.generate_latest(registry)
-        return web.Response(body=content, headers={"Content-Type": prometheus_client.CONTENT_TYPE_LATEST})
-
-    try:
-        opened = socket.create_server((_METRICS_HOST, port))
-    except OSError as error:
-        raise errors.InvalidValueError(f"address {_METRICS_HOST}:{port}: cannot listen: {error.strerror}") from error
-    application = web.Application()
-    application.add_routes([web.get("/metrics", metrics), web.get("/", metrics)])
-    async with webserver.serving(application, opened):
-        yield

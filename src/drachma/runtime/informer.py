@@ -11,6 +11,7 @@ informer: this is a defect, and continuing would hide that an event was lost.
 
 import asyncio
 import contextlib
+import logging
 import random
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, TypeVar
@@ -26,11 +27,18 @@ from drachma.runtime.clock import Clock
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 AnswerT = TypeVar("AnswerT")
 
+_log = logging.getLogger(__name__)
+
 PAGE: Final = 500
 """Objects requested at once when listing; between pages other tasks run."""
 
 _SHORT_SECONDS: Final = 1.0
 """A watch that ends this soon and without an event is not repeated at once."""
+
+
+_FIRST_SILENCE: Final = 5.0
+_LONGEST_SILENCE: Final = 60.0
+"""Seconds between two log lines about the same failure, at first and at most."""
 
 
 def _nothing(*_: object) -> None:
@@ -69,6 +77,8 @@ class Informer(Generic[ObjectT]):
         self._keeps_documents = False
         self._resource_version = ""
         self._failure: errors.DrachmaError | None = None
+        self._logged_text = ""
+        self._log_pause = self._next_log = 0.0
 
     @property
     def is_synced(self) -> bool:
@@ -89,6 +99,13 @@ class Informer(Generic[ObjectT]):
     def failure(self) -> errors.DrachmaError | None:
         """Current failure of list or watch, or None."""
         return self._failure
+
+    @property
+    def problem(self) -> str:
+        """Reason why the cache cannot be relied on: the current failure, or a first list under way; else empty."""
+        if self._failure is not None and not self._is_absence(self._failure):
+            return f"{self._target.qualified}: {self._failure}"
+        return "" if self.is_synced else f"{self._target.qualified}: not listed yet"
 
     async def wait_synced(self) -> None:
         """Return once the first list is complete."""
@@ -154,13 +171,38 @@ class Informer(Generic[ObjectT]):
                     await self._list()
                 await self._watch()
             except _UnansweredError as interruption:
-                self._failure = interruption.failure
-                if isinstance(interruption.failure, errors.HistoryGoneError):
-                    self._resource_version = ""
-                if self._target.is_optional and isinstance(interruption.failure, errors.ObjectNotFoundError):
-                    # The cluster does not serve this kind at present.
-                    self._synced.set()
+                self._fail(interruption.failure)
                 await self._clock.sleep(self._pauses.next())
+
+    def _fail(self, failure: errors.DrachmaError) -> None:
+        self._failure = failure
+        if isinstance(failure, errors.HistoryGoneError):
+            self._resource_version = ""
+        elif self._is_absence(failure):
+            if not self.is_synced:
+                _log.info("%s: the API server does not serve this kind; going on without", self._target.qualified)
+            self._synced.set()
+        else:
+            self._report(failure)
+
+    def _is_absence(self, failure: errors.DrachmaError) -> bool:
+        """Return True if the cluster does not serve this kind at present, and components can do without it."""
+        return self._target.is_optional and isinstance(failure, errors.ObjectNotFoundError)
+
+    def _report(self, failure: errors.DrachmaError) -> None:
+        """Log a failure when it begins, and then as often as its pauses grow, at most once a minute."""
+        text, now = str(failure), self._clock.monotonic()
+        if text == self._logged_text and now < self._next_log:
+            return
+        self._log_pause = min(self._log_pause * 2, _LONGEST_SILENCE) if text == self._logged_text else _FIRST_SILENCE
+        self._logged_text, self._next_log = text, now + self._log_pause
+        _log.warning("%s: %s; trying again", self._target.qualified, failure)
+
+    def _recover(self) -> None:
+        self._failure = None
+        if self._logged_text:
+            _log.info("%s: the API server answers again", self._target.qualified)
+            self._logged_text = ""
 
     # Listing
 
@@ -178,7 +220,7 @@ class Informer(Generic[ObjectT]):
         for each, data in listed:
             self._put(each, data)
         self._resource_version = resource_version
-        self._failure = None
+        self._recover()
         self._synced.set()
 
     async def _everything(self) -> tuple[list[tuple[ObjectT, bytes | None]], str]:
@@ -210,7 +252,7 @@ class Informer(Generic[ObjectT]):
         async with contextlib.AsyncExitStack() as stack:
             watch = self._client.watch(self._target, self._selection, resource_version=self._resource_version)
             events = await _request(stack.enter_async_context(watch))
-            self._failure = None
+            self._recover()
             while batch := await _request(events.batch()):
                 is_silent = False
                 self._pauses.reset()

@@ -78,6 +78,10 @@ class Informers:
         for informer in tuple(self._informers.values()):
             await informer.wait_synced()
 
+    def problems(self) -> list[str]:
+        """Return why components cannot rely on their caches: an informer that has not listed yet, or that fails."""
+        return [problem for informer in self._informers.values() if (problem := informer.problem)]
+
     async def __aenter__(self) -> Self:
         self._group = await asyncio.TaskGroup().__aenter__()
         for informer in self._informers.values():

@@ -3,12 +3,16 @@
 The leader renews the lease. The others take it over once it was not renewed for as long as it is valid, on their own
 clocks. A leader that cannot renew in time must assume that another one leads, so :meth:`Leadership.lead` stops the work
 and raises. On an orderly end the lease is released, and the next leader need not wait.
+
+Writes are creates and updates, never patches: these are the verbs that upstream's roles grant to its components.
 """
 
 import asyncio
 import contextlib
 import logging
 import random
+import socket
+import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +20,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import lease, meta
-from drachma.client import patches, protocol
+from drachma.client import protocol
 from drachma.runtime.clock import Clock, SystemClock
 
 _log = logging.getLogger(__name__)
@@ -38,6 +42,11 @@ class LeaseName(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+def new_identity() -> str:
+    """Return an identity that no other candidate has, not even one with the same host name and process id."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 class LeadershipLostError(Exception):
@@ -109,7 +118,7 @@ class Leadership:
 
     async def _acquire(self) -> bool:
         try:
-            current = await self._client.get(lease.Lease, self._name.name, namespace=self._name.namespace)
+            document = await self._client.get_document(lease.Lease, self._name.name, namespace=self._name.namespace)
         except errors.ObjectNotFoundError:
             await self._client.create_document(
                 lease.Lease,
@@ -121,35 +130,33 @@ class Leadership:
                 },
             )
             return True
-        if current.spec != self._last_spec:
-            self._last_spec, self._last_change = current.spec, self._clock.monotonic()
-        holder = current.spec.holder_identity or ""
+        spec = _spec(document)
+        if spec != self._last_spec:
+            self._last_spec, self._last_change = spec, self._clock.monotonic()
+        holder = spec.holder_identity or ""
         if holder == self._identity:
             content = self._renewal()
         else:
-            valid = current.spec.lease_duration_seconds or self._timing.valid
+            valid = spec.lease_duration_seconds or self._timing.valid
             if holder and self._last_change + valid > self._clock.monotonic():
                 return False
-            transitions = (current.spec.lease_transitions or 0) + 1
+            transitions = (spec.lease_transitions or 0) + 1
             content = {**self._renewal(), "acquireTime": self._now(), "leaseTransitions": transitions}
-        renewed = await self._patch(content, patches.unchanged(current))
-        self._last_spec, self._last_change = renewed.spec, self._clock.monotonic()
+        self._last_spec = _spec(await self._update(document, content))
+        self._last_change = self._clock.monotonic()
         return True
 
     async def _release(self) -> None:
         with contextlib.suppress(errors.DrachmaError):
-            current = await self._client.get(lease.Lease, self._name.name, namespace=self._name.namespace)
-            if current.spec.holder_identity == self._identity:
+            document = await self._client.get_document(lease.Lease, self._name.name, namespace=self._name.namespace)
+            if _spec(document).holder_identity == self._identity:
                 content = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._now()}
-                await self._patch(content, patches.unchanged(current))
+                await self._update(document, content)
 
-    async def _patch(self, spec: dict[str, Any], preconditions: patches.Preconditions) -> lease.Lease:
-        return await self._client.patch(
-            lease.Lease,
-            self._name.name,
-            namespace=self._name.namespace,
-            patch=patches.merge({"spec": spec}, preconditions),
-        )
+    async def _update(self, document: protocol.Document, changes: dict[str, Any]) -> protocol.Document:
+        """Change fields of the spec, unless the lease was written since it was read."""
+        spec = {**(document.get("spec") or {}), **changes}
+        return await self._client.update_document(lease.Lease, {**document, "spec": spec})
 
     def _renewal(self) -> dict[str, Any]:
         return {
@@ -160,3 +167,7 @@ class Leadership:
 
     def _now(self) -> str:
         return meta.micro_time_text(self._clock.utc())
+
+
+def _spec(document: protocol.Document) -> lease.LeaseSpec:
+    return msgspec.convert(document.get("spec") or {}, lease.LeaseSpec)

@@ -126,7 +126,10 @@ async def test_a_node_is_ready_when_an_agent_has_taken_the_driver(caplog: pytest
                     while not await _slices(client):
                         await asyncio.sleep(0.01)
                 code, text = await _get(f"{url}/readyz")
-                assert (code, text) == (503, "slices are not visible yet, or no node agent has taken the driver")
+                assert (code, text) == (
+                    503,
+                    "[-]slices are not visible yet, or no node agent has taken the driver\nreadyz check failed\n",
+                )
 
 
 async def test_a_port_that_is_taken_is_told(caplog: pytest.LogCaptureFixture) -> None:

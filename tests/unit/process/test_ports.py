@@ -12,14 +12,13 @@ from typing import Any, cast
 import prometheus_client
 import pytest
 
-from drachma.driver import statuspage
-from drachma.listening import addresses
+from drachma.listening import addresses, statuspage, webserver
 from drachma.listening import budget as budgets
 from drachma.listening.limits import Limits
 from drachma.node.endpoint import certificate
 from drachma.node.endpoint import server as nodeendpoint
 from drachma.node.registration import addresses as node_addresses
-from drachma.process import standalone, webhookendpoint
+from drachma.process import statusendpoint, webhookendpoint
 from drachma.runtime import clock
 from drachma.server.access import certificates
 from drachma.server.wire import serving
@@ -75,12 +74,13 @@ async def _port(kind: str, api_port: int, files: certificates.Files) -> AsyncIte
         case "metrics":
             with socket.create_server(("127.0.0.1", 0)) as probe:
                 port = probe.getsockname()[1]
-            async with standalone.serve_metrics(port, prometheus_client.CollectorRegistry()):
+            async with statusendpoint.serve_locally(port, tuple, prometheus_client.CollectorRegistry()):
                 yield port
         case "driver":
-            registry = prometheus_client.CollectorRegistry()
-            async with statuspage.serving(0, is_ready=lambda: True, registry=registry) as port:
-                yield port
+            page = statuspage.application(tuple, prometheus_client.CollectorRegistry())
+            opened = statuspage.listen_everywhere(0)
+            async with webserver.serving(page, opened):
+                yield opened.getsockname()[1]
 
 
 class _Reviews:

@@ -154,6 +154,24 @@ async def test_what_is_wrong_can_be_seen_until_it_is_over() -> None:
     assert failures == [(BROKEN, False)]
 
 
+async def test_a_failure_is_logged_when_it_begins_then_rarely_and_its_end_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    denied = refusal.error({"message": "pods is forbidden", "reason": "Forbidden", "code": 403})
+    script = ScriptedClient(lists=[*[denied] * 30, listing(10)], watches=[])
+    with caplog.at_level("INFO", logger="drachma.runtime.informer"):
+        async with Informers(script.client, clock=FakeClock(), rng=random.Random(1), pauses=STEADY) as informers:
+            informer = informers.of(pod.Pod)
+            assert informers.problems() == ["pods: not listed yet"]
+            await informer.wait_synced()
+            assert not informers.problems()
+    # Pauses of 1, 2, 4, 4, ... seconds: 30 failures take 115 s, and lines are 5, 10, 20, 40, ... seconds apart.
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert 3 < len(warnings) < 8
+    assert set(warnings) == {"pods: pods is forbidden; trying again"}
+    assert caplog.records[-1].getMessage() == "pods: the API server answers again"
+
+
 async def test_handlers_are_told_in_order_and_late_ones_of_everything() -> None:
     script, lines = ScriptedClient(lists=[listing(10, version("a", 3))], watches=[]), list[str]()
     async with Informers(script.client, clock=FakeClock()) as informers:

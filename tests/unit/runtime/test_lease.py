@@ -10,7 +10,7 @@ import pytest
 from drachma import errors
 from drachma.api import lease as leases
 from drachma.client import Client
-from drachma.runtime.lease import Leadership, LeadershipLostError, LeaseName
+from drachma.runtime.lease import Leadership, LeadershipLostError, LeaseName, new_identity
 from drachma.testing import manualclock as clocks
 from tests.unit.controllers import worlds
 
@@ -132,3 +132,30 @@ async def test_work_that_fails_fails() -> None:
         leadership = Leadership(cluster.client, LEASE, identity="me", clock=cluster.clock)
         with pytest.raises(ValueError, match="broken"):
             await leadership.lead(work)
+
+
+async def test_leading_takes_only_the_verbs_of_upstreams_roles() -> None:
+    async with world() as cluster:
+        calls: set[str] = set()
+        recorded: Any = _Recorded(cluster.client, calls)
+        candidate = Candidate("one", recorded, cluster.clock)
+        await cluster.advance(5)
+        assert candidate.works
+        await candidate.stop()
+    assert calls == {"create_document", "get_document", "update_document"}
+
+
+def test_every_candidate_has_an_identity_of_its_own() -> None:
+    assert len({new_identity() for _ in range(3)}) == 3
+
+
+class _Recorded:
+    """A client that records the methods that are called."""
+
+    def __init__(self, client: Client, calls: set[str]) -> None:
+        self._client = client
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        self._calls.add(name)
+        return getattr(self._client, name)

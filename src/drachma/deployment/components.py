@@ -1,0 +1,95 @@
+"""Components that run on a cluster: their arguments, their permissions and their ports.
+
+Permissions are the cluster's own roles for the same work where there are some (``system:kube-scheduler``,
+``system:controller:*``), so that they grow with Kubernetes. Rules of our own are for work that Kubernetes has no role
+for.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from drachma.controllers import descriptors
+
+PORT: Final = 10443
+"""Port of the status page of every component."""
+
+_READ: Final = ("get", "list", "watch")
+_KUEUE: Final = "kueue.x-k8s.io"
+_ALL_VERBS: Final = ("create", "delete", "get", "list", "patch", "update", "watch")
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule of a role."""
+
+    groups: tuple[str, ...]
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...] = _READ
+
+
+class Component(msgspec.Struct, frozen=True, kw_only=True):
+    """One deployment."""
+
+    name: str
+    arguments: tuple[str, ...]
+    lease: str
+    """Name of the lease by which one of its replicas leads."""
+    roles: tuple[str, ...] = ()
+    """ClusterRoles of the cluster that it is bound to."""
+    rules: tuple[Rule, ...] = ()
+    """Permissions beyond these roles."""
+
+
+def scheduler(name: str) -> Component:
+    """Return a scheduler for the pods with a ``schedulerName``."""
+    return Component(
+        name="scheduler",
+        arguments=("scheduler", f"--scheduler-name={name}"),
+        lease=name,
+        roles=("system:kube-scheduler", "system:volume-scheduler"),
+    )
+
+
+def controllers(names: str) -> Component:
+    """Return a process of some controllers, each of which must be off in kube-controller-manager.
+
+    Raises:
+        errors.InvalidValueError: a name is not one of a controller.
+    """
+    accounts = {each.account or each.name for each in descriptors.chosen(names)}
+    roles = tuple(f"system:controller:{account}" for account in sorted(accounts) if not account.startswith("system:"))
+    return Component(
+        name="controllers",
+        arguments=("controllers", f"--controllers={names}"),
+        lease="drachma-controllers",
+        roles=("system:kube-controller-manager", *roles),
+    )
+
+
+def queueing() -> Component:
+    """Return the queues, instead of Kueue's controller."""
+    return Component(
+        name="queueing",
+        arguments=("queueing",),
+        lease="c1f6bfd2.kueue.x-k8s.io",
+        rules=(
+            Rule(groups=(_KUEUE,), resources=("*",), verbs=_ALL_VERBS),
+            Rule(groups=("batch",), resources=("jobs",), verbs=("get", "list", "patch", "update", "watch")),
+            Rule(groups=("batch",), resources=("jobs/finalizers", "jobs/status"), verbs=("get", "patch", "update")),
+            Rule(
+                groups=("jobset.x-k8s.io",), resources=("jobsets",), verbs=("get", "list", "patch", "update", "watch")
+            ),
+            Rule(groups=("jobset.x-k8s.io",), resources=("jobsets/finalizers", "jobsets/status"), verbs=("update",)),
+            Rule(groups=("",), resources=("pods",), verbs=("delete", "get", "list", "patch", "update", "watch")),
+            Rule(groups=("",), resources=("pods/finalizers", "pods/status"), verbs=("get", "patch", "update")),
+            Rule(groups=("",), resources=("configmaps", "limitranges", "namespaces", "nodes", "podtemplates")),
+            Rule(groups=("", "events.k8s.io"), resources=("events",), verbs=("create", "patch", "update")),
+            Rule(groups=("apps",), resources=("deployments", "replicasets", "statefulsets")),
+            Rule(groups=("node.k8s.io",), resources=("runtimeclasses",)),
+            Rule(groups=("resource.k8s.io",), resources=("*",)),
+            Rule(groups=("scheduling.k8s.io",), resources=("priorityclasses",)),
+            Rule(groups=("apiextensions.k8s.io",), resources=("customresourcedefinitions",)),
+        ),
+    )

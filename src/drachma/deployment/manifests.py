@@ -1,0 +1,198 @@
+"""Objects of a deployment: namespace, account, permissions, Deployment, disruption budget, network policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from drachma.deployment.components import PORT, Component, Rule
+
+Document = dict[str, Any]
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+_AUTHENTICATION_READER: Final = "extension-apiserver-authentication-reader"
+_USER: Final = 65532
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a deployment that all components share."""
+
+    image: str
+    namespace: str = "drachma-system"
+    replicas: int = 2
+    cpu: str = "250m"
+    memory: str = "256Mi"
+
+
+def documents(components: Iterable[Component], settings: Settings) -> list[Document]:
+    """Return all objects, in an order in which they can be applied."""
+    return [_namespace(settings), *(each for component in components for each in _component(component, settings))]
+
+
+def _namespace(settings: Settings) -> Document:
+    labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": settings.namespace, "labels": labels}}
+
+
+def _component(component: Component, settings: Settings) -> Iterator[Document]:
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(component, settings)}
+    for role in component.roles:
+        yield _cluster_binding(component, settings, role=role)
+    if component.rules:
+        name = _full_name(component)
+        yield {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name, "labels": _labels(component)},
+            "rules": [_rule(each) for each in component.rules],
+        }
+        yield _cluster_binding(component, settings, role=name)
+    # The status page has the API server decide who may read metrics.
+    yield _cluster_binding(component, settings, role="system:auth-delegator")
+    yield _binding(component, settings, role=_AUTHENTICATION_READER, namespace="kube-system")
+    yield {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "Role",
+        "metadata": _metadata(component, settings),
+        "rules": [
+            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
+            {
+                "apiGroups": ["coordination.k8s.io"],
+                "resources": ["leases"],
+                "resourceNames": [component.lease],
+                "verbs": ["get", "update"],
+            },
+        ],
+    }
+    yield _binding(component, settings, role=_full_name(component), namespace=settings.namespace)
+    yield _deployment(component, settings)
+    yield _disruption_budget(component, settings)
+    yield _network_policy(component, settings)
+
+
+def _full_name(component: Component) -> str:
+    return f"drachma-{component.name}"
+
+
+def _labels(component: Component) -> dict[str, str]:
+    return {"app.kubernetes.io/name": "drachma", "app.kubernetes.io/component": component.name}
+
+
+def _metadata(component: Component, settings: Settings) -> Document:
+    return {"name": _full_name(component), "namespace": settings.namespace, "labels": _labels(component)}
+
+
+def _rule(rule: Rule) -> Document:
+    return {"apiGroups": list(rule.groups), "resources": list(rule.resources), "verbs": list(rule.verbs)}
+
+
+def _subjects(component: Component, settings: Settings) -> list[Document]:
+    return [{"kind": "ServiceAccount", "name": _full_name(component), "namespace": settings.namespace}]
+
+
+def _cluster_binding(component: Component, settings: Settings, *, role: str) -> Document:
+    own = _full_name(component)
+    name = own if role == own else f"{own}-{role.removeprefix('system:').replace(':', '-')}"
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name, "labels": _labels(component)},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": _subjects(component, settings),
+    }
+
+
+def _binding(component: Component, settings: Settings, *, role: str, namespace: str) -> Document:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": _full_name(component), "namespace": namespace, "labels": _labels(component)},
+        "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": role},
+        "subjects": _subjects(component, settings),
+    }
+
+
+def _deployment(component: Component, settings: Settings) -> Document:
+    labels = _labels(component)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _metadata(component, settings),
+        "spec": {
+            "replicas": settings.replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(component, settings)},
+        },
+    }
+
+
+def _pod(component: Component, settings: Settings) -> Document:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": _labels(component)}}
+    preferred = [{"weight": 100, "podAffinityTerm": term}]
+    return {
+        "serviceAccountName": _full_name(component),
+        "priorityClassName": "system-cluster-critical",
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
+        "containers": [_container(component, settings)],
+        "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
+    }
+
+
+def _container(component: Component, settings: Settings) -> Document:
+    own = [
+        f"--leader-elect-resource-name={component.lease}",
+        f"--leader-elect-resource-namespace={settings.namespace}",
+        f"--secure-address=0.0.0.0:{PORT}",
+    ]
+    return {
+        "name": component.name,
+        "image": settings.image,
+        "args": [*component.arguments, *own],
+        "ports": [{"name": "status", "containerPort": PORT}],
+        "livenessProbe": {**_probe("/livez"), "initialDelaySeconds": 10, "failureThreshold": 6},
+        "readinessProbe": _probe("/readyz"),
+        "resources": {
+            "requests": {"cpu": settings.cpu, "memory": settings.memory},
+            "limits": {"memory": "2Gi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+
+
+def _probe(path: str) -> Document:
+    return {"httpGet": {"path": path, "port": "status", "scheme": "HTTPS"}, "periodSeconds": 10, "timeoutSeconds": 5}
+
+
+def _disruption_budget(component: Component, settings: Settings) -> Document:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": _metadata(component, settings),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": _labels(component)}},
+    }
+
+
+def _network_policy(component: Component, settings: Settings) -> Document:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(component, settings),
+        "spec": {
+            "podSelector": {"matchLabels": _labels(component)},
+            "policyTypes": ["Ingress"],
+            "ingress": [{"ports": [{"port": PORT, "protocol": "TCP"}]}],
+        },
+    }

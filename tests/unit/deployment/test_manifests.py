@@ -1,0 +1,93 @@
+"""Manifests of components: our own server takes each of them, and the restricted Pod Security level allows the pods."""
+
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from drachma.cli.root import app, load
+from tests.unit.server import client
+
+Document = dict[str, Any]
+
+PLURALS = {
+    "Namespace": "namespaces",
+    "ServiceAccount": "serviceaccounts",
+    "ClusterRole": "clusterroles",
+    "ClusterRoleBinding": "clusterrolebindings",
+    "Role": "roles",
+    "RoleBinding": "rolebindings",
+    "Deployment": "deployments",
+    "PodDisruptionBudget": "poddisruptionbudgets",
+    "NetworkPolicy": "networkpolicies",
+}
+
+
+def _print(*arguments: str) -> list[Document]:
+    result = CliRunner().invoke(app, ["manifests", *arguments])
+    assert result.exit_code == 0, result.output
+    return list(yaml.safe_load_all(result.stdout))
+
+
+def _path(document: Document) -> str:
+    version, namespace = document["apiVersion"], document["metadata"].get("namespace")
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{root}{f'/namespaces/{namespace}' if namespace else ''}/{PLURALS[document['kind']]}"
+
+
+async def test_a_server_takes_every_object() -> None:
+    documents = _print(
+        "scheduler", "queueing", "controllers", "--controllers", "job-controller,resourceclaim-controller"
+    )
+    server = await client.start()
+    for document in documents:
+        answer = await server.call("POST", _path(document), document)
+        assert answer.code == 201, (document["kind"], answer.body)
+    pods = [each["spec"]["template"]["spec"] for each in documents if each["kind"] == "Deployment"]
+    for number, spec in enumerate(pods):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{number}"}, "spec": spec}
+        answer = await server.call("POST", "/api/v1/namespaces/drachma-system/pods", pod)
+        assert answer.code == 201, answer.body
+
+
+def test_a_component_is_bound_to_the_roles_of_its_work() -> None:
+    documents = _print("controllers", "--controllers", "job-controller")
+    roles = {each["roleRef"]["name"] for each in documents if "roleRef" in each}
+    assert roles == {
+        "drachma-controllers",
+        "extension-apiserver-authentication-reader",
+        "system:auth-delegator",
+        "system:controller:job-controller",
+        "system:kube-controller-manager",
+    }
+
+
+def test_the_commands_have_the_options_that_containers_are_started_with() -> None:
+    documents = _print("scheduler", "queueing", "controllers", "--controllers", "job-controller")
+    for document in documents:
+        if document["kind"] == "Deployment":
+            [container] = document["spec"]["template"]["spec"]["containers"]
+            name, *options = container["args"]
+            known = {each for parameter in load(name).params for each in parameter.opts}
+            assert {each.partition("=")[0] for each in options} <= known
+
+
+def test_an_account_may_write_its_own_lease_only() -> None:
+    [role] = [each for each in _print("scheduler", "--scheduler-name", "gpus") if each["kind"] == "Role"]
+    assert [each.get("resourceNames") for each in role["rules"]] == [None, ["gpus"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "want"),
+    [
+        pytest.param(["dashbord"], "component 'dashbord': expected controllers, queueing, scheduler", id="unknown"),
+        pytest.param(["controllers"], "name the controllers to run with --controllers", id="no-controllers"),
+        pytest.param(["scheduler", "--controllers", "x"], "goes with the component controllers", id="not-asked-for"),
+        pytest.param(["controllers", "--controllers", "x"], "x", id="no-such-controller"),
+    ],
+)
+def test_refused(arguments: list[str], want: str) -> None:
+    result = CliRunner().invoke(app, ["manifests", *arguments])
+    assert result.exit_code != 0
+    assert want in f"{result.output}{result.exception}"
