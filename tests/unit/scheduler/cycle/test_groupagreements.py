@@ -23,7 +23,7 @@ class GroupWorld(World):
         made = [device(f"d{number}").attributes(**each) for number, each in enumerate(attributes)]
         self.put_slice(resource_slice(name, driver=DRIVER).on_node(name).devices(*made))
 
-    def decide(self, count: int, annotations: dict[str, str], *alternatives: str) -> units.Decision:
+    def decide_group(self, count: int, annotations: dict[str, str], *alternatives: str) -> units.Decision:
         policy = podgroup.PodGroupSchedulingPolicy(gang=podgroup.GangSchedulingPolicy(min_count=count))
         metadata = meta.ObjectMeta(name="g", namespace="default", uid="g", annotations=annotations)
         spec = podgroup.PodGroupSpec(scheduling_policy=policy)
@@ -57,7 +57,7 @@ def test_all_pods_take_the_same_alternative() -> None:
     world = GroupWorld()
     world.machine("n1", {"model": "large"}, {"model": "small"}, {"model": "small"})
     for annotations, models in (({}, {"large", "small"}), ({agreements.SAME_ALTERNATIVE: "true"}, {"small"})):
-        decision = world.decide(2, annotations, "large", "small")
+        decision = world.decide_group(2, annotations, "large", "small")
         assert isinstance(decision, gangsearch.Together)
         requests = [
             result.request
@@ -71,7 +71,7 @@ def test_all_pods_take_the_same_alternative() -> None:
 def test_the_smallest_conflict_is_named() -> None:
     world = GroupWorld()
     world.machine("n1", {"rail": "0", "switch": "a"}, {"rail": "1", "switch": "a"}, {"rail": "1", "switch": "a"})
-    decision = world.decide(3, {agreements.MATCH: f"{RAIL}, {SWITCH}"})
+    decision = world.decide_group(3, {agreements.MATCH: f"{RAIL}, {SWITCH}"})
     assert isinstance(decision, gangsearch.Short)
     assert decision.report is not None
     assert decision.report.message == (
@@ -84,7 +84,7 @@ def test_all_pods_are_on_one_rail() -> None:
     world = GroupWorld()
     for name in ("n1", "n2"):
         world.machine(name, {"rail": "0"}, {"rail": "1"})
-    decision = world.decide(2, {agreements.MATCH: RAIL})
+    decision = world.decide_group(2, {agreements.MATCH: RAIL})
     assert isinstance(decision, gangsearch.Together)
     assert {each.node for each in decision.placements} == {"n1", "n2"}
 
@@ -92,13 +92,13 @@ def test_all_pods_are_on_one_rail() -> None:
 def test_a_constraint_can_be_about_one_claim() -> None:
     world = GroupWorld()
     world.machine("n1", {"rail": "0"}, {"rail": "1"})
-    assert isinstance(world.decide(2, {agreements.MATCH: f"{RAIL}@other"}), gangsearch.Together)
+    assert isinstance(world.decide_group(2, {agreements.MATCH: f"{RAIL}@other"}), gangsearch.Together)
 
 
 def test_an_annotation_that_is_not_well_formed() -> None:
     world = GroupWorld()
     world.machine("n1", {"rail": "0"})
-    decision = world.decide(1, {agreements.MATCH: "rail"})
+    decision = world.decide_group(1, {agreements.MATCH: "rail"})
     assert isinstance(decision, units.Refused)
     assert decision.message == (
         f'pod group default/g: annotation {agreements.MATCH}: "rail": '
