@@ -11,6 +11,7 @@ BENCHMARKS = (
     "allocator",
     "scheduler",
     "queueing",
+    "topologies",
     "queueload",
     "simulate",
     "traces",

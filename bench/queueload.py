@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 import pathlib
 import sys
 import time
@@ -26,7 +27,8 @@ import yaml
 from bench.shares import SharedBackend, Shares
 from bench.timing import table
 from drachma import errors
-from drachma.client import Client, local
+from drachma.api import node
+from drachma.client import Client, local, patches
 from drachma.process import embedded, eventloop, queueing
 from drachma.queueing.component import ActiveConfiguration, PendingView, resources, workloadwrites
 from drachma.queueing.kinds import workload
@@ -35,6 +37,7 @@ from drachma.runtime import Surroundings
 from drachma.runtime.informer import Handler
 from drachma.server import inprocess
 from drachma.store import memory
+from drachma.values import quantity
 
 _NAMESPACE = "default"
 
@@ -42,10 +45,57 @@ _SERVER, _RUNNER, _COMPONENT = "server", "runner", "component"
 
 
 class _Class(msgspec.Struct, frozen=True, rename="camel"):
+    """Workloads of one kind. With ``tas_level``, their pods are placed on the topology."""
+
     class_name: str
-    request: int
+    request: int | str
     priority: int
     runtime_ms: int
+    pod_count: int = 1
+    tas_constraint: str = ""
+    tas_level: str = ""
+    slice_size: int = 0
+
+    @property
+    def cpu(self) -> float:
+        """CPUs of all pods."""
+        return quantity.Quantity.parse(str(self.request)).as_approximate_float() * self.pod_count
+
+    def topology_request(self) -> dict[str, Any]:
+        """Return the topology request of a pod set as Kueue's generator makes it."""
+        if self.tas_constraint != "balanced":
+            return {self.tas_constraint: self.tas_level}
+        size = {"podSetSliceSize": self.slice_size} if self.slice_size else {}
+        return {"podSetSliceRequiredTopology": self.tas_level, **size}
+
+
+class _Level(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    count: int
+    node_label: str
+    capacity: dict[str, str] = {}
+
+
+class _Topology(msgspec.Struct, frozen=True, rename="camel"):
+    """Levels of a tree of domains, with the number of children of each; the lowest level are nodes."""
+
+    name: str
+    levels: tuple[_Level, ...]
+
+    def nodes(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield nodes with the labels of their levels."""
+        for numbers in itertools.product(*(range(level.count) for level in self.levels)):
+            labels = {
+                level.node_label: "-".join((level.name, *map(str, numbers[: position + 1])))
+                for position, level in enumerate(self.levels)
+            }
+            yield labels[self.levels[-1].node_label], labels
+
+
+class _Flavor(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = "default"
+    node_label: str = ""
+    topology_name: str = ""
 
 
 class _Set(msgspec.Struct, frozen=True, rename="camel"):
@@ -70,10 +120,12 @@ class _Cohorts(msgspec.Struct, frozen=True, rename="camel"):
     queues_sets: tuple[_Queues, ...]
 
 
-class Load(msgspec.Struct, frozen=True):
-    """Cohorts of queues, each with the workloads that are created in it."""
+class Load(msgspec.Struct, frozen=True, rename="camel"):
+    """Cohorts of queues, each with the workloads that are created in it, and their topology if there is one."""
 
     cohorts: tuple[_Cohorts, ...]
+    topology: _Topology | None = None
+    resource_flavor: _Flavor = _Flavor()
 
     def queues(self) -> Iterator[tuple[str, str, _Queues]]:
         """Names of queues and of their cohorts, and what they are like."""
@@ -192,7 +244,7 @@ class _Runner:
                 break
             except errors.ObjectConflictError:
                 of = await self._client.get(resources.WORKLOADS, of.metadata.name, namespace=_NAMESPACE)
-        self.used[of.spec.queue_name] += kind.request * (time.perf_counter() - began)
+        self.used[of.spec.queue_name] += kind.cpu * (time.perf_counter() - began)
         self._left -= 1
         if not self._left:
             self.done.set()
@@ -236,7 +288,13 @@ def _usage(load: Load, used: dict[str, float], wall: float) -> dict[str, float]:
 
 async def _make_queues(client: Client, load: Load) -> None:
     """Makes the queues; returns when they are ready."""
-    await client.create_document(resources.FLAVORS, _document("ResourceFlavor", "default", {}))
+    flavor = load.resource_flavor
+    if load.topology is not None:
+        await _make_topology(client, load.topology, flavor)
+    spec: dict[str, Any] = {"topologyName": flavor.topology_name} if flavor.topology_name else {}
+    if flavor.node_label:
+        spec["nodeLabels"] = {flavor.node_label: flavor.name}
+    await client.create_document(resources.FLAVORS, _document("ResourceFlavor", flavor.name, spec))
     names = []
     for name, cohort, like in load.queues():
         names.append(name)
@@ -252,7 +310,7 @@ async def _make_queues(client: Client, load: Load) -> None:
                 "reclaimWithinCohort": like.reclaim_within_cohort,
                 "withinClusterQueue": like.within_cluster_queue,
             },
-            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "default", "resources": [quota]}]}],
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": flavor.name, "resources": [quota]}]}],
         }
         await client.create_document(resources.CLUSTER_QUEUES, _document("ClusterQueue", name, spec))
         local = _document("LocalQueue", name, {"clusterQueue": name}, namespace=_NAMESPACE)
@@ -262,12 +320,27 @@ async def _make_queues(client: Client, load: Load) -> None:
             await asyncio.sleep(0.1)
 
 
+async def _make_topology(client: Client, topology: _Topology, flavor: _Flavor) -> None:
+    """Create the nodes of a topology, and the topology."""
+    capacity = {**topology.levels[-1].capacity, "pods": "110"}
+    status = {"allocatable": capacity, "capacity": capacity, "conditions": [{"type": "Ready", "status": "True"}]}
+    for name, labels in topology.nodes():
+        metadata = {"name": name, "labels": {**labels, flavor.node_label: flavor.name}}
+        await client.create_document(
+            node.Node, {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status}
+        )
+        await client.patch(node.Node, name, subresource="status", patch=patches.merge({"status": status}))
+    levels = [{"nodeLabel": level.node_label} for level in topology.levels]
+    await client.create_document(resources.TOPOLOGIES, _document("Topology", topology.name, {"levels": levels}))
+
+
 def _workload(name: str, queue: str, kind: _Class) -> dict[str, Any]:
     container = {"name": "c", "resources": {"requests": {"cpu": str(kind.request)}}}
     pod_set = {
         "name": "main",
-        "count": 1,
+        "count": kind.pod_count,
         "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+        **({"topologyRequest": kind.topology_request()} if kind.tas_level else {}),
     }
     spec = {"queueName": queue, "priority": kind.priority, "podSets": [pod_set]}
     return _document("Workload", name, spec, namespace=_NAMESPACE)
@@ -318,7 +391,7 @@ def _read(path: pathlib.Path) -> Any:
 def _show_file(path: pathlib.Path) -> None:
     beside = path.with_name("rangespec.yaml")
     ranges = msgspec.convert(_read(beside), Ranges) if beside.is_file() else None
-    show(str(path), msgspec.convert(_read(path), Load), ranges)
+    show(str(path), msgspec.convert(_read(path), Load, strict=False), ranges)
 
 
 if __name__ == "__main__":

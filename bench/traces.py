@@ -6,11 +6,9 @@
 
 import os
 import pathlib
-import random
-import time
 
 from bench import timing
-from drachma.simulate.packing import experiment, fragmentation, openb, policies
+from drachma.simulate.packing import policies, trials
 
 PAPER = {
     "default": (87.47, 90.85, 91.88, 92.00, 93.08, 95.39),
@@ -35,28 +33,21 @@ def main() -> None:
     if not folder.is_dir():
         print(f"traces: {folder} is absent; set DRACHMA_TRACES to the folder of the openb traces")
         return
-    machines = openb.read_machines(folder / "openb_node_list_gpu_node.csv")
-    total = sum(machine.free_milli for machine in machines)
     count = int(os.environ.get("DRACHMA_TRACE_SEEDS", "2"))
+    seeds = range(FIRST_SEED, FIRST_SEED + count)
     rows = []
     longest = 0.0
     for trace, paper in PAPER.items():
-        tasks = openb.read_tasks(folder / f"openb_pod_list_{trace}.csv")
-        mix = fragmentation.typical_tasks(tasks)
-        cells = []
-        for policy in policies.POLICIES:
-            percents = []
-            for seed in range(FIRST_SEED, FIRST_SEED + count):
-                rng, began = random.Random(seed), time.process_time()
-                arrivals = experiment.arrivals(tasks, total_milli=total, demand=DEMAND, rng=rng)
-                outcome = experiment.run(machines, arrivals, policy=policies.POLICIES[policy](mix), rng=rng)
-                longest = max(longest, time.process_time() - began)
-                percents.append(outcome.allocated_percent)
-            cells.append(sum(percents) / count)
-        shown = [f"{mean:.2f} ({published:.2f})" for mean, published in zip(cells, paper, strict=False)]
-        rows.append((trace, *shown, f"{cells[-1]:.2f}"))
+        read = trials.read(folder / "openb_node_list_gpu_node.csv", folder / f"openb_pod_list_{trace}.csv")
+        percents: dict[str, list[float]] = {policy: [] for policy in policies.POLICIES}
+        for trial in trials.run_all(read, names=list(policies.POLICIES), demand=DEMAND, seeds=seeds):
+            percents[trial.policy].append(trial.allocated_percent)
+            longest = max(longest, trial.seconds)
+        means = [sum(each) / count for each in percents.values()]
+        shown = [f"{mean:.2f} ({published:.2f})" for mean, published in zip(means, paper, strict=False)]
+        rows.append((trace, *shown, f"{means[-1]:.2f}", f"{means[-1] - means[-2]:+.2f}"))
     timing.table(
-        f"allocated GPU in percent, mean of {count} seeds (the paper's in brackets); longest run {longest:.1f} CPU s",
-        ("trace", *policies.POLICIES),
+        f"allocated GPU in percent, mean of {count} seeds (the paper's in brackets); longest trial {longest:.1f} s",
+        ("trace", *policies.POLICIES, "drachma - fgd"),
         rows,
     )

@@ -24,7 +24,10 @@
     ├── UnreachableError         no answer from an API server: no connection, broken off, or not an API server
     ├── ReconcileError           a controller cannot reconcile an object; it retries later
     ├── NodeError                a node agent cannot run a pod; it retries later
+    │   └── LostDeviceError          the pod's devices are gone; only another pod can get others
     ├── DriverError              a driver cannot do its work, or publishes invalid devices
+    │   ├── DeviceUnavailableError   a device of a claim is gone; only another allocation can help
+    │   ├── UnknownClaimError        a claim that should be prepared does not exist
     │   └── DroppedFieldsError   an API server did not store all of a slice: features are off
     ├── AccessError              a kubeconfig or a service account gives no access to an API server
     └── StoreError               the store refuses a read, a write or a whole data directory
@@ -152,8 +155,20 @@ class NodeError(DrachmaError):
     """A node agent cannot do what a pod needs, or not yet; it tries again later."""
 
 
+class LostDeviceError(NodeError):
+    """Devices of a pod are gone. Its owner can create another pod, which gets other devices."""
+
+
 class DriverError(DrachmaError):
     """A driver cannot do what is asked of it, or what it wants to publish makes no sense."""
+
+
+class DeviceUnavailableError(DriverError):
+    """A device of a claim is gone; only another allocation can help."""
+
+
+class UnknownClaimError(DriverError):
+    """A claim that a driver should prepare does not exist."""
 
 
 class DroppedFieldsError(DriverError):

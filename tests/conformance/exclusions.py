@@ -13,7 +13,6 @@ _ADDRESS: Final = "Kubernetes refuses IPv4 written as IPv6"
 _DEDUCED: Final = "of two types that fit each other Go's checker, which Kubernetes runs, takes the later one"
 _BACKSLASH: Final = "the case expects a backslash that is not there; Go agrees"
 
-_TOPOLOGY: Final = "admission does not use topology-aware scheduling"
 _SLICES: Final = "the line lacks the flavors of the replaced workload"
 
 _AWAITED: Final = "the line lacks the pods that the controller has deleted and still finds in its cache"
@@ -22,12 +21,8 @@ _UNSAID: Final = "the line lacks the invalid selector of the queue"
 
 LINES: Final[dict[str, dict[str, str]]] = {
     "kueue-flavors": {
-        "multiple TAS flavors assigned to different resources in the same PodSet leads to NoFit": _TOPOLOGY,
         "workload slice preemption does not fit in the original workload resource flavor": _SLICES,
         "workload slice preemption fits in the original workload resource flavor": _SLICES,
-    },
-    "kueue-quota": {
-        "clusterQueue with unsynced TAS usage (due to missing topology) is excluded from snapshot": _TOPOLOGY,
     },
     "kueue-workload-reconcile": {
         "inadmissible workload due to broken ClusterQueue namespace selector (observability enabled)": _UNSAID,

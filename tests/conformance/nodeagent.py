@@ -14,7 +14,8 @@ from drachma import errors
 from drachma.api import codec, resourceclaim
 from drachma.api import gates as feature
 from drachma.api import pod as pods
-from drachma.node.claims import checkpoint, devicehealth, drametrics, nodeclaims, preparation
+from drachma.node import agentmetrics
+from drachma.node.claims import checkpoint, devicehealth, nodeclaims, preparation
 from drachma.node.drivers import instances, plugins
 from drachma.nodewire.rpc import services
 from drachma.testing import manualclock
@@ -133,7 +134,7 @@ class Agent:
 
     async def start(self) -> None:
         self.registry = prometheus_client.CollectorRegistry()
-        metrics = drametrics.DRAMetrics(self.registry)
+        metrics = agentmetrics.AgentMetrics(self.registry).of_node("worker")
         self.health = devicehealth.DeviceHealth(self.clock)
         self._heard: asyncio.Queue[tuple[str, set[devicehealth.DeviceID]]] = asyncio.Queue()
         self._watch = plugins.HealthWatch(

@@ -5,7 +5,9 @@ from typing import Any
 from drachma.queueing.admission.flavorassignment import Assignment, Possibility
 from drachma.queueing.admission.flavorsearch import FlavorSearch
 from drachma.queueing.admission.snapshot import Snapshot
-from drachma.queueing.kinds import clusterqueue, decoding, resourceflavor
+from drachma.queueing.admission.topologies import Topologies
+from drachma.queueing.kinds import clusterqueue, decoding, resourceflavor, topology
+from drachma.queueing.topology.inventory import Inventory
 from drachma.queueing.workloads import requests
 from drachma.queueing.workloads.requests import FlavorResource
 from drachma.queueing.workloads.settings import Settings
@@ -27,6 +29,7 @@ def test_kueue_flavors(case: vectors.Line) -> None:
         [decoding.decode(each, clusterqueue.Cohort) for each in recorded.get("cohorts", [])],
         flavors,
         inactive=kueueforms.without_flavors(queues, flavors) - {recorded["clusterQueue"]},
+        topologies=_topologies(recorded, flavors),
     )
     snapshot.retire_inactive()
     for name, usage in recorded["usage"].items():
@@ -47,7 +50,10 @@ def test_kueue_flavors(case: vectors.Line) -> None:
         answer = recorded["preemptionOracle"].get(str(key), {})
         return _POSSIBILITIES[answer.get("possibility", "Preempt")], answer.get("borrowLevel", 0)
 
-    assignment = FlavorSearch(info, queue, snapshot.flavors, oracle=oracle, settings=settings).run()
+    search = FlavorSearch(
+        info, queue, snapshot.flavors, oracle=oracle, settings=settings, topologies=snapshot.topologies
+    )
+    assignment = search.run()
 
     assert _document(assignment, settings) == _normal(case["answer"])
 
@@ -56,6 +62,11 @@ def _flavors(recorded: Any) -> dict[str, resourceflavor.ResourceFlavor]:
     documents = recorded.values() if isinstance(recorded, dict) else recorded
     flavors = [decoding.decode(each, resourceflavor.ResourceFlavor) for each in documents]
     return {each.metadata.name: each for each in flavors}
+
+
+def _topologies(recorded: Any, flavors: dict[str, resourceflavor.ResourceFlavor]) -> Topologies:
+    kinds = [decoding.decode(each, topology.Topology) for each in recorded.get("topologies", ())]
+    return Topologies.build(flavors.values(), {each.metadata.name: each for each in kinds}, Inventory())
 
 
 def _document(assignment: Assignment, settings: Settings) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from drachma.queueing.admission import dominantshare, quotatree
-from drachma.queueing.kinds import clusterqueue, decoding
+from drachma.queueing.admission import admitter, dominantshare, quotatree
+from drachma.queueing.kinds import clusterqueue, decoding, resourceflavor
 from drachma.queueing.workloads import requests, workloadstate
 from drachma.queueing.workloads.requests import FlavorResource
 from tests.conformance import kueueforms, vectors
@@ -26,9 +26,13 @@ def test_kueue_quota(case: vectors.Line) -> None:
         _check_shares(tree, recorded, answer)
         return
     if case["test"] == "TestSnapshot":
-        flavors = {each["metadata"]["name"] for each in recorded.get("resourceFlavors", [])}
-        for name in kueueforms.without_flavors(queues, flavors) & tree.queues.keys():
-            tree.retire(name)
+        flavors = [decoding.decode(each, resourceflavor.ResourceFlavor) for each in recorded.get("resourceFlavors", [])]
+        by_name = {each.metadata.name: each for each in flavors}
+        topologies = {each["metadata"]["name"] for each in recorded.get("topologies", [])}
+        for queue in queues:
+            name = queue.metadata.name
+            if name in tree.queues and not admitter.is_active(queue, by_name, topologies=topologies):
+                tree.retire(name)
     assert {name: _queue(node) for name, node in tree.queues.items()} == {
         name: _without_workloads(each) for name, each in answer["clusterQueues"].items()
     }

@@ -11,7 +11,7 @@ import grpc.aio
 from prometheus_client import CollectorRegistry
 
 from drachma import errors
-from drachma.node.claims import drametrics
+from drachma.node import agentmetrics
 from drachma.node.drivers import pluginwatcher
 from drachma.node.drivers.instances import DriverInstances
 from drachma.nodewire.rpc import services
@@ -45,7 +45,7 @@ class _Stage:
         self._events: list[str] = []
         self._servers: dict[str, tuple[grpc.aio.Server, Line]] = {}
         self._drivers_of: dict[str, str] = {}
-        metrics = drametrics.DRAMetrics(CollectorRegistry())
+        metrics = agentmetrics.AgentMetrics(CollectorRegistry()).of_node("worker")
         self._drivers = DriverInstances(metrics=metrics, clock=self._clock, on_gone=_nothing)
         self._registration = pluginwatcher.PluginWatcher(self._directory, self, clock=self._clock)
         self._is_started = False

@@ -152,18 +152,21 @@ def job_document(
     claim: str = "",
     labels: Mapping[str, str] | None = None,
     seconds: int = 0,
+    annotations: Mapping[str, str] | None = None,
+    is_indexed: bool = False,
 ) -> dict[str, Any]:
-    """A Job of a queue in ``default``; its pods run for so many seconds, or for one."""
+    """A Job of a queue in ``default``; its pods run for so many seconds, or for one, and have these annotations."""
     container: dict[str, Any] = {"name": "c", "image": "train", "resources": {"requests": {"cpu": cpu}}}
     spec: dict[str, Any] = {"containers": [container], "restartPolicy": "Never"}
     if template or claim:
         container["resources"]["claims"] = [{"name": "g"}]
         source = {"resourceClaimTemplateName": template} if template else {"resourceClaimName": claim}
         spec["resourceClaims"] = [{"name": "g", **source}]
-    marks = {"simulation.drachma.dev/run-seconds": str(seconds)} if seconds else {}
+    marks = {**({"simulation.drachma.dev/run-seconds": str(seconds)} if seconds else {}), **(annotations or {})}
     job_spec = {
         "parallelism": pods,
         "completions": pods,
+        **({"completionMode": "Indexed"} if is_indexed else {}),
         "template": {"metadata": {"annotations": marks}, "spec": spec},
     }
     document = made("Job", name, job_spec, namespace="default", api_version="batch/v1")
@@ -182,6 +185,7 @@ async def queues(
     configuration: Mapping[str, Any] | None = None,
     policy: Mapping[str, str] | None = None,
     nodes: int = 1,
+    profile: str = "gpu-server",
     has_webhooks: bool = True,
     wrap: Callable[[Client], Client] = lambda client: client,
     clock: manualclock.ManualClock | None = None,
@@ -200,7 +204,7 @@ async def queues(
     make = functools.partial(Queues, configured=configured, view=view)
     async with controlplane.plane_of(make, additions=additions, wrap=wrap, clock=clock) as plane:
         plane.launch(
-            "agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build("gpu-server", nodes))
+            "agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build(profile, nodes))
         )
         plane.launch_queueing()
         await plane.settle()

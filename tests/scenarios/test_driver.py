@@ -4,6 +4,8 @@ import asyncio
 import json
 from collections.abc import Iterable, Mapping
 
+import grpc
+import grpc.aio
 import pytest
 
 from drachma import driver, errors
@@ -164,3 +166,91 @@ async def test_what_a_driver_keeps_is_there_after_a_restart() -> None:
 def test_a_driver_that_does_not_run_has_no_state() -> None:
     with pytest.raises(errors.DriverError, match="it does not run on a node"):
         _ = Gpus().state_directory
+
+
+async def test_a_claim_that_does_not_exist_is_not_found() -> None:
+    async with drivers.machine() as machine, machine.running(Gpus()):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await machine.call(Gpus, PREPARE, {"namespace": "default", "name": "nowhere", "uid": "u"})
+        assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+        assert 'retrieve claim default/nowhere: resourceclaims.resource.k8s.io "nowhere" not found' in str(
+            caught.value.details()
+        )
+
+
+class Fabric(Gpus):
+    """Its node's devices, and a network's, which its controller publishes."""
+
+    async def network_pools(self) -> Iterable[driver.Pool]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("pool", "device", "want"),
+    [
+        pytest.param("worker", "gpu-0", "", id="its-own"),
+        pytest.param("worker", "gpu-7", "gpu.example.com/worker/gpu-7", id="never-published"),
+        pytest.param("other", "gpu-0", "gpu.example.com/other/gpu-0", id="of-another-node"),
+        pytest.param("street", "lamp", "", id="of-a-network"),
+        pytest.param("far-street", "lamp", "gpu.example.com/far-street/lamp", id="of-a-network-that-it-does-not-reach"),
+    ],
+)
+async def test_only_published_devices_are_prepared(pool: str, device: str, want: str) -> None:
+    async with drivers.machine() as machine:
+        for name, placement, devices in (
+            ("other", {"nodeName": "other"}, ["gpu-0"]),
+            ("street", {"allNodes": True}, ["lamp"]),
+            ("far-street", {"nodeSelector": _NOWHERE}, ["lamp"]),
+        ):
+            await machine.client.create_document(
+                resourceslice.ResourceSlice,
+                {
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "ResourceSlice",
+                    "metadata": {"name": name},
+                    "spec": {
+                        "driver": Gpus.name,
+                        "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
+                        "devices": [{"name": each} for each in devices],
+                        **placement,
+                    },
+                },
+            )
+        claim = await drivers.allocated(machine.client, "c", of=Gpus.name, devices=[device], pool=pool)
+        made = Fabric()
+        async with machine.running(made):
+            answers = await machine.call(Fabric, PREPARE, drivers.reference(claim))
+        error = f"device unavailable: {want} is not published for node worker" if want else ""
+        assert answers[claim.metadata.uid].error == error
+        assert made.calls == ([] if want else ["prepare default/c"])
+
+
+_NOWHERE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "street", "operator": "Exists"}]}]}
+
+
+async def test_a_device_that_is_withdrawn_is_not_prepared_any_more() -> None:
+    async with drivers.machine() as machine:
+        made = Gpus(2)
+        claim = await drivers.allocated(machine.client, "c", of=Gpus.name, devices=["gpu-1"])
+        async with machine.running(made):
+            made.count = 1
+            made.changed()
+            await asyncio.wait_for(_until_devices(machine, 1), drivers.WAIT_SECONDS)
+            answers = await machine.call(Gpus, PREPARE, drivers.reference(claim))
+            assert "gpu-1 is not published" in answers[claim.metadata.uid].error
+            made.count = 2
+            made.changed()
+            await asyncio.wait_for(_until_devices(machine, 2), drivers.WAIT_SECONDS)
+            answers = await machine.call(Gpus, PREPARE, drivers.reference(claim))
+            assert answers[claim.metadata.uid].error == ""
+
+
+async def test_a_driver_can_say_that_a_device_is_gone() -> None:
+    class Honest(Gpus):
+        async def prepare(self, claim: driver.Claim) -> Mapping[driver.AllocatedDevice, driver.Edits]:
+            raise driver.DeviceUnavailableError("gpu-0 fell off the bus")
+
+    async with drivers.machine() as machine, machine.running(Honest()):
+        claim = await drivers.allocated(machine.client, "c", of=Gpus.name, devices=["gpu-0"])
+        answers = await machine.call(Honest, PREPARE, drivers.reference(claim))
+        assert answers[claim.metadata.uid].error == "device unavailable: gpu-0 fell off the bus"

@@ -11,7 +11,7 @@ from drachma import driver, errors
 from drachma.api import resourceslice
 from drachma.client import Change, Selection
 from drachma.driver.instance import NodeInstance
-from drachma.node.claims import drametrics
+from drachma.node import agentmetrics
 from drachma.node.drivers.instances import DriverInstances
 from drachma.nodewire.rpc import services
 from drachma.runtime import Surroundings, clock
@@ -62,7 +62,7 @@ class _Agent:
     """The part of a node agent that chooses which instance is asked."""
 
     def __init__(self) -> None:
-        metrics = drametrics.DRAMetrics(prometheus_client.CollectorRegistry())
+        metrics = agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).of_node("worker")
         self.drivers = DriverInstances(metrics=metrics, clock=clock.SystemClock(), on_gone=self._gone)
         self.prepared = 0
         self.failure: Exception | None = None

@@ -17,7 +17,7 @@ from drachma import errors
 from drachma.api import meta, resourceclaim
 from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.client import Client
-from drachma.node.claims import drametrics
+from drachma.node import agentmetrics
 from drachma.node.claims.preparedclaims import PREPARE, UNPREPARE
 from drachma.node.drivers import firstalphacalls, instances
 from drachma.nodewire.rpc import messages, services
@@ -97,7 +97,7 @@ async def registered(early: EarlyDriver, client: Client) -> AsyncIterator[instan
         endpoint = pathlib.Path(folder) / "dra.sock"
         server = await early.serve(endpoint)
         registry = instances.DriverInstances(
-            metrics=drametrics.DRAMetrics(prometheus_client.CollectorRegistry()),
+            metrics=agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).of_node("worker"),
             clock=clock.SystemClock(),
             on_gone=_no_farewell,
             first_alpha=firstalphacalls.FirstAlphaClaims(client),
@@ -234,7 +234,7 @@ def test_which_numbers_are_taken(advertised: str, want: bool) -> None:
 
 
 async def test_a_node_without_the_first_alpha_refuses_numbers() -> None:
-    metrics = drametrics.DRAMetrics(prometheus_client.CollectorRegistry())
+    metrics = agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).of_node("worker")
     registry = instances.DriverInstances(metrics=metrics, clock=clock.SystemClock(), on_gone=_no_farewell)
     with pytest.raises(errors.NodeError, match="none of services supported by the plugin"):
         registry.validate(DRIVER, "/dra.sock", ["1.0.0"])

@@ -71,3 +71,70 @@ def test_bad_input(tmp_path: pathlib.Path, manifest: str, want: str) -> None:
     assert answer.returncode == 2
     assert want in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+EVERYTHING = """
+apiVersion: lamps.example.com/v1
+kind: Lamp
+metadata: {name: one}
+spec: {colour: red}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: lamps.lamps.example.com}
+spec:
+  group: lamps.example.com
+  scope: Namespaced
+  names: {plural: lamps, kind: Lamp}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: hand-made}
+status: {capacity: {cpu: "8", pods: "10"}, allocatable: {cpu: "8", pods: "10"}}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: cores}
+spec: {selectors: [{cel: {expression: 'device.driver == "cpu.example.com"'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: cpu.example.com
+  nodeName: hand-made
+  pool: {name: hand-made, generation: 1, resourceSliceCount: 1}
+  devices: [{name: socket-0, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "4"}}}}]
+---
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClass
+metadata: {name: old}
+driverName: cpu.example.com
+structuredParameters: true
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: cores}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  resourceClaims: [{name: r, resourceClaimName: c}]
+  containers: [{name: c, image: i, resources: {claims: [{name: r}]}}]
+"""
+
+
+def test_definitions_nodes_made_by_hand_and_the_first_alpha(tmp_path: pathlib.Path) -> None:
+    answer = play(tmp_path, EVERYTHING, "--feature-gates", "DrachmaFirstAlpha=true")
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.splitlines()[:2] == [
+        "pod default/p: on node hand-made",
+        "  r, r: cpu.example.com/hand-made/socket-0",
+    ]

@@ -215,7 +215,8 @@ async def test_pods_are_gated_until_admitted() -> None:
             await cluster.settle()
         assert await cluster.phases() == {"Running": 1, "Pending": 1}
         gated = await cluster.client.get_document(pod.Pod, "two", namespace="default")
-        assert gated["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/admission"}]
+        names = [each["name"] for each in gated["spec"]["schedulingGates"]]
+        assert names == ["kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology"]
 
         await cluster.advance(31)
         assert await cluster.phases() == {"Succeeded": 1, "Running": 1}

@@ -13,7 +13,7 @@ import prometheus_client
 from drachma import errors
 from drachma.api import meta, node
 from drachma.api.v1alpha2.resourceslice import Attribute, NamedResource, NodeResourceSlice, NodeResourceSliceSpec
-from drachma.node.claims import drametrics
+from drachma.node import agentmetrics
 from drachma.node.drivers import instances, plugins
 from drachma.nodewire.rpc import messages, services
 from drachma.process import embedded
@@ -91,7 +91,7 @@ class Machine:
             "worker",
             self._folder / "r",
             client=shaky or self.client,
-            metrics=drametrics.DRAMetrics(registry),
+            metrics=agentmetrics.AgentMetrics(registry).of_node("worker"),
             queues=queuemetrics.Metrics(registry),
             clock=self.clock,
             on_driver=lambda: None,

@@ -5,7 +5,9 @@ import functools
 from collections.abc import AsyncIterator
 from typing import Any
 
-from drachma.api import gates, node, pod, resourceclaim
+import prometheus_client
+
+from drachma.api import gates, node, pod, resourceclaim, resourceslice
 from drachma.node.simulation import hardware
 from drachma.process import components, nodeagents
 from drachma.runtime import Surroundings
@@ -84,6 +86,32 @@ async def test_a_pod_with_a_template_runs_and_goes() -> None:
         await cluster.settle()
         assert not await cluster.all_of(pod.Pod)
         assert not await cluster.all_of(resourceclaim.ResourceClaim)
+
+
+async def test_calls_of_simulated_drivers_and_claims_in_use_are_measured() -> None:
+    registries: list[prometheus_client.CollectorRegistry] = []
+
+    def agents(around: Surroundings) -> components.Run:
+        registries.append(around.registry)
+        return nodeagents.simulated_machines(around, hardware.build("gpu-server", 2))
+
+    async with controlplane.control_plane() as cluster:
+        cluster.launch("agents", agents)
+        await cluster.settle()
+        await cluster.apply(TEMPLATE)
+        await cluster.client.create_document(pod.Pod, _pod("train", claim=True))
+        await cluster.settle()
+        place = (await cluster.pod("train")).spec.node_name
+        (registry,) = registries
+        driver = hardware.GPU_DRIVER
+        assert registry.get_sample_value("dra_resource_claims_in_use", {"driver_name": driver, "node": place}) == 1
+        calls = {
+            "driver_name": driver,
+            "method_name": "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources",
+            "grpc_status_code": "OK",
+        }
+        assert registry.get_sample_value("dra_grpc_operations_duration_seconds_count", calls) == 1
+        assert registry.get_sample_value("kubelet_started_containers_total", {"container_type": "container"}) == 1
 
 
 async def test_a_pod_that_takes_time_to_stop_is_there_until_it_has() -> None:
@@ -308,3 +336,24 @@ spec: {devices: {requests: [{name: cores, exactly: {deviceClassName: cpu.example
         assert await cluster.events("QualityOfService") == [
             "Quality of service with claims is Guaranteed: cpu shares 2048, OOM scores: c -997"
         ]
+
+
+async def test_without_the_gate_a_node_runs_pods_and_leaves_claims_alone() -> None:
+    enabled = gates.ALL.switched({"DynamicResourceAllocation": False})
+
+    def agents(around: Surroundings) -> components.Run:
+        own = Surroundings(around.client, shared_informers=around.informers, clock=around.clock, gates=enabled)
+        return nodeagents.simulated_machines(own, hardware.build("gpu-server", 1))
+
+    async with controlplane.control_plane() as cluster:
+        cluster.launch("agents", agents)
+        await cluster.settle()
+        assert not await cluster.all_of(resourceslice.ResourceSlice)
+        await cluster.apply(TEMPLATE)
+        await cluster.client.create_document(pod.Pod, _pod("old", claim=True, nodeName="node-0"))
+        await cluster.settle()
+        status = await _status(cluster, "old")
+        assert status["phase"] == "Running", "without its device, as on a kubelet after a rollback"
+        await cluster.client.delete(pod.Pod, "old", namespace="default")
+        await cluster.settle()
+        assert not await cluster.all_of(pod.Pod)

@@ -48,7 +48,7 @@ class Cores(driver.Driver):
         socket = int(_read(folder / "topology" / "physical_package_id", "0"))
         numa = next((int(path.name.removeprefix("node")) for path in folder.glob("node[0-9]*")), 0)
         core = driver.device(name).attributes(socket=max(socket, 0), threads=len(threads))
-        core = core.attribute("dra.net/numaNode", numa).capacity("threads", len(threads))
+        core = core.attribute("resource.kubernetes.io/numaNode", numa).capacity("threads", len(threads))
         return core.stands_for("cpu", multiplier=len(threads))
 
     async def prepare(self, claim):

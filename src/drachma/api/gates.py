@@ -52,11 +52,21 @@ class Gate(enum.StrEnum):
     """Our own: nodes include claims in a pod's quality of service, as KEP-5517 plans for later."""
     DEVICE_PREEMPTION = "DrachmaDevicePreemption"
     """Our own: preemption counts the devices of evicted pods as free; upstream's frees no devices."""
+    DEVICE_CHECKS = "DrachmaDeviceChecks"
+    """Our own: nodes do not prepare a device that another claim has exclusively, and pods with lost devices fail."""
     FIRST_ALPHA = "DrachmaFirstAlpha"
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, in addition to v1."""
 
 
-OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.DEVICE_PREEMPTION, Gate.FIRST_ALPHA})
+OWN: Final = frozenset(
+    {
+        Gate.ACCOUNTING_POLICIES,
+        Gate.NODE_ALLOCATABLE_QOS,
+        Gate.DEVICE_PREEMPTION,
+        Gate.DEVICE_CHECKS,
+        Gate.FIRST_ALPHA,
+    }
+)
 """Gates that upstream does not have; off by default."""
 
 OFFERED: Final = frozenset(

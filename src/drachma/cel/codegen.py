@@ -185,9 +185,9 @@ class Emitter:
         out = writer.let(f"MISSING if {left.code} is NONE else {left.code}.value")
         return self._instead(out, "MISSING", node.right, scope)
 
-    def _instead(self, out: Atom, missing: str, node: steps.Node, scope: codegen_attributes.Scope) -> Atom:
+    def _instead(self, out: Atom, sentinel: str, node: steps.Node, scope: codegen_attributes.Scope) -> Atom:
         self.writer.need_counter()
-        with self.writer.block(f"if {out.code} is {missing}:"):
+        with self.writer.block(f"if {out.code} is {sentinel}:"):
             self.writer.line(f"{out.code} = {self.emit(node, scope).code}")
         return Atom(out.code)
 

@@ -80,13 +80,13 @@ def _charge(writer: Writer, binding: library.Binding, args: Sequence[Atom], out:
         writer.line(f"if c > {machine.LIMIT}: raise Costly")
 
 
-def _computed_once(writer: Writer, binding: library.Binding, known: list[Any]) -> Atom:
+def _computed_once(writer: Writer, binding: library.Binding, arguments: list[Any]) -> Atom:
     try:
-        value = binding.run(*known)
+        value = binding.run(*arguments)
     except Fault:
         writer.line("raise Surprise")
         return Atom("None")
-    writer.count(binding.charge if isinstance(binding.charge, int) else binding.charge(known, value))
+    writer.count(binding.charge if isinstance(binding.charge, int) else binding.charge(arguments, value))
     return writer.constant(value)
 
 
@@ -123,14 +123,14 @@ def require(writer: Writer, value: Atom, kind: type) -> None:
         writer.line(f"if {value.code}.__class__ is not {name}: raise Surprise")
 
 
-def text_cost(code: str, known: str, equal: str = "") -> str:
+def text_cost(code: str, constant: str, equal: str = "") -> str:
     """Return the cost of comparing a text with a constant: a tenth of the shorter; ``equal`` if they are equal."""
-    if not known:
+    if not constant:
         return "0"
-    limit = costs.tenth(len(known))
+    limit = costs.tenth(len(constant))
     if limit == 1:
         return f"(1 if {code} else 0)"
-    longer = f"len({code}) >= {len(known)}"
+    longer = f"len({code}) >= {len(constant)}"
     return f"({limit} if {f'{equal} or ' if equal else ''}{longer} else -int(-len({code}) * 0.1 // 1))"
 
 

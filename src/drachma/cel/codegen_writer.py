@@ -122,8 +122,8 @@ class Writer:
 
     def use(self, value: Any) -> str:
         """Return a global name for an object that generated code needs."""
-        for name, known in self.namespace.items():
-            if known is value:
+        for name, existing in self.namespace.items():
+            if existing is value:
                 return name
         name = f"G{len(self.namespace)}"
         self.namespace[name] = value

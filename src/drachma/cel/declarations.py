@@ -116,12 +116,12 @@ _SIMPLE = {
 
 def parse_type(text: str) -> types.Type:
     """Return a type by its spelling; a dotted name that is no other type is an object type."""
-    name, bracket, rest = text.partition("(")
+    name, bracket, parameters = text.partition("(")
     if not bracket:
         if name in _SIMPLE:
             return _SIMPLE[name]
         return types.type_param(name) if len(name) == 1 else types.object_type(name)
-    params = _types(rest[:-1])
+    params = _types(parameters[:-1])
     match name:
         case "list":
             return types.list_of(*params)

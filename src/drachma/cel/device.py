@@ -73,8 +73,8 @@ class Device:
 
     def _key(self, name: str) -> str:
         """Return a name without a domain belongs to the driver's."""
-        domain, slash, rest = name.partition("/")
-        return f"{domain}{SEPARATOR}{rest}" if slash else f"{self.driver}{SEPARATOR}{name}"
+        domain, slash, identifier = name.partition("/")
+        return f"{domain}{SEPARATOR}{identifier}" if slash else f"{self.driver}{SEPARATOR}{name}"
 
     @property
     def attributes(self) -> values.DefaultMap:

@@ -13,7 +13,7 @@ refused here with the place that it is used in.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -40,6 +40,9 @@ MIRRORED: Final = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "
 """Each comparison with its sides exchanged."""
 
 
+_LIST_MACROS: Final = frozenset({"all", "exists", "exists_one", "existsOne", "filter", "map"})
+
+
 class Read(msgspec.Struct, frozen=True):
     """A part of an expression that asks for an attribute; ``type`` is empty in the form that is open to all types."""
 
@@ -52,7 +55,9 @@ class Presence(Read, frozen=True):
 
 
 class Value(Read, frozen=True):
-    """The attribute's value."""
+    """The attribute's value; ``is_list`` where the expression can only use a list."""
+
+    is_list: bool = False
 
 
 class OptionalValue(Read, frozen=True):
@@ -82,7 +87,7 @@ class Comparison(msgspec.Struct, frozen=True):
         if not isinstance(self.literal, str):
             return None
         try:
-            return str(semver.SemVer.parse_tolerant(self.literal))
+            return str(semver.SemVer.parse_tolerant(self.literal.strip()))
         except errors.InvalidValueError:
             return None
 
@@ -99,8 +104,12 @@ class Selector(msgspec.Struct, frozen=True):
     def rewritten(self, substitute: Callable[[Part], ast.Node | None]) -> ast.Node:
         """Return the expression with every part that asks for an attribute replaced; None leaves a part as it is."""
 
+        lists = {id(operand) for operand in _list_operands(self.root)}
+
         def make(node: ast.Node) -> ast.Node | None:
             part = _part(node)
+            if isinstance(part, Value) and id(node) in lists:
+                part = msgspec.structs.replace(part, is_list=True)
             return None if part is None else substitute(part)
 
         return _replace(self.root, make)
@@ -167,6 +176,16 @@ def _replace(root: ast.Node, make: Callable[[ast.Node], ast.Node | None]) -> ast
         return replacement
     below = tree.children(root)
     return tree.with_children(root, tuple(_replace(each, make) for each in below)) if below else root
+
+
+def _list_operands(root: ast.Node) -> Iterator[ast.Node]:
+    """Yield the parts of an expression that have to be lists: what ``in`` searches, and what macros go through."""
+    for node in (root, *tree.descendants(root)):
+        match node:
+            case ast.Call(function="@in", args=(_, container), target=None):
+                yield container
+            case ast.Call(function=function, target=operand) if operand is not None and function in _LIST_MACROS:
+                yield operand
 
 
 def _part(node: ast.Node) -> Part | None:

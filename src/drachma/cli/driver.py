@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -65,6 +65,12 @@ def check(
     kill_with: Annotated[
         str, typer.Option(help="With --socket: command that kills the driver, and returns when it has ended.")
     ] = "",
+    admin_parameters: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            help="File, JSON or YAML, with parameters that the driver takes from a DeviceClass and not from a claim."
+        ),
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(help="Rule to check, by its name in the report; may be repeated. All rules by default."),
@@ -84,6 +90,7 @@ def check(
     if sum(map(bool, (module, command, socket))) != 1:
         raise errors.InvalidValueError("driver check: name the driver by one of --module, --command and --socket")
     rules = checks.chosen(only) if only else checks.ALL
+    parameters = None if admin_parameters is None else _read_parameters(admin_parameters)
     if socket is not None:
         if not node:
             raise errors.InvalidValueError("driver check: --socket needs --node, the node that the driver is on")
@@ -93,6 +100,7 @@ def check(
             node=node,
             cdi=cdi_dir,
             subject=_subject({"--start-with": start_with, "--stop-with": stop_with, "--kill-with": kill_with}),
+            admin_parameters=parameters,
         )
         result = _run(lambda: _check_running(running, rules, listen=listen, kubeconfig_out=kubeconfig_out))
     else:
@@ -101,10 +109,19 @@ def check(
                 "driver check: --listen, --kubeconfig-out, --start-with, --stop-with and --kill-with are for --socket"
             )
         driver_command = drivercheck.command_of_module(module) if module else drivercheck.parse_command(command)
-        result = _run(lambda: drivercheck.check_command(driver_command, rules))
+        result = _run(lambda: drivercheck.check_command(driver_command, rules, admin_parameters=parameters))
     typer.echo(report.json(result) if json else report.text(result), nl=False)
     if not result.has_passed:
         raise typer.Exit(_FAILED)
+
+
+def _read_parameters(path: pathlib.Path) -> dict[str, Any]:
+    from drachma.offline import manifestfiles
+
+    sources = manifestfiles.read_all([str(path)])
+    if len(sources) != 1 or not isinstance(sources[0].content, dict):
+        raise errors.InvalidValueError(f"driver check: --admin-parameters {path}: expected one document with fields")
+    return sources[0].content
 
 
 def _subject(commands: Mapping[str, str]) -> Subject:

@@ -28,27 +28,37 @@ def play(
     ] = False,
     with_queueing: options.Queueing = False,
     queueing_config: options.QueueingConfig = None,
+    feature_gates: options.FeatureGates = "",
+    enable_first_alpha: options.EnableFirstAlpha = False,
+    gangs: options.Gangs = False,
 ) -> None:
     """Start a control plane, apply manifests to it, and show the node and devices that each pod gets.
 
     The control plane is in memory, on a free port of this machine, and ends with the command. Jobs, Deployments and
     other workloads are shown by their pods. Nodes in the manifests are objects only, unless there is --pretend-nodes;
-    with --nodes there are simulated machines, on which pods run. With --queueing, jobs wait for quota, and the
+    those without declaredFeatures get the features of a simulated machine. With --nodes there are simulated machines,
+    on which pods run. With --queueing, jobs wait for quota, and the
     admitted workloads are shown.
 
     Exit code 0: all pods have a node. 1: some have none. 2: the manifests are invalid.
     """
+    from drachma.api import gates
     from drachma.cli import playground
     from drachma.listening import addresses
+    from drachma.node.pods import noderesources
     from drachma.offline import manifestfiles
     from drachma.process import embedded, hosting, queueingchoice
 
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     sources = manifestfiles.read_all(file)
     queues = queueingchoice.choose(queueing_config, is_on=with_queueing)
-    server_options = hosting.Options(address=addresses.Address("127.0.0.1", 0), additions=queues.additions)
+    enabled = gates.Gates.parse(options.with_gangs(options.with_first_alpha(feature_gates, enable_first_alpha), gangs))
+    server_options = hosting.Options(
+        address=addresses.Address("127.0.0.1", 0), additions=queues.additions, gates=enabled
+    )
     components = functools.partial(
         embedded.beside,
+        gates=enabled,
         simulated=options.machines(profile, nodes),
         pretends_nodes=pretend_nodes,
         more=queues.components,
@@ -59,6 +69,7 @@ def play(
         shows_logs=logs,
         runs_pods=bool(nodes) or pretend_nodes,
         has_queues=queues.is_on,
+        declared_features=noderesources.declared_features(enabled),
     )
     lines: list[str] = []
     pending: list[pod.Pod] = []

@@ -17,10 +17,24 @@ from drachma.queueing import conditions as queueconditions
 from drachma.queueing.component import resources
 from drachma.queueing.kinds import workload
 from drachma.runtime import Informers, clock, informer
+from drachma.scheduler import messages
 from drachma.simulate import Simulation, explanationlines, livecluster, podexplanation
 
-_ORDER: Final = ("Namespace", "ConfigMap", "PriorityClass", "DeviceClass", "Node", "DeviceTaintRule", "ResourceSlice")
+_DEFINITION: Final = "CustomResourceDefinition"
+_ORDER: Final = (
+    _DEFINITION,
+    "Namespace",
+    "ConfigMap",
+    "PriorityClass",
+    "DeviceClass",
+    "Node",
+    "DeviceTaintRule",
+    "ResourceSlice",
+)
 """Kinds that other objects refer to, created first in this order. Pods come last, in the order of the manifests."""
+
+_POLL_SECONDS: Final = 0.05
+"""Time between two checks for the kinds of definitions."""
 
 _WORKLOADS: Final = frozenset(
     {"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"}
@@ -28,7 +42,9 @@ _WORKLOADS: Final = frozenset(
 
 _QUIET_SECONDS: Final = 0.5
 _SILENT_SECONDS: Final = 3.0
-"""Time without changes after which the control plane counts as settled: if every pod has an answer, and if not."""
+_BACKOFF_SECONDS: Final = 12.0
+"""Time without changes after which the control plane counts as settled: if every pod has an answer, if not, and if the
+scheduler tries a pod again after its longest backoff."""
 
 _CHECKS: Final = 50
 """Number of checks for changes in that time."""
@@ -44,6 +60,8 @@ class Settings(NamedTuple):
     shows_logs: bool
     runs_pods: bool
     has_queues: bool
+    declared_features: Sequence[str]
+    """Features of nodes in the manifests that declare none."""
 
 
 async def run(
@@ -78,9 +96,7 @@ async def run(
             has_queues=settings.has_queues,
         )
         await informers.wait_synced()
-        served = {(each.group, each.kind): each for each in await client.resources()}
-        for source in sorted(sources, key=_rank):
-            await _create(client, served, source)
+        await _apply(client, sources, settings)
         is_settled = await watched.settle(settings.seconds)
         pending.extend(each for each in watched.pods if not each.spec.node_name)
         logs = {each.metadata.uid: await _log(client, each) for each in watched.pods} if settings.shows_logs else {}
@@ -95,14 +111,72 @@ async def run(
 # Applying
 
 
+async def _apply(client: http.HttpClient, sources: Sequence[manifestfiles.Source], settings: Settings) -> None:
+    """Create all objects. Kinds of definitions among them are served before the first custom resource is created."""
+    definitions = [each for each in sources if _kind(each) == _DEFINITION]
+    served = await _served(client)
+    for source in definitions:
+        await _create(client, served, source)
+    if definitions:
+        served = await _await_definitions(client, definitions, settings.seconds)
+    for source in sorted(sources, key=_rank):
+        if _kind(source) == "Node":
+            await _create(client, served, _declare_features(source, settings.declared_features))
+        elif _kind(source) != _DEFINITION:
+            await _create(client, served, source)
+
+
+_Served = dict[tuple[str, str], target.Target[meta.Object]]
+
+
+async def _served(client: http.HttpClient) -> _Served:
+    """Return the served resources by group and kind."""
+    return {(each.group, each.kind): each for each in await client.resources()}
+
+
+async def _await_definitions(
+    client: http.HttpClient, definitions: Iterable[manifestfiles.Source], seconds: float
+) -> _Served:
+    """Return the served resources once the kinds of all definitions are among them.
+
+    Raises:
+        errors.DecodeError: a kind is not served in time, as when its names are taken.
+    """
+    wanted = {
+        (str(spec.get("group")), str((spec.get("names") or {}).get("kind"))): source.place
+        for source in definitions
+        for spec in (source.content["spec"],)
+    }
+    served = await _served(client)
+    try:
+        async with asyncio.timeout(seconds):
+            while wanted.keys() - served.keys():
+                await asyncio.sleep(_POLL_SECONDS)
+                served = await _served(client)
+    except TimeoutError:
+        (_, kind), place = next((key, place) for key, place in wanted.items() if key not in served)
+        raise errors.DecodeError(f"{place}: kind {kind} is not served after {seconds:g} seconds") from None
+    return served
+
+
+def _kind(source: manifestfiles.Source) -> str:
+    return str(source.content.get("kind")) if isinstance(source.content, dict) else ""
+
+
+def _declare_features(source: manifestfiles.Source, features: Sequence[str]) -> manifestfiles.Source:
+    """Return a node that declares features, as an agent would do; a node that declares any stays as it is."""
+    status = source.content.get("status") or {}
+    if not features or not isinstance(status, dict) or "declaredFeatures" in status:
+        return source
+    return source._replace(content={**source.content, "status": {**status, "declaredFeatures": list(features)}})
+
+
 def _rank(source: manifestfiles.Source) -> int:
     kind = source.content.get("kind") if isinstance(source.content, dict) else None
     return _ORDER.index(kind) if kind in _ORDER else len(_ORDER) + (kind == "Pod")
 
 
-async def _create(
-    client: Client, served: dict[tuple[str, str], target.Target[meta.Object]], source: manifestfiles.Source
-) -> None:
+async def _create(client: Client, served: _Served, source: manifestfiles.Source) -> None:
     content = source.content
     if not isinstance(content, dict) or not isinstance(content.get("metadata"), dict):
         raise errors.DecodeError(f"{source.place}: expected an object with metadata")
@@ -185,6 +259,8 @@ class _Watched:
         self._changed.clear()
         is_answered = self._is_answered() and not self.queued
         quiet = _QUIET_SECONDS if is_answered else _SILENT_SECONDS
+        if any(map(_is_backing_off, self.pods)):
+            quiet = _BACKOFF_SECONDS
         for _ in range(_CHECKS):
             await asyncio.sleep(quiet / _CHECKS)
             if self._changed.is_set():
@@ -201,6 +277,12 @@ class _Watched:
 
 def _scheduled_condition(candidate: pod.Pod) -> pod.PodCondition | None:
     return conditions.find(candidate.status.conditions, wellknown.POD_SCHEDULED)
+
+
+def _is_backing_off(candidate: pod.Pod) -> bool:
+    """Return True if an attempt to schedule a pod failed with an error, after which the scheduler tries again."""
+    condition = _scheduled_condition(candidate)
+    return not candidate.spec.node_name and condition is not None and condition.reason == messages.SCHEDULER_ERROR
 
 
 def _has_answer(candidate: pod.Pod, *, runs: bool) -> bool:

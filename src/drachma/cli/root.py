@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, str]] = {
     "cel": "Check selector expressions and try them on devices.",
     "controllers": "Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.",
     "convert": "Convert manifests to another version of resource.k8s.io.",
+    "dashboard": "Serve the dashboard of a cluster: devices, pods, claims, queues, and why pods are pending.",
     "doctor": "Find mistakes in how a cluster uses devices and claims, and repair them.",
     "driver": "Tools for drivers.",
     "dump": "Write the state that scheduling decisions depend on into a folder, to replay them elsewhere.",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _INTERVAL_SECONDS: Final = 2.0
 """Time between two checks of the autoscaler; simulated machines start at once."""
 
+DEFAULT_DASHBOARD: Final = "127.0.0.1:0"
+
 
 @serveroptions.expand
 def up(
@@ -48,6 +50,9 @@ def up(
     record_size: options.RecordSize = options.DEFAULT_RECORD_SIZE,
     with_queueing: options.Queueing = False,
     queueing_config: options.QueueingConfig = None,
+    dashboard_listen: Annotated[
+        str, typer.Option(help="host:port of the dashboard; port 0 takes any free port, and an empty text serves none.")
+    ] = DEFAULT_DASHBOARD,
 ) -> None:
     """Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.
 
@@ -61,10 +66,14 @@ def up(
     in queues wait for quota, devices included. The configuration is that of --queueing-config, or of the ConfigMap
     kueue-controller-manager-config in kueue-system; changes take effect at once.
     """
+    import msgspec
+
     from drachma.cli import clusters
+    from drachma.listening import addresses
     from drachma.node.simulation import hardware
     from drachma.process import components, embedded, hosting, logs, queueingchoice
     from drachma.server.kinds import nodemetrics
+    from drachma.web import serving
 
     logs.to_stderr()
     simulated = options.machines(profile, nodes)
@@ -86,8 +95,14 @@ def up(
         has_gangs=gangs,
         additions=queues.additions.with_kinds(*nodemetrics.KINDS),
     )
+    companions: list[hosting.Companion] = []
+    if dashboard_listen:
+        board = serving.Companion(addresses.Address.parse(dashboard_listen))
+        server_options = msgspec.structs.replace(server_options, announce=board.announcing(server_options.announce))
+        companions.append(board.run)
     hosting.run(
         server_options,
+        *companions,
         functools.partial(
             embedded.beside,
             policy=options.policy(policy),

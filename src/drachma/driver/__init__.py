@@ -2,11 +2,12 @@
 
 ==================== ============================================================================
 driver, claim, edits what an author writes and is given
-devices, partitions  what devices are described with; ``pool`` puts them together
-opaqueconfig         parameters of classes and claims, in the driver's type
+devices, partitions  what devices are described with; ``pool`` puts them together, ``sysfs`` reads attributes
+opaqueconfig         parameters of classes and claims, in the driver's type; ``adminfields`` only classes may set
 publishing           keeping slices as the driver wants them
 plugin               the sockets on which node agents call it
 preparing            what happens around ``prepare`` and ``unprepare``
+webhook              checking parameters in claims and classes when they are written
 parameters           resolving a vendor's own kinds for claims of the first alpha
 instance             one running driver, made of these
 program, manifests   ``main``: its command line, and what a cluster needs to run it
@@ -15,7 +16,8 @@ program, manifests   ``main``: its command line, and what a cluster needs to run
 Node agents are kubelets or drachma's own. ``docs/writing-a-driver.md`` is the way in.
 """
 
-from drachma.driver.claim import AllocatedDevice, Claim
+from drachma.driver.adminfields import AdminOnly
+from drachma.driver.claim import AllocatedDevice, Claim, ConfigSource, Parameters
 from drachma.driver.devices import DeviceBuilder, device
 from drachma.driver.driver import Driver
 from drachma.driver.edits import DeviceMetadata, Edits, Prepared, edits
@@ -24,17 +26,23 @@ from drachma.driver.partitions import Partitions, Profile, partitions
 from drachma.driver.plugin.contract import ClaimReference, Health, Status
 from drachma.driver.pool import Pool, pool
 from drachma.driver.program import main
+from drachma.driver.sysfs import pci_attributes
+from drachma.errors import DeviceUnavailableError
 
 __all__ = [
+    "AdminOnly",
     "AllocatedDevice",
     "Claim",
     "ClaimReference",
     "Config",
+    "ConfigSource",
     "DeviceBuilder",
     "DeviceMetadata",
+    "DeviceUnavailableError",
     "Driver",
     "Edits",
     "Health",
+    "Parameters",
     "Partitions",
     "Pool",
     "Prepared",
@@ -44,5 +52,6 @@ __all__ = [
     "edits",
     "main",
     "partitions",
+    "pci_attributes",
     "pool",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,20 @@ import msgspec
 from drachma.api import resourceclaim
 from drachma.driver.plugin.contract import ClaimReference
 from drachma.values import quantity
+
+
+class ConfigSource(enum.StrEnum):
+    """Author of parameters: an administrator in a DeviceClass, or a user in a claim."""
+
+    CLASS = "FromClass"
+    CLAIM = "FromClaim"
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True):
+    """Parameters in the driver's type, and where they are from."""
+
+    source: ConfigSource
+    config: Any
 
 
 class AllocatedDevice(msgspec.Struct, frozen=True, eq=False, kw_only=True):
@@ -23,10 +38,28 @@ class AllocatedDevice(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     admin_access: bool = False
     """True for access to a device that may be in use, for administrators."""
     consumed_capacity: Mapping[str, quantity.Quantity] = {}
-    configs: tuple[Any, ...] = ()
-    """All parameters for it in the driver's type, those of its class before those of the claim."""
+    parameters: tuple[Parameters, ...] = ()
+    """All parameters for it, those of its class before those of the claim."""
     config: Any = None
-    """The last of them, which counts; without any, those that the driver's type has by default, or None."""
+    """The last of them, which counts, with the fields for administrators as the class has them.
+
+    Without any parameters, those that the driver's type has by default, or None.
+    """
+
+    @property
+    def configs(self) -> tuple[Any, ...]:
+        """All parameters in the driver's type, those of the class before those of the claim."""
+        return tuple(each.config for each in self.parameters)
+
+    @property
+    def class_configs(self) -> tuple[Any, ...]:
+        """Parameters that administrators wrote, in classes."""
+        return tuple(each.config for each in self.parameters if each.source is ConfigSource.CLASS)
+
+    @property
+    def claim_configs(self) -> tuple[Any, ...]:
+        """Parameters that users wrote, in claims."""
+        return tuple(each.config for each in self.parameters if each.source is ConfigSource.CLAIM)
 
 
 class Claim(msgspec.Struct, frozen=True, eq=False, kw_only=True):

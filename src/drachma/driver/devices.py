@@ -6,6 +6,7 @@ A builder is immutable: each method gives a new one, ``build()`` gives the devic
 'x'
 """
 
+from collections.abc import Mapping
 from typing import Self
 
 from msgspec import structs
@@ -74,6 +75,12 @@ class DeviceBuilder:
     def attribute(self, name: str, value: AttributeValue | list[AttributeValue]) -> Self:
         """With one more attribute, whose name may have a domain."""
         return self._with(attributes={**self._device.attributes, name: attribute(value)})
+
+    def with_attributes(self, values: Mapping[str, AttributeValue | list[AttributeValue]]) -> Self:
+        """With these attributes, whose names may have domains, such as those of ``driver.pci_attributes()``."""
+        return self._with(
+            attributes={**self._device.attributes, **{name: attribute(value) for name, value in values.items()}}
+        )
 
     def capacity(self, name: str, value: Amount, *, default: Amount | None = None) -> Self:
         """With one more capacity; with a default, one that requests may share."""

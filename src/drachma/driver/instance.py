@@ -29,9 +29,11 @@ from drachma.driver.preparing.checkpoint import Checkpoint
 from drachma.driver.preparing.claimfiles import ClaimFiles
 from drachma.driver.preparing.preparer import BOUNDS, Preparer
 from drachma.driver.publishing import plan, splitting
-from drachma.driver.publishing.layout import Owner
+from drachma.driver.publishing.availability import Availability
+from drachma.driver.publishing.layout import Layout, Owner
 from drachma.driver.publishing.publisher import Problem, Publisher
 from drachma.runtime import Surroundings, measures
+from drachma.runtime.clock import sleep_unless
 from drachma.validation import formats
 from drachma.validation.path import Path
 
@@ -39,6 +41,9 @@ _log = logging.getLogger(__name__)
 
 _GRACE_SECONDS: Final = 30.0
 """Seconds that running calls have when a driver stops."""
+
+_FIRST_POOLS_SECONDS: Final = 20.0
+"""Seconds that a call waits for the pools of a driver that has just started."""
 
 _STATE_FOLDER: Final = "state"
 _PAUSES: Final = backoff.Backoff(initial=1.0, maximum=60.0)
@@ -83,6 +88,13 @@ class NodeInstance:
         self._around: Final = around
         owner = Owner(name=place.node)
         self._publishing: Final = _Publishing(driver.name, around, ask=driver.pools, owner=owner)
+        has_pools = type(driver).pools is not Driver.pools
+        self._availability: Final = Availability(
+            driver.name,
+            place.node,
+            client=around.client,
+            own_layouts=self._publishing.layouts if has_pools else None,
+        )
         lock_path = place.plugins / "serialize.lock" if place.pod_uid else None
         lock = Serialization(lock_path, time=around.clock)
         is_serial = driver.concurrency == 1
@@ -90,6 +102,7 @@ class NodeInstance:
             driver,
             checkpoint=Checkpoint(place.plugins),
             files=ClaimFiles(driver.name, cdi=place.cdi, data=place.plugins, has_metadata=driver.writes_metadata),
+            availability=self._availability,
             lock=None if is_serial else lock,
             boot_id=place.boot_id_file.read_text(encoding="utf-8").strip(),
             durations=measures.Histograms(
@@ -158,7 +171,10 @@ class NodeInstance:
         self._preparer.update_metadata(reference, request, devices)
 
     async def _claim(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
-        return await self._around.client.get(resourceclaim.ResourceClaim, name, namespace=namespace)
+        try:
+            return await self._around.client.get(resourceclaim.ResourceClaim, name, namespace=namespace)
+        except errors.ObjectNotFoundError as error:
+            raise errors.UnknownClaimError(str(error)) from error
 
 
 class ControllerInstance:
@@ -214,6 +230,8 @@ class _Publishing:
         self._pauses: Final = backoff.Pauses(_PAUSES, around.rng)
         self._news: Final = asyncio.Event()
         self._news.set()
+        self._layouts: dict[str, Layout] = {}
+        self._has_layouts: Final = asyncio.Event()
 
     def changed(self) -> None:
         self._news.set()
@@ -224,6 +242,13 @@ class _Publishing:
 
     async def wait_visible(self) -> None:
         await self._publisher.wait_visible()
+
+    async def layouts(self) -> dict[str, Layout]:
+        """Return the newest pools of the driver. Raises DriverError if it has not said them yet, for a while."""
+        await sleep_unless(self._has_layouts, _FIRST_POOLS_SECONDS, clock=self._clock)
+        if not self._has_layouts.is_set():
+            raise errors.DriverError(f"driver {self._name}: its devices are not known yet")
+        return self._layouts
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -245,6 +270,8 @@ class _Publishing:
                 await self._clock.sleep(self._pauses.next())
                 continue
             self._pauses.reset()
+            self._layouts = layouts
+            self._has_layouts.set()
             self._publisher.publish(layouts)
 
 

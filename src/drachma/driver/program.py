@@ -1,13 +1,14 @@
 """The command line of a driver: ``driver.main(Gpus)`` at the end of its module makes a program of the class.
 
-``run`` (the default) serves the node that it is on, ``controller`` publishes what belongs to no node, ``manifests``
-prints what a cluster needs for both. Options have defaults from the environment that a DaemonSet gives by the
-downward API.
+``run`` (the default) serves the node that it is on, ``controller`` publishes what belongs to no node, ``webhook``
+checks parameters, ``manifests`` prints what a cluster needs for all of them. Options have defaults from the environment
+that a DaemonSet gives by the downward API.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import os
 import pathlib
 import sys
@@ -19,6 +20,7 @@ from drachma.driver.driver import Driver
 
 _ROOT: Final = "/var/lib/kubelet"
 _CDI: Final = "/var/run/cdi"
+_CERTIFICATES: Final = pathlib.Path("/etc/webhook")
 _FAILED: Final = 1
 
 
@@ -37,12 +39,32 @@ def main(driver: type[Driver], arguments: Sequence[str] | None = None) -> None:
 
 def _carry_out(driver: type[Driver], options: argparse.Namespace) -> None:
     # Imported here: code that describes devices or tests a driver needs neither gRPC nor HTTP.
+    from drachma.api import manifest
     from drachma.driver import hosting, instance, manifests
+    from drachma.driver.webhook import server, webhookmanifests
     from drachma.runtime import lease
 
     if options.command == "manifests":
         settings = manifests.Settings(image=options.image, namespace=options.namespace)
+        if options.webhook or options.webhook_url:
+            webhook = webhookmanifests.Settings(
+                image=options.image, namespace=options.namespace, url=options.webhook_url
+            )
+            content = webhookmanifests.documents(driver, webhook, now=dt.datetime.now(dt.UTC))
+            sys.stdout.write(manifest.write_yaml(content))
+            return
         sys.stdout.write(manifests.render(driver, settings))
+        return
+    if options.command == "webhook":
+        server.run(
+            driver,
+            server.Options(
+                certificates=options.cert_dir,
+                port=options.port,
+                log_level=options.log_level,
+                logs_json=options.log_format == "json",
+            ),
+        )
         return
     hosted = hosting.Options(
         kubeconfig=options.kubeconfig,
@@ -78,10 +100,12 @@ def _parser(driver: type[Driver], environment: Mapping[str, str]) -> argparse.Ar
     commands = parser.add_subparsers(dest="command", required=True)
     run_parser = commands.add_parser("run", help="serve the node that this is on (the default)")
     controller = commands.add_parser("controller", help="publish the pools that belong to no node")
+    webhook = commands.add_parser("webhook", help="check parameters in claims and classes for the API server")
     printing = commands.add_parser("manifests", help="print what a cluster needs to run this driver")
     for each in (run_parser, controller):
         add(each, "--kubeconfig", "how to reach the API server; by default the pod's account", type=pathlib.Path)
         add(each, "--http-port", "serve /healthz, /readyz and /metrics on this port; 0 takes any", type=int)
+    for each in (run_parser, controller, webhook):
         add(each, "--log-format", "how logs are written", choices=("text", "json"), variable="LOG_FORMAT=text")
         levels = ("debug", "info", "warning", "error")
         add(each, "--log-level", "how much is logged", choices=levels, variable="LOG_LEVEL=info")
@@ -92,6 +116,10 @@ def _parser(driver: type[Driver], environment: Mapping[str, str]) -> argparse.Ar
     add(run_parser, "--registry-dir", "where kubelets look for drivers; ROOT/plugins_registry", type=pathlib.Path)
     add(run_parser, "--cdi-dir", "where runtimes look for CDI files", type=pathlib.Path, variable=f"CDI_ROOT={_CDI}")
     add(controller, "--namespace", "where its lease is", variable="POD_NAMESPACE=kube-system")
+    add(webhook, "--port", "port to serve on", type=int, default=8443)
+    add(webhook, "--cert-dir", "folder with tls.crt and tls.key", type=pathlib.Path, default=_CERTIFICATES)
     add(printing, "--namespace", "where it runs", default="kube-system")
+    add(printing, "--webhook", "print the webhook's manifests, with a new certificate", action="store_true")
+    add(printing, "--webhook-url", "the same for a webhook outside of the cluster, https://HOST:PORT", default="")
     add(printing, "--image", "the image that it is in", default=f"{driver.name}:latest")
     return parser

@@ -9,10 +9,12 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from drachma.api import codec, node, resourceclaim
+from drachma.api import gates as feature
 from drachma.api.pod import Pod
 from drachma.client import Client
-from drachma.node.claims import checkpoint, devicehealth, drametrics, podresourcesocket, preparation
-from drachma.node.claims.nodeclaims import NodeClaims
+from drachma.node import agentmetrics
+from drachma.node.claims import checkpoint, devicehealth, podresourcesocket, preparation
+from drachma.node.claims.nodeclaims import NoClaims, NodeClaims
 from drachma.node.directories import Directories
 from drachma.node.drivers import plugins
 from drachma.node.pods import services
@@ -51,6 +53,8 @@ class Simulation(NamedTuple):
 
     faults: faults.SimulatedFaults
     publishers: slicepublishing.SlicePublishers
+    admin: Client
+    """Client that may read the slices of all nodes."""
 
 
 class NodeInformers(NamedTuple):
@@ -86,18 +90,20 @@ class Agent:
         simulation: Simulation | None,
         address: NodeAddress | None,
         files: PodFiles | None,
-        metrics: drametrics.DRAMetrics,
+        metrics: agentmetrics.NodeMetrics,
         recorder: events.Recorder,
         informers: NodeInformers,
     ) -> None:
         """Without directories the node's drivers are simulated, and prepared claims are not stored."""
         self.name: Final = machine.name
+        self.metrics: Final = metrics
         self.client: Final[Client] = surroundings.client
         self._clock: Final = surroundings.clock
         self._directories: Final = directories
         self._pods: Final = informers.pods
         self._stored_node: node.Node | None = None
         self._has_new_driver: Final = asyncio.Event()
+        self._has_claims: Final = surroundings.gates.on(feature.Gate.CORE)
         self._drivers: Final = self._make_drivers(surroundings, machine, metrics, simulation)
         self._preparation: Final = preparation.Preparation(
             get_claim=self._get_claim,
@@ -138,10 +144,11 @@ class Agent:
                 clock=surroundings.clock,
                 runtime=runtime,
                 api=api,
-                claims=NodeClaims(self._preparation, self._drivers.health),
+                claims=NodeClaims(self._preparation, self._drivers.health) if self._has_claims else NoClaims(),
                 setups=services.NoSetups() if self._setups is None else self._setups,
                 resources=self._resources,
                 addresses=self._addresses,
+                metrics=metrics,
             ),
         )
         features = self._resources.declared_features
@@ -163,7 +170,7 @@ class Agent:
         self,
         surroundings: Surroundings,
         machine: Machine,
-        metrics: drametrics.DRAMetrics,
+        metrics: agentmetrics.NodeMetrics,
         simulation: Simulation | None,
     ) -> Drivers:
         if self._directories is None:
@@ -175,6 +182,8 @@ class Agent:
                 client=self.client,
                 faults=simulation.faults,
                 publishers=simulation.publishers,
+                admin=simulation.admin,
+                metrics=metrics,
                 clock=self._clock,
             )
         self._directories.make()
@@ -210,8 +219,10 @@ class Agent:
         self._addresses.recall(pods)
         self.pods.start(pods)
         parts: list[Coroutine[Any, Any, None]] = [] if self._setups is None else [self._setups.run()]
-        parts += [self._registration.keep(), self._drivers.run(lambda: self._stored_node)]
-        if self._directories is not None:
+        parts.append(self._registration.keep())
+        if self._has_claims:
+            parts.append(self._drivers.run(lambda: self._stored_node))
+        if self._has_claims and self._directories is not None:
             path = self._directories.pod_resources
             socket = podresourcesocket.PodResourceSocket(path, self._preparation.claims, pods=self._running_pods)
             parts += [self._unprepare_leftovers(), socket.run()]

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import deviceclass, node, resourceslice
+from drachma.api import gates as feature
 from drachma.api.pod import Pod
 from drachma.client import Selection
 from drachma.client.protocol import EVERYTHING
+from drachma.node import agentmetrics
 from drachma.node.agent import INDEX, Agent, NodeInformers, PodFiles, Simulation
-from drachma.node.claims import drametrics
 from drachma.node.directories import Directories
 from drachma.node.registration import noderegistration
 from drachma.node.registration.addresses import Addresses, NodeAddress
@@ -73,7 +74,7 @@ class Agents:
         pods = surroundings.informers.of(Pod, Selection(fields=f"spec.nodeName={only}") if only else EVERYTHING)
         nodes = surroundings.informers.of(node.Node, Selection(fields=f"metadata.name={only}") if only else EVERYTHING)
         pods.cache.add_index(INDEX, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ())
-        metrics = drametrics.DRAMetrics(surroundings.registry)
+        self._metrics: Final = agentmetrics.AgentMetrics(surroundings.registry, labels_nodes=not only)
         recorder = surroundings.recorder(_COMPONENT)
 
         def build(machine: Machine, address: NodeAddress | None = None) -> Agent:
@@ -85,7 +86,7 @@ class Agents:
                 simulation=self._simulation,
                 address=address,
                 files=files,
-                metrics=metrics,
+                metrics=self._metrics.of_node(machine.name),
                 recorder=recorder,
                 informers=NodeInformers(pods, nodes),
             )
@@ -115,7 +116,9 @@ class Agents:
 
     async def run(self) -> None:
         """Register all nodes and run their pods until cancelled."""
-        await self._create_classes()
+        has_claims = self._surroundings.gates.on(feature.Gate.CORE)
+        if has_claims:
+            await self._create_classes()
         await controller.side_by_side([agent.register for agent in self._agents.values()])
         try:
             async with asyncio.TaskGroup() as group:
@@ -124,7 +127,7 @@ class Agents:
                 group.create_task(self._remove_leftovers(), name="leftovers of pods that are gone")
                 for agent in self._agents.values():
                     group.create_task(agent.run(), name=f"agent of {agent.name}")
-                if self._simulation is not None:
+                if self._simulation is not None and has_claims:
                     group.create_task(self._simulation.faults.run(), name="faults of devices")
                     group.create_task(self._publish_fabric(self._simulation.publishers), name="slices of no node")
                 if self._node_changes is not None:
@@ -167,6 +170,7 @@ class Agents:
         if agent is None:
             # This process was still waiting for the node's lease.
             return
+        self._metrics.forget(name)
         for pod in self._pods.cache.by(INDEX, name):
             agent.pods.clean_up(pod)
         if self._addresses is not None:
@@ -275,4 +279,5 @@ def _simulate(surroundings: Surroundings) -> Simulation:
     return Simulation(
         faults=faults.SimulatedFaults(slices, client=admin, clock=surroundings.clock),
         publishers=slicepublishing.SlicePublishers(slices, gates=surroundings.gates, clock=surroundings.clock),
+        admin=admin,
     )

@@ -14,7 +14,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -48,6 +48,8 @@ class RunningDriver(msgspec.Struct, frozen=True, kw_only=True):
     cdi: pathlib.Path
     subject: subject.Subject = subject.RunningSubject()
     """Commands that start, stop and kill it, if there are any."""
+    admin_parameters: Any = None
+    """Parameters that it takes from classes only, if it has such."""
 
 
 def command_of_module(name: str) -> list[str]:
@@ -120,19 +122,23 @@ def _stage(client: http.HttpClient, driver: RunningDriver, faults: ApiFaults | N
         registration=lambda: driver.socket if driver.socket.exists() else None,
         cdi=driver.cdi,
         faults=faults,
+        admin_parameters=driver.admin_parameters,
     )
 
 
-def check_command(command: Sequence[str], rules: Sequence[Check] = checks.ALL) -> report.Report:
+def check_command(
+    command: Sequence[str], rules: Sequence[Check] = checks.ALL, *, admin_parameters: Any = None
+) -> report.Report:
     """Start a driver with a temporary API server, and check rules on it.
 
-    Placeholders in the command, such as ``{node}``, are replaced; the environment has the same values.
+    ``admin_parameters`` are parameters that the driver takes from classes only, if it has such. Placeholders in the
+    command, such as ``{node}``, are replaced; the environment has the same values.
     """
     with tempfile.TemporaryDirectory(prefix="dc") as name:
         folder = pathlib.Path(name)
 
         async def check(apiserver: access.Access, client: http.HttpClient) -> report.Report:
-            return await _check(command, folder, apiserver, client, rules)
+            return await _check(command, folder, apiserver, client, rules, admin_parameters)
 
         return _run_with_server(folder, NODE, check)
 
@@ -174,6 +180,7 @@ async def _check(
     apiserver: access.Access,
     client: http.HttpClient,
     rules: Sequence[Check],
+    admin_parameters: Any,
 ) -> report.Report:
     root, kubeconfig = folder / "k", folder / "driver-kubeconfig"
     places = {
@@ -203,6 +210,7 @@ async def _check(
             registration=lambda: next((path for path in sorted(registry.iterdir()) if path.is_socket()), None),
             cdi=cdi,
             faults=faults,
+            admin_parameters=admin_parameters,
         )
         return await checks.run(stage, rules)
 

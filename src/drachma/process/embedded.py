@@ -140,8 +140,11 @@ async def server(
             gates=gates,
             additions=additions,
         )
-        async with local.LocalClient(inprocess.InProcess(application.dispatcher), manager=manager) as client:
-            yield Server(application=application, client=client)
+        try:
+            async with local.LocalClient(inprocess.InProcess(application.dispatcher), manager=manager) as client:
+                yield Server(application=application, client=client)
+        finally:
+            await application.close()
     finally:
         await store.close()
 

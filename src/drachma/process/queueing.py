@@ -50,11 +50,13 @@ role kueue-manager-role
     get,list,patch,update,watch jobset.x-k8s.io: jobsets
     patch,update jobset.x-k8s.io: jobsets/finalizers jobsets/status
     get,list,patch,update,watch kueue.x-k8s.io: admissionchecks clusterqueues cohorts localqueues resourceflavors
+    get,list,patch,update,watch kueue.x-k8s.io: topologies
     read kueue.x-k8s.io: workloadpriorityclasses
     create,delete,get,list,patch,update,watch kueue.x-k8s.io: workloads
     patch,update kueue.x-k8s.io: admissionchecks/status clusterqueues/status cohorts/status localqueues/status
     patch,update kueue.x-k8s.io: workloads/status
-    update kueue.x-k8s.io: clusterqueues/finalizers resourceflavors/finalizers workloads/finalizers
+    update kueue.x-k8s.io: clusterqueues/finalizers resourceflavors/finalizers
+    update kueue.x-k8s.io: topologies/finalizers workloads/finalizers
     create,patch,update core,events.k8s.io: events
 role kueue-batch-admin-role in admin
     create,delete,get,list,patch,update,watch kueue.x-k8s.io: localqueues workloads

@@ -129,7 +129,7 @@ class Informer(Generic[ObjectT]):
             raise errors.InvalidValueError(f"informer of {self._target.qualified}: has listed without documents")
         self._keeps_documents = True
 
-    def observe(self, written: ObjectT | protocol.StoredObject[ObjectT] | protocol.Document) -> ObjectT:
+    def observe(self, obj: ObjectT | protocol.StoredObject[ObjectT] | protocol.Document) -> ObjectT:
         """Take in an object that this process has just written, before the watch reports it. Return its typed form.
 
         Decisions on the cache then rest on the process's own writes. The object must belong to the selection. It is
@@ -140,7 +140,7 @@ class Informer(Generic[ObjectT]):
         Raises:
             errors.InvalidValueError: the document is needed, and the object is a partial view.
         """
-        new, data = self._both_forms(written)
+        new, data = self._both_forms(obj)
         if resourceversion.number(new.metadata.resource_version) > resourceversion.number(self._resource_version):
             self._put(new, data)
         return new

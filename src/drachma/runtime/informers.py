@@ -67,11 +67,11 @@ class Informers:
             informer.keep_documents()
         return informer
 
-    def observe(self, kind: target.Of[ObjectT], written: ObjectT | protocol.Document) -> None:
+    def observe(self, kind: target.Of[ObjectT], obj: ObjectT | protocol.Document) -> None:
         """Give an object that this process has just written to the informer of all objects of its kind, if any."""
         informer = self._informers.get((target.of(kind), protocol.EVERYTHING))
         if informer is not None:
-            informer.observe(written)
+            informer.observe(obj)
 
     async def wait_synced(self) -> None:
         """Return once every informer requested so far has its first list."""

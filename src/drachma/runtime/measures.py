@@ -8,7 +8,7 @@ use them; families are registered like any other collector.
 import bisect
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import prometheus_client
 from prometheus_client import core, registry, utils
@@ -42,11 +42,20 @@ class Histogram:
         self._counts[bisect.bisect_left(self._bounds, value)] += 1
         self._sum += value
 
+    def include(self, other: "Histogram") -> None:
+        """Add the observations of another histogram with the same bounds."""
+        self._counts = [own + more for own, more in zip(self._counts, other._counts, strict=True)]
+        self._sum += other._sum
+
     def add_to(self, family: core.HistogramMetricFamily, labels: Sequence[str]) -> None:
         """Add the samples to a family."""
         totals = itertools.accumulate(self._counts)
         bounds = [*map(utils.floatToGoString, self._bounds), "+Inf"]
         family.add_metric(labels, buckets=list(zip(bounds, totals, strict=True)), sum_value=self._sum)
+
+
+MeasureT = TypeVar("MeasureT", Counter, Histogram)
+"""A counter, or a histogram."""
 
 
 class Counters(registry.Collector):

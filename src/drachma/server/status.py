@@ -180,12 +180,12 @@ def invalid(kind: str, name: str, *, group: str, causes: Sequence[fielderror.Fie
     return StatusError(refusal.invalid(causes, group=group, kind=kind, name=name))
 
 
-def invalid_patch(shown: str, *, detail: str) -> StatusError:
+def invalid_patch(value: str, *, detail: str) -> StatusError:
     """Return the 422 for the result of a patch that is not an object of its kind.
 
     As in upstream, it names no object.
     """
-    return invalid("", "", group="", causes=[fielderror.invalid(path.Path("patch"), shown, detail)])
+    return invalid("", "", group="", causes=[fielderror.invalid(path.Path("patch"), value, detail)])
 
 
 def too_many_requests(message: str, *, retry_after: int = 0, causes: Sequence[Mapping[str, str]] = ()) -> StatusError:

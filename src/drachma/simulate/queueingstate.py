@@ -16,6 +16,8 @@ from drachma.api import (
     limitrange,
     meta,
     namespace,
+    node,
+    pod,
     resourceclaim,
     resourceclaimtemplate,
     resourceslice,
@@ -25,6 +27,7 @@ from drachma.queueing import explanation
 from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.component import ActiveConfiguration, configurationmap, resources
 from drachma.queueing.component.caches import Caches, Source, key_of
+from drachma.queueing.component.nodefollower import NodeFollower
 from drachma.queueing.configuration.configuration import DEFAULT_NAMESPACE
 from drachma.queueing.explanation import WorkloadExplanation
 from drachma.queueing.kinds import clusterqueue, workload
@@ -41,7 +44,10 @@ KINDS: Final[tuple[target.Of[Any], ...]] = (
     resourceslice.ResourceSlice,
     resourceclaimtemplate.ResourceClaimTemplate,
     resourceclaim.ResourceClaim,
+    node.Node,
+    pod.Pod,
     resources.RUNTIME_CLASSES,
+    resources.TOPOLOGIES,
     resources.FLAVORS,
     resources.CHECKS,
     resources.COHORTS,
@@ -85,6 +91,14 @@ class QueueingState:
             for each in workloads
         ]
 
+    def submit(self, queued: workload.Workload, now: datetime) -> str:
+        """Put a workload into its queue. Return the reason why it is in none, or an empty text."""
+        key = key_of(queued)
+        self.workloads[key] = queued
+        self._obstacles.pop(key, None)
+        self._enqueue(self.admitter, key, queued, now)
+        return self._obstacles.get(key, "")
+
     def _owned(self, namespace: str, name: str) -> list[workload.Workload]:
         """Return the workloads of an owner, without slices of an elastic job that a larger slice replaces."""
         owned = [
@@ -105,26 +119,29 @@ class QueueingState:
         )
         admitter.set_places(caches.places)
         queues = tuple(caches.cluster_queues.cache)
+        NodeFollower(caches, admitter=lambda: admitter, on_room=lambda: None).fill()
         admitter.set_queues(
             queues,
             cohorts=caches.cohorts.cache,
             local_queues=caches.local_queues.cache,
             flavors=caches.flavors.cache,
+            topologies=caches.topologies.cache,
+            checks=caches.checks.cache,
             inactive=[each.metadata.name for each in queues if not caches.readiness(each).is_active],
             holders=[each for each in self.workloads.values() if _holds_quota(each)],
         )
         for key, each in self.workloads.items():
             if not _holds_quota(each) and not workloadstate.is_finished(each):
-                self._enqueue(admitter, key, each)
+                self._enqueue(admitter, key, each, self._now)
         return admitter
 
-    def _enqueue(self, admitter: Admitter, key: str, queued: workload.Workload) -> None:
+    def _enqueue(self, admitter: Admitter, key: str, queued: workload.Workload, now: datetime) -> None:
         """Put a workload into its queue in the state that its controller would give it, or note why it is in none."""
         around = self._caches.neighbourhood(queued, parked_reason=None)
         local, queue = around.local_queue, around.cluster_queue
         readiness = self._caches.readiness(queue) if queue is not None else None
         for _ in range(_MOST_STEPS):
-            outcome = workloadreconcile.reconcile(queued, around, self._now, settings=self._configured.settings)
+            outcome = workloadreconcile.reconcile(queued, around, now, settings=self._configured.settings)
             if outcome.workload is None or outcome.workload == queued:
                 break
             queued = outcome.workload
@@ -136,7 +153,7 @@ class QueueingState:
             condition = next((each for each in queued.status.conditions if each.type == "QuotaReserved"), None)
             self._obstacles[key] = condition.message if condition is not None else outcome.error
         elif workloadreconcile.is_admissible(queued, self._configured.gates):
-            admitter.enqueue(queued, self._now, devices=outcome.devices)
+            admitter.enqueue(queued, now, devices=outcome.devices)
         elif not workloadstate.is_active(queued):
             evicted = next((each for each in queued.status.conditions if each.type == "Evicted"), None)
             message = evicted.message if evicted is not None and evicted.reason.startswith("Deactivated") else ""

@@ -170,19 +170,23 @@ class Simulation:
             self.snapshot.devices.remove_slice(each)
         self.snapshot.remove_node(name)
 
-    def evict(self, evicted: pod.Pod) -> None:
-        """Make a pod pending, as if its controller had created it again, with new claims from its templates."""
-        self.snapshot.remove_pod(evicted.metadata.uid)
-        for claim in list(self._claims_of(evicted)):
-            if ownership.is_controlled_by(claim.metadata, evicted.metadata.uid):
+    def end(self, ended: pod.Pod) -> None:
+        """Remove a pod from its node, and release its claims as the claim controller does after the end of a pod."""
+        self.snapshot.remove_pod(ended.metadata.uid)
+        for claim in list(self._claims_of(ended)):
+            if ownership.is_controlled_by(claim.metadata, ended.metadata.uid):
                 self.snapshot.claims.remove(claim)
             else:
-                users = tuple(each for each in claim.status.reserved_for if each.uid != evicted.metadata.uid)
+                users = tuple(each for each in claim.status.reserved_for if each.uid != ended.metadata.uid)
                 # The claim controller deallocates a claim without users.
                 allocation = claim.status.allocation if users else None
                 self.snapshot.claims.rewrite(
                     claim, structs.replace(claim.status, reserved_for=users, allocation=allocation)
                 )
+
+    def evict(self, evicted: pod.Pod) -> None:
+        """Make a pod pending, as if its controller had created it again, with new claims from its templates."""
+        self.end(evicted)
         statuses = tuple(each for each in evicted.status.resource_claim_statuses if each.resource_claim_name is None)
         fresh = structs.replace(
             evicted,

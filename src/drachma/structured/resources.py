@@ -77,8 +77,11 @@ def _strings(value: tuple[str, ...] | resourceslice.NamedResourcesStringSlice) -
 
 @memory.remember(entries=1024, longest=256)
 def _version(text: str) -> Version:
-    """Return a version, read tolerantly: ``v1.2`` is 1.2.0. A malformed text stays as it is, and equals no version."""
+    """Return a version, read tolerantly as the KEP says: ``v1.2`` with blanks around is 1.2.0.
+
+    A malformed text stays as it is, and equals no version.
+    """
     try:
-        return Version(str(semver.SemVer.parse_tolerant(text)))
+        return Version(str(semver.SemVer.parse_tolerant(text.strip())))
     except errors.InvalidValueError:
         return Version(str(text))

@@ -156,6 +156,9 @@ def _translation(part: namedresources.Part, driver: str, types: Mapping[str, str
             return f"{attributes}[?{key}]"
         case namedresources.Value(type="quantity"):
             return amount
+        case namedresources.Value(type="", is_list=True):
+            # No quantity is a list. That bounds the cost, which a choice between the two does not.
+            return attribute
         case namedresources.Value(type=""):
             return f"({has_amount} ? dyn({amount}) : dyn({attribute}))"
         case namedresources.Value():

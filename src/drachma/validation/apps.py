@@ -1,14 +1,11 @@
 """Rules for the kinds of apps, and for ReplicationController and PodTemplate."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, typerules, workload
+from drachma.validation import fielderror, rendering, rulenotation, typerules, workload
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import Path
-
-Document = Mapping[str, Any]
+from drachma.validation.path import Document, Path
 
 _SET_FIELDS: Final = ("hostname", "subdomain")
 """Fields of a pod that a stateful set sets."""
@@ -21,16 +18,6 @@ _FORBIDDEN: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
-
-
-def _check_parts(status: Document, at: Path, *fields: str, ready: str = "readyReplicas") -> Errors:
-    """Check that parts of the replicas are not more than all."""
-    for field in fields:
-        if status.get(field, 0) > status.get("replicas", 0):
-            yield fielderror.invalid(at.child(field), status.get(field, 0), "cannot be greater than status.replicas")
-    available = status.get("availableReplicas", 0)
-    if available > status.get("readyReplicas", 0):
-        yield fielderror.invalid(at.child("availableReplicas"), available, f"cannot be greater than {ready}")
 
 
 def _show_strategy(strategy: Document, *shares: tuple[str, str, Any]) -> rendering.Rendered:
@@ -50,24 +37,8 @@ def _check_replica_pods(spec: Document, at: Path) -> Errors:
     return workload.check_pods(spec, at)
 
 
-def _check_replica_counts(status: Document, at: Path) -> Errors:
-    return _check_parts(status, at, "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-
-
-def _check_progress_deadline(spec: Document, at: Path) -> Errors:
-    deadline = spec.get("progressDeadlineSeconds")
-    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
-        yield fielderror.invalid(at.child("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds")
-
-
-def _check_rollout(strategy: Document, at: Path) -> Errors:
-    kind, rolling, place = strategy.get("type", ""), strategy.get("rollingUpdate"), at.child("rollingUpdate")
-    if kind == "RollingUpdate":
-        yield from _TYPES["RollingUpdateDeployment"](rolling or {}, place)
-    elif kind != "Recreate":
-        yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("Recreate", "RollingUpdate"))
-    elif rolling is not None:
-        yield fielderror.forbidden(place, "may not be specified when strategy `type` is 'Recreate'")
+def _unknown_strategy(strategy: Document, at: Path) -> Errors:
+    yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("Recreate", "RollingUpdate"))
 
 
 def _check_deployment_surge(rolling: Document, at: Path) -> Errors:
@@ -75,10 +46,6 @@ def _check_deployment_surge(rolling: Document, at: Path) -> Errors:
     if not workload.share_number(unavailable) and not workload.share_number(surge):
         detail = "may not be 0 when `maxSurge` is 0"
         yield fielderror.invalid(at.child("maxUnavailable"), rendering.wire(unavailable), detail)
-
-
-def _check_deployment_counts(status: Document, at: Path) -> Errors:
-    return _check_parts(status, at, "updatedReplicas", "readyReplicas", "availableReplicas")
 
 
 def _check_collisions(status: Document, old: Document, at: Path) -> Errors:
@@ -94,14 +61,8 @@ def _check_daemon_pods(spec: Document, at: Path) -> Errors:
     return workload.check_pods(spec, at, kind="daemonset", title="DaemonSet", is_lenient=True)
 
 
-def _check_daemon_rollout(strategy: Document, at: Path) -> Errors:
-    kind, rolling, place = strategy.get("type", ""), strategy.get("rollingUpdate"), at.child("rollingUpdate")
-    if kind not in ("OnDelete", "RollingUpdate"):
-        yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("RollingUpdate", "OnDelete"))
-    elif kind == "RollingUpdate" and rolling is None:
-        yield fielderror.required(place)
-    elif kind == "RollingUpdate" and rolling is not None:
-        yield from _TYPES["RollingUpdateDaemonSet"](rolling, place)
+def _unknown_daemon_strategy(strategy: Document, at: Path) -> Errors:
+    yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("RollingUpdate", "OnDelete"))
 
 
 def _check_daemon_surge(rolling: Document, at: Path) -> Errors:
@@ -118,22 +79,8 @@ def _check_daemon_surge(rolling: Document, at: Path) -> Errors:
 # StatefulSet
 
 
-def _management_policy(policy: str, at: Path) -> Errors:
-    if policy not in ("OrderedReady", "Parallel"):
-        yield fielderror.invalid(at, rendering.named(policy), "must be 'OrderedReady' or 'Parallel'")
-
-
-def _check_stateful_rollout(strategy: Document, at: Path) -> Errors:
-    kind, rolling, place = strategy.get("type", ""), strategy.get("rollingUpdate"), at.child("rollingUpdate")
-    if not kind:
-        yield fielderror.required(at)
-    elif kind not in ("OnDelete", "RollingUpdate"):
-        display = _show_strategy(strategy, ("Partition", "partition", 0), ("MaxUnavailable", "maxUnavailable", None))
-        yield fielderror.invalid(at, display, "must be 'RollingUpdate' or 'OnDelete'")
-    elif kind == "RollingUpdate" and rolling is not None:
-        yield from _TYPES["RollingUpdateStatefulSetStrategy"](rolling, place)
-    elif rolling is not None:
-        yield fielderror.invalid(place, rendering.wire(rolling), "only allowed for updateStrategy 'RollingUpdate'")
+def _show_stateful_strategy(strategy: Document) -> rendering.Rendered:
+    return _show_strategy(strategy, ("Partition", "partition", 0), ("MaxUnavailable", "maxUnavailable", None))
 
 
 def _not_zero(share: int | str, at: Path) -> Errors:
@@ -159,11 +106,6 @@ def _check_stateful_update(spec: Document, old: Document, at: Path) -> Errors:
         yield fielderror.forbidden(at, _FORBIDDEN)
 
 
-def _check_stateful_counts(status: Document, at: Path) -> Errors:
-    parts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
-    return _check_parts(status, at, *parts, ready="status.readyReplicas")
-
-
 # ReplicationController
 
 
@@ -179,7 +121,7 @@ def _check_controller_pods(spec: Document, at: Path) -> Errors:
     yield from workload.check_restarts_always(template.get("spec") or {}, place, title="ReplicationController")
 
 
-_TYPES: Final = typerules.load("apps", globals())
+_TYPES: Final = rulenotation.load("apps", globals())
 _SAME_SELECTOR: Final = Change(below("spec", typerules.immutable("selector", show=workload.show_selector)))
 REPLICA_SET: Final = KindRules(
     always=_TYPES["ReplicaSet"], update=_SAME_SELECTOR, status=Change(below("status", _TYPES["ReplicaSetStatus"]))

@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rulenotation
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import Path
 
 _SOURCES: Final = ("object", "external", "pods", "resource", "containerResource")
 _is_source: Final = constraints.one_of("ContainerResource", "External", "Object", "Pods", "Resource")
-_EITHER: Final = "must set either a target raw value or a target utilization"
-_BOTH: Final = "may not set both a target raw value and a target utilization"
 
 _is_positive: Final = constraints.positive_quantity("must be positive")
 
@@ -22,12 +20,6 @@ def _check_new(autoscaler: Mapping[str, Any], at: Path) -> list[FieldError]:
 
 def _check_update(spec: Mapping[str, Any], old: Mapping[str, Any], at: Path) -> list[FieldError]:
     return _TYPES["HorizontalPodAutoscalerSpec"](spec, at, old)
-
-
-def _check_bounds(spec: Mapping[str, Any], at: Path) -> Errors:
-    least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if least is not None and most < least:
-        yield fielderror.invalid(at.child("maxReplicas"), most, "must be greater than or equal to `minReplicas`")
 
 
 def _check_target_version(spec: Mapping[str, Any], at: Path, old: Mapping[str, Any] | None) -> Errors:
@@ -89,42 +81,7 @@ def _check_metric(metric: Mapping[str, Any], at: Path, old: Mapping[str, Any] | 
 # Targets of metrics
 
 
-def _target_type(kind: str, at: Path) -> Errors:
-    if not kind:
-        yield fielderror.required(at, "must specify a metric target type")
-    if kind not in ("Utilization", "Value", "AverageValue"):
-        yield fielderror.invalid(at, rendering.named(kind), "must be either Utilization, Value, or AverageValue")
-
-
-def _has_one_target(source: Mapping[str, Any], at: Path) -> Errors:
-    target = source.get("target") or {}
-    utilization, average = target.get("averageUtilization"), target.get("averageValue")
-    if utilization is None and average is None:
-        yield fielderror.required(at.child("target", "averageUtilization"), _EITHER)
-    if utilization is not None and average is not None:
-        yield fielderror.forbidden(at.child("target", "averageValue"), _BOTH)
-
-
-def _has_average(source: Mapping[str, Any], at: Path) -> Errors:
-    if (source.get("target") or {}).get("averageValue") is None:
-        yield fielderror.required(at.child("target", "averageValue"), "must specify a positive target averageValue")
-
-
-def _has_value(source: Mapping[str, Any], at: Path, *, detail: str = " or averageValue") -> Errors:
-    target = source.get("target") or {}
-    if target.get("value") is None and target.get("averageValue") is None:
-        yield fielderror.required(at.child("target", "averageValue"), f"must set either a target value{detail}")
-
-
-def _has_one_value(source: Mapping[str, Any], at: Path) -> Errors:
-    yield from _has_value(source, at, detail=" for metric or a per-pod target")
-    target = source.get("target") or {}
-    if target.get("value") is not None and target.get("averageValue") is not None:
-        detail = "may not set both a target value for metric and a per-pod target"
-        yield fielderror.forbidden(at.child("target", "value"), detail)
-
-
-_TYPES: Final = typerules.load("autoscaling", globals())
+_TYPES: Final = rulenotation.load("autoscaling", globals())
 RULES: Final = KindRules(
     create=_TYPES["HorizontalPodAutoscaler"],
     update=Change(below("spec", _check_update)),

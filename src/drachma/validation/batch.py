@@ -3,23 +3,19 @@
 The details of ``podFailurePolicy`` and ``successPolicy`` are not checked, because no component here acts on them.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma import errors
-from drachma.validation import cronschedule, fielderror, rendering, typerules, workload
+from drachma.validation import cronschedule, fielderror, rendering, rulenotation, typerules, workload
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import METADATA, SPEC, Path
+from drachma.validation.path import METADATA, SPEC, Document, Path
 from drachma.values import names, timezones
-
-Document = Mapping[str, Any]
 
 CONTROLLER_UID: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 JOB_NAME: Final = ("job-name", "batch.kubernetes.io/job-name")
 CRON_TEMPLATE: Final = SPEC.child("jobTemplate", "spec", "template")
 
-_MOST_PARALLEL: Final = 100_000
 _MANAGER_LENGTH: Final = 63
 _CRON_NAME_LENGTH: Final = 52
 """The controller appends eleven characters to the name of a CronJob for the names of its jobs."""
@@ -61,11 +57,6 @@ def _check_pod_names(job: Document, at: Path, metadata: Document) -> Errors:
             yield fielderror.invalid(METADATA.child("name"), metadata.get("name", ""), detail)
 
 
-def _check_failed_indexes(spec: Document, at: Path) -> Errors:
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        yield fielderror.required(at.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
-
-
 def _manager(name: str, at: Path) -> Errors:
     domain, _, path = name.partition("/")
     if not name:
@@ -76,33 +67,6 @@ def _manager(name: str, at: Path) -> Errors:
         yield from fielderror.problems(at, domain, names.dns1123_subdomain(domain))
     if len(name) > _MANAGER_LENGTH:
         yield fielderror.too_long(at, _MANAGER_LENGTH)
-
-
-def _check_completion(spec: Document, at: Path) -> Errors:
-    mode, completions, failed = (spec.get(field) for field in ("completionMode", "completions", "maxFailedIndexes"))
-    if mode == "Indexed":
-        if completions is None:
-            yield fielderror.required(at.child("completions"), "when completion mode is Indexed")
-        if (spec.get("parallelism") or 0) > _MOST_PARALLEL:
-            detail = f"must be less than or equal to {_MOST_PARALLEL} when completion mode is Indexed"
-            yield fielderror.invalid(at.child("parallelism"), spec["parallelism"], detail)
-        if completions is not None and failed is not None and failed > completions:
-            yield fielderror.invalid(at.child("maxFailedIndexes"), failed, "must be less than or equal to completions")
-        if failed is not None and failed > _MOST_PARALLEL:
-            detail = f"must be less than or equal to {_MOST_PARALLEL}"
-            yield fielderror.invalid(at.child("maxFailedIndexes"), failed, detail)
-    if mode in (None, "NonIndexed"):
-        for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            if spec.get(field) is not None:
-                yield fielderror.invalid(at.child(field), spec[field], "requires indexed completion mode")
-
-
-def _check_replacement_policy(spec: Document, at: Path) -> Errors:
-    policy = spec.get("podReplacementPolicy")
-    has_failure_policy = spec.get("podFailurePolicy") is not None
-    supported = ("Failed",) if has_failure_policy else ("Failed", "TerminatingOrFailed")
-    if policy is not None and policy not in supported:
-        yield fielderror.not_supported(at.child("podReplacementPolicy"), rendering.named(policy), supported)
 
 
 def _check_restart_policy(spec: Document, at: Path) -> Errors:
@@ -326,7 +290,7 @@ def _without_count(scheduling: Document | None) -> Document | None:
     return {**scheduling, "schedulingPolicy": {**policy, "gang": gang}}
 
 
-_TYPES: Final = typerules.load("batch", globals())
+_TYPES: Final = rulenotation.load("batch", globals())
 JOB: Final = KindRules(
     create=_TYPES["NewJob"],
     update=Change(

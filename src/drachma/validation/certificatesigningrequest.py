@@ -2,15 +2,15 @@
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from cryptography import x509
 
 from drachma.api import certificatesigningrequest as csr
-from drachma.validation import fielderror, rendering
-from drachma.validation.fielderror import Errors
-from drachma.validation.path import SPEC, STATUS
+from drachma.validation import fielderror, rendering, rulenotation
+from drachma.validation.fielderror import Errors, Found
+from drachma.validation.path import SPEC, STATUS, Document, Path
 from drachma.values import certificaterequests, names, quotation
 
 APPROVAL: Final = "approval"
@@ -21,7 +21,6 @@ _USAGES: Final = (
     "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
     "server auth", "signing", "timestamping",
 )  # fmt: skip
-_SHORTEST: Final = 600
 _LONGEST_DOMAIN: Final = 253
 _LONGEST_SIGNER: Final = 571
 _CONDITIONS: Final = STATUS.child("conditions")
@@ -31,31 +30,25 @@ _FINAL: Final = (*_DECISIONS, csr.FAILED)
 _STATES: Final = ("False", "True", "Unknown")
 
 
-def check(spec: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Errors:
-    """Yield the errors of a spec; errors that the ``old`` one has already may stay."""
-    request, at = spec.get("request", ""), SPEC.child("request")
+def check(spec: Document, old: Document | None = None) -> Found:
+    """Return the errors of a spec; errors that the ``old`` one has already may stay."""
+    return _TYPES["CertificateSigningRequestSpec"](spec, SPEC, old or {})
+
+
+def _certificate_request(request: str, at: Path) -> Errors:
     problem = _request_problem(request)
     if problem is not None:
         yield fielderror.invalid(at, rendering.wire(request), problem)
-    yield from _check_usages(spec.get("usages") or (), (old or {}).get("usages") or ())
-    signer = spec.get("signerName", "")
-    if signer == csr.LEGACY_UNKNOWN and (old or {}).get("signerName") != signer:
-        detail = "the legacy signerName is not allowed via this API version"
-        yield fielderror.invalid(SPEC.child("signerName"), signer, detail)
-    else:
-        yield from check_signer_name(signer)
-    seconds = spec.get("expirationSeconds")
-    if seconds is not None and seconds < _SHORTEST:
-        detail = "may not specify a duration less than 600 seconds (10 minutes)"
-        yield fielderror.invalid(SPEC.child("expirationSeconds"), seconds, detail)
 
 
-def check_signer_name(name: str) -> Errors:
-    """Yield the errors of the name of a signer: a domain and a path."""
+def check_signer_name(name: str) -> Found:
+    """Return the errors of the name of a signer."""
     at = SPEC.child("signerName")
-    if not name:
-        yield fielderror.required(at)
-        return
+    return list(_signer_name(name, at)) if name else [fielderror.required(at)]
+
+
+def _signer_name(name: str, at: Path) -> Errors:
+    """Check the name of a signer: a domain and a path."""
     domain, separator, path = name.partition("/")
     if not separator or "/" in path:
         detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
@@ -80,10 +73,10 @@ def check_signer_name(name: str) -> Errors:
         yield fielderror.too_long(at, _LONGEST_SIGNER)
 
 
-def check_status(status: Mapping[str, Any], old: Mapping[str, Any], *, subresource: str) -> Errors:
+def check_status(status: Document, old: Document, *, subresource: str) -> Errors:
     """Yield the errors of a changed status; approval and denial are final, and only the approver sets them."""
-    conditions: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
-    old_conditions: Sequence[Mapping[str, Any]] = old.get("conditions") or ()
+    conditions: Sequence[Document] = status.get("conditions") or ()
+    old_conditions: Sequence[Document] = old.get("conditions") or ()
     yield from _check_conditions(conditions, old_conditions)
     certificate = status.get("certificate") or ""
     if certificate != (old.get("certificate") or ""):
@@ -108,10 +101,8 @@ def check_status(status: Mapping[str, Any], old: Mapping[str, Any], *, subresour
         yield fielderror.invalid(_CONDITIONS, f"{{{', '.join(members)}}}", detail)
 
 
-def _check_usages(usages: Sequence[str], old: Sequence[str]) -> Errors:
-    at = SPEC.child("usages")
-    if not usages:
-        yield fielderror.required(at)
+def _check_usages(spec: Document, at: Path, old_spec: Document) -> Errors:
+    usages, old, at = spec.get("usages") or (), old_spec.get("usages") or (), at.child("usages")
     if all(usage in _USAGES for usage in old):
         for position, usage in enumerate(usages):
             if usage not in _USAGES:
@@ -122,7 +113,7 @@ def _check_usages(usages: Sequence[str], old: Sequence[str]) -> Errors:
                 yield fielderror.duplicate(at.item(position), rendering.named(usage))
 
 
-def _check_conditions(conditions: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]]) -> Errors:
+def _check_conditions(conditions: Sequence[Document], old: Sequence[Document]) -> Errors:
     before = [each.get("type", "") for each in old]
     for position, condition in enumerate(conditions):
         at, word = _CONDITIONS.item(position), condition.get("type", "")
@@ -137,14 +128,14 @@ def _check_conditions(conditions: Sequence[Mapping[str, Any]], old: Sequence[Map
             yield fielderror.duplicate(at.child("type"), rendering.named(word))
 
 
-def _check_decisions(conditions: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]]) -> Errors:
+def _check_decisions(conditions: Sequence[Document], old: Sequence[Document]) -> Errors:
     """Check that a signer adds no decision; existing decisions are restored before."""
     for word in _DECISIONS:
         if len(_select(conditions, word)) > len(_select(old, word)):
             yield fielderror.forbidden(_CONDITIONS, f"updates may not add a condition of type {quotation.quote(word)}")
 
 
-def _select(conditions: Sequence[Mapping[str, Any]], word: str) -> list[Mapping[str, Any]]:
+def _select(conditions: Sequence[Document], word: str) -> list[Document]:
     return [each for each in conditions if each.get("type") == word]
 
 
@@ -169,3 +160,6 @@ def _certificate_problem(text: str) -> str | None:
     except (binascii.Error, ValueError):
         return "must contain at least one CERTIFICATE PEM block"
     return None
+
+
+_TYPES: Final = rulenotation.load("certificatesigningrequest", globals())

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import meta
-from drachma.validation import constraints, fielderror, limits, typerules
+from drachma.validation import constraints, fielderror, limits, rulenotation
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.values import names
@@ -50,4 +50,4 @@ def _message(message: str, at: Path) -> Errors:
         yield fielderror.too_long(at, limits.CONDITION_MESSAGE_BYTES)
 
 
-_TYPES: Final = typerules.load("conditions", globals())
+_TYPES: Final = rulenotation.load("conditions", globals())

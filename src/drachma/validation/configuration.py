@@ -2,17 +2,15 @@
 
 import base64
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from drachma.validation import constraints, fielderror, typerules
+from drachma.validation import constraints, fielderror, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
-from drachma.validation.path import METADATA, Path
+from drachma.validation.path import METADATA, Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 MOST_BYTES: Final = 1024 * 1024
 
@@ -105,7 +103,7 @@ def _check_immutable(content: Document, old: Document, at: Path) -> Errors:
             yield fielderror.forbidden(at.child(field), _IMMUTABLE)
 
 
-_TYPES: Final = typerules.load("configuration", globals())
+_TYPES: Final = rulenotation.load("configuration", globals())
 CONFIG_MAP: Final = KindRules(always=_TYPES["ConfigMap"], update=Change(_check_immutable))
 SECRET: Final = KindRules(
     always=_TYPES["Secret"],

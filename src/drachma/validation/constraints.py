@@ -5,7 +5,7 @@ values return such a constraint; they are called once, where rules are declared.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma.validation import fielderror, formats, rendering
@@ -25,6 +25,33 @@ _PORT_CHARACTERS: Final = re.compile(r"[-a-z0-9]+")
 _LETTER: Final = re.compile(r"[a-z]")
 _LEADING_ZERO: Final = re.compile(r"(?:^|[.:])0[0-9]")
 _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+
+
+# Errors of every value
+
+
+def forbidden(detail: str) -> Constraint:
+    """Return the constraint that no value fulfils."""
+    return lambda value, at: [fielderror.forbidden(at, detail)]
+
+
+def required(detail: str) -> Constraint:
+    """Return the constraint that reports a value as missing."""
+    return lambda value, at: [fielderror.required(at, detail)]
+
+
+def invalid(detail: str, show: Callable[[Any], object]) -> Constraint:
+    """Return the constraint that reports a value as invalid, in the form that ``show`` makes of it."""
+    return lambda value, at: [fielderror.invalid(at, show(value), detail)]
+
+
+FORMS: Final[Mapping[str, Callable[[Any], object]]] = {
+    "": lambda value: value,
+    "enum": lambda value: rendering.named(value or ""),
+    "null": lambda value: rendering.NULL,
+    "empty": lambda value: "",
+}
+"""Forms of values in messages."""
 
 
 # Enumerations
@@ -107,6 +134,21 @@ def positive_quantity(detail: str = POSITIVE) -> Constraint:
 # Texts
 
 
+def not_empty(value: str, at: Path) -> Found:
+    """Check that there is a text."""
+    return () if value else [fielderror.required(at)]
+
+
+def lone_star(title: str) -> Constraint:
+    """Return the constraint of lists in which a star, which stands for everything, is the only item."""
+    detail = f"if '*' is present, must not specify other {title}"
+
+    def constraint(value: Sequence[str], at: Path) -> Found:
+        return [fielderror.invalid(at, list(value), detail)] if "*" in value and len(value) > 1 else ()
+
+    return constraint
+
+
 def text(problems: Callable[[str], Sequence[str]]) -> Constraint:
     """Return the constraint of texts in which a function finds no problems."""
 
@@ -117,6 +159,20 @@ def text(problems: Callable[[str], Sequence[str]]) -> Constraint:
     return constraint
 
 
+def text_with_one_error(problems: Callable[[str], Sequence[str]], prefix: str = "") -> Constraint:
+    """Return the constraint of texts in which a function finds no problems; one error has all of them."""
+
+    def constraint(value: str, at: Path) -> Found:
+        details = problems(value)
+        return [fielderror.invalid(at, value, prefix + ",".join(details))] if details else ()
+
+    return constraint
+
+
+kind_name: Final = text_with_one_error(
+    lambda name: names.dns1035_label(name.lower()), "may have mixed case, but should otherwise match: "
+)
+resource_label: Final = text_with_one_error(names.dns1035_label)
 dns_label: Final = text(names.dns1123_label)
 dns_subdomain: Final = text(names.dns1123_subdomain)
 path_segment: Final = text(names.path_segment_name)
@@ -137,6 +193,15 @@ def max_length(limit: int) -> Constraint:
 
     def constraint(value: str, at: Path) -> Found:
         return [fielderror.too_long(at, limit)] if len(value) > limit else ()
+
+    return constraint
+
+
+def max_bytes(limit: int) -> Constraint:
+    """Return the constraint of texts of at most so many bytes."""
+
+    def constraint(value: str, at: Path) -> Found:
+        return [fielderror.too_long(at, limit, origin="maxBytes")] if names.byte_length(value) > limit else ()
 
     return constraint
 
@@ -194,6 +259,11 @@ def config_key_problems(key: str) -> list[str]:
 
 
 # Paths and addresses
+
+
+def absolute_path(path: str, at: Path) -> Found:
+    """Check that a path starts at the root."""
+    return () if path.startswith("/") else [fielderror.invalid(at, path, "must be an absolute path")]
 
 
 def no_backsteps(path: str, at: Path) -> Found:

@@ -6,32 +6,24 @@ the same in all of them is ``spec.validation`` there, and messages name it so. :
 
 import base64
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from drachma import errors
-from drachma.validation import fielderror, rendering, typerules
-from drachma.validation.admissionregistration import webhooks
-from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.path import METADATA, SPEC, STATUS, Path
+from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
+from drachma.validation.fielderror import Errors, FieldError, Found
+from drachma.validation.path import METADATA, SPEC, STATUS, Document, Path
 from drachma.validation.structural import correlation, defaultvalues, fieldpaths, schemarules, structure
 from drachma.validation.structural import schema as schemas
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 APPROVAL: Final = "api-approved.kubernetes.io"
 """Annotation that approves groups of the community."""
 
 MAX_SELECTABLE_FIELDS: Final = 8
 
-_SCOPES: Final = ("Cluster", "Namespaced")
-_STRATEGIES: Final = ("None", "Webhook")
-_REVIEW_VERSIONS: Final = ("v1", "v1beta1")
-_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
-_COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SELECTABLE_TYPES: Final = ("string", "boolean", "integer")
 _WARNING_BYTES: Final = 256
 _COMMON: Final = {
@@ -143,7 +135,7 @@ def check(definition: Document) -> list[FieldError]:
     spec = Spec(definition["spec"])
     return [
         *_spec(spec, old=None),
-        *_status(definition.get("status") or {}),
+        *check_status(definition),
         *_stored_versions(definition),
         *_approval(definition, None),
         *_preserved(spec, None),
@@ -162,7 +154,7 @@ def check_update(definition: Document, old: Document) -> list[FieldError]:
     problems += _immutable(spec.names.get("plural"), before.names.get("plural"), SPEC.child("names", "plural"))
     return [
         *problems,
-        *_status(definition.get("status") or {}),
+        *check_status(definition),
         *_stored_versions(definition),
         *_approval(definition, old),
         *_preserved(spec, before),
@@ -171,7 +163,7 @@ def check_update(definition: Document, old: Document) -> list[FieldError]:
 
 def check_status(definition: Document) -> list[FieldError]:
     """Return the errors of the status of a definition."""
-    return list(_status(definition.get("status") or {}))
+    return _TYPES["CustomResourceDefinitionStatus"](definition.get("status") or {}, STATUS)
 
 
 def _is_established(definition: Document) -> bool:
@@ -188,11 +180,7 @@ def _immutable(value: Any, old: Any, at: Path) -> list[FieldError]:
 
 def _spec(spec: Spec, *, old: Spec | None) -> list[FieldError]:
     document = spec.document
-    problems = [*_group(document.get("group", "")), *_choice(document.get("scope", ""), _SCOPES, SPEC.child("scope"))]
-    for index, version in enumerate(spec.versions):
-        if not (version.get("schema") or {}).get("openAPIV3Schema"):
-            place = SPEC.child("versions").item(index).child("schema").child("openAPIV3Schema")
-            problems.append(fielderror.required(place))
+    problems = _TYPES["CustomResourceDefinitionSpec"](document, SPEC)
     if document.get("preserveUnknownFields") and _has_defaults(spec):
         detail = "must be false in order to use defaults in the schema"
         problems.append(fielderror.invalid(SPEC.child("preserveUnknownFields"), value=True, detail=detail))
@@ -204,61 +192,24 @@ def _spec(spec: Spec, *, old: Spec | None) -> list[FieldError]:
         detail = "must have exactly one version marked as storage version"
         problems.append(fielderror.invalid(SPEC.child("versions"), spec.shown(), detail))
     if titles:
-        problems += _label(titles[0], SPEC.child("version"))
-    for field in ("plural", "singular", "kind", "listKind"):
-        if not spec.names.get(field):
-            problems.append(fielderror.required(SPEC.child("names", field)))
-    problems += _names(spec.names, SPEC.child("names"))
+        problems += constraints.resource_label(titles[0], SPEC.child("version"))
+    for type_name in ("RequiredNames", "CustomResourceDefinitionNames"):
+        problems += _TYPES[type_name](spec.names, SPEC.child("names"))
     problems += _parts(spec, old=old, is_common=True)
     if (document.get("conversion") or {}).get("strategy", "None") != "None" and document.get("preserveUnknownFields"):
         place = SPEC.child("conversion").child("strategy")
         display = rendering.named(document["conversion"]["strategy"])
         problems.append(fielderror.invalid(place, display, "must be None if spec.preserveUnknownFields is true"))
-    return [*problems, *_conversion(document.get("conversion"), SPEC.child("conversion"))]
+    if document.get("conversion") is not None:
+        problems += _TYPES["CustomResourceConversion"](document["conversion"], SPEC.child("conversion"))
+    return problems
 
 
-def _group(group: str) -> Errors:
-    at = SPEC.child("group")
-    problems = names.dns1123_subdomain(group)
-    if not group:
-        yield fielderror.required(at)
-    elif problems:
-        yield fielderror.invalid(at, group, ",".join(problems))
-    elif "." not in group:
-        yield fielderror.invalid(at, group, "should be a domain with at least one dot")
-
-
-def _choice(value: str, choices: Sequence[str], at: Path) -> Errors:
-    if not value:
-        yield fielderror.required(at)
-    elif value not in choices:
-        yield fielderror.not_supported(at, value, choices)
-
-
-def _label(text: str, at: Path, *, prefix: str = "") -> Errors:
-    problems = names.dns1035_label(text)
-    if problems:
-        yield fielderror.invalid(at, text, prefix + ",".join(problems))
-
-
-def _names(names_document: Document, at: Path) -> Errors:
-    for field in ("plural", "singular"):
-        if names_document.get(field):
-            yield from _label(names_document[field], at.child(field))
-    for field in ("kind", "listKind"):
-        value = names_document.get(field)
-        problems = names.dns1035_label(value.lower()) if value else ()
-        if problems:
-            detail = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-            yield fielderror.invalid(at.child(field), value, detail)
-    for index, name in enumerate(names_document.get("shortNames") or ()):
-        yield from _label(name, at.child("shortNames").item(index))
-    if names_document.get("kind") and names_document["kind"] == names_document.get("listKind"):
-        yield fielderror.invalid(
-            at.child("listKind"), names_document["listKind"], "kind and listKind may not be the same"
-        )
-    for index, name in enumerate(names_document.get("categories") or ()):
-        yield from _label(name, at.child("categories").item(index))
+def _group(group: str, at: Path) -> Found:
+    problems = constraints.text_with_one_error(names.dns1123_subdomain)(group, at)
+    if problems or "." in group:
+        return problems
+    return [fielderror.invalid(at, group, "should be a domain with at least one dot")]
 
 
 # Versions
@@ -268,7 +219,7 @@ def _versions(spec: Spec, *, old: Spec | None) -> list[FieldError]:
     problems: list[FieldError] = []
     for index, version in enumerate(spec.versions):
         here = SPEC.child("versions").item(index)
-        problems += _label(version.get("name", ""), here.child("name"))
+        problems += constraints.resource_label(version.get("name", ""), here.child("name"))
         warning = version.get("deprecationWarning")
         for problem in _warning(warning, is_deprecated=bool(version.get("deprecated"))):
             problems.append(fielderror.invalid(here.child("deprecationWarning"), warning, problem))
@@ -303,10 +254,9 @@ def _parts(spec: Spec, *, old: Spec | None, is_common: bool, only: str = "") -> 
     for at, validation, version in parts("schema"):
         problems += _validation(spec, validation, version, at, old=old)
     for at, subresources, _ in parts("subresources"):
-        problems += _subresources(subresources, at)
+        problems += _TYPES["CustomResourceSubresources"](subresources, at)
     for at, columns, _ in parts("additionalPrinterColumns"):
-        for index, column in enumerate(columns):
-            problems += _column(column, at.item(index))
+        problems += _COLUMNS(columns, at)
     for at, selectable, version in parts("selectableFields"):
         problems += _selectable(spec, selectable, version, at)
     return problems
@@ -374,45 +324,6 @@ def _status_schema(document: Document, at: Path) -> list[FieldError]:
     return [fielderror.invalid(at, rendering.wire(document), detail)]
 
 
-def _subresources(subresources: Document, at: Path) -> list[FieldError]:
-    scale = subresources.get("scale")
-    if scale is None:
-        return []
-    problems: list[FieldError] = []
-    for field, roots in (("specReplicasPath", (".spec.",)), ("statusReplicasPath", (".status.",))):
-        place = at.child(f"scale.{field}")
-        path = scale.get(field, "")
-        problems += _json_path(path, place, roots=roots) if path else [fielderror.required(place)]
-    selector = scale.get("labelSelectorPath")
-    if selector:
-        problems += _json_path(selector, at.child("scale.labelSelectorPath"), roots=(".spec.", ".status."))
-    return problems
-
-
-def _json_path(path: str, at: Path, *, roots: Sequence[str] = ()) -> Errors:
-    if path[0] != ".":
-        yield fielderror.invalid(at, path, "must be a simple json path starting with .")
-    elif roots and not path.startswith(tuple(roots)):
-        under = f"either {' or '.join(root[:-1] for root in roots)}" if len(roots) > 1 else roots[0][:-1]
-        yield fielderror.invalid(at, path, f"should be a json path under {under}")
-
-
-def _column(column: Document, at: Path) -> Errors:
-    if not column.get("name"):
-        yield fielderror.required(at.child("name"))
-    kind, form = column.get("type", ""), column.get("format", "")
-    detail = f"must be one of {','.join(_COLUMN_TYPES)}"
-    if not kind:
-        yield fielderror.required(at.child("type"), detail)
-    elif kind not in _COLUMN_TYPES:
-        yield fielderror.invalid(at.child("type"), kind, detail)
-    if form and form not in _COLUMN_FORMATS:
-        yield fielderror.invalid(at.child("format"), form, f"must be one of {','.join(_COLUMN_FORMATS)}")
-    path = column.get("jsonPath", "")
-    place = at.child("JSONPath")
-    yield from _json_path(path, place) if path else iter([fielderror.required(place)])
-
-
 def _selectable(spec: Spec, fields: Sequence[Document], version: str, at: Path) -> list[FieldError]:
     version_name = version or spec.versions[0].get("name", "")
     document = (spec.schema_of(version_name) or {}).get("openAPIV3Schema")
@@ -450,27 +361,6 @@ def _selectable(spec: Spec, fields: Sequence[Document], version: str, at: Path) 
 # Conversion
 
 
-def _conversion(conversion: Document | None, at: Path) -> list[FieldError]:
-    if conversion is None:
-        return []
-    strategy = conversion.get("strategy", "")
-    problems = list(_choice(strategy, _STRATEGIES, at.child("strategy")))
-    webhook = conversion.get("webhook") or {}
-    client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions")
-    here, reviews = at.child("webhookClientConfig"), at.child("conversionReviewVersions")
-    if strategy != "Webhook":
-        detail = "should not be set when strategy is not set to Webhook"
-        problems += [
-            fielderror.forbidden(place, detail) for place, value in ((here, client), (reviews, versions)) if value
-        ]
-        return problems
-    if client is None:
-        problems.append(fielderror.required(here, "required when strategy is set to Webhook"))
-    else:
-        problems += webhooks.check_client(client, here)
-    return [*problems, *_review_versions(versions or (), reviews)]
-
-
 def _bundle(spec: Spec, old: Spec) -> list[FieldError]:
     """Return the errors of the certificates of a webhook; malformed stored ones may stay."""
     bundle, before = _certificates(spec), _certificates(old)
@@ -490,25 +380,7 @@ def _is_pem(bundle: str) -> bool:
     return b"-----BEGIN CERTIFICATE-----" in base64.b64decode(bundle)
 
 
-def _review_versions(versions: Sequence[str], at: Path) -> Errors:
-    if not versions:
-        yield fielderror.required(at)
-        return
-    for index, version in enumerate(versions):
-        if version in versions[:index]:
-            yield fielderror.invalid(at.item(index), version, "duplicate version")
-            continue
-        for problem in names.dns1035_label(version):
-            yield fielderror.invalid(at.item(index), version, problem)
-    if not set(versions) & set(_REVIEW_VERSIONS):
-        yield fielderror.invalid(at, list(versions), f"must include at least one of {', '.join(_REVIEW_VERSIONS)}")
-
-
 # Status, approval
-
-
-def _status(status: Document) -> Errors:
-    return _names(status.get("acceptedNames") or {}, STATUS.child("acceptedNames"))
 
 
 def _stored_versions(definition: Document) -> Errors:
@@ -578,3 +450,28 @@ def _preserved(spec: Spec, old: Spec | None) -> Errors:
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         )
         yield fielderror.invalid(SPEC.child("preserveUnknownFields"), value=True, detail=detail)
+
+
+# Paths of fields
+
+
+def _json_path(*roots: str) -> constraints.Constraint:
+    """Return the constraint of simple JSON paths that lead below one of the roots, or anywhere without roots."""
+    under = f"either {' or '.join(roots)}" if len(roots) > 1 else "".join(roots)
+
+    def constraint(path: str, at: Path) -> Found:
+        if not path.startswith("."):
+            return [fielderror.invalid(at, path, "must be a simple json path starting with .")]
+        if roots and not path.startswith(tuple(f"{root}." for root in roots)):
+            return [fielderror.invalid(at, path, f"should be a json path under {under}")]
+        return ()
+
+    return constraint
+
+
+_any_path: Final = _json_path()
+_spec_path: Final = _json_path(".spec")
+_status_path: Final = _json_path(".status")
+_selector_path: Final = _json_path(".spec", ".status")
+_TYPES: Final = rulenotation.load("customresourcedefinition", globals())
+_COLUMNS: Final = typerules.Each(_TYPES["CustomResourceColumnDefinition"])

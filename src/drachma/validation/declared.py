@@ -2,7 +2,7 @@
 
 Upstream generates a second validation from markers on its types. Clients see three differences to its hand-written
 rules: declared rules check the version that the client wrote, leave alone what an update did not change, and have
-messages of their own. :data:`RULES` has them by kind in the notation of :mod:`drachma.validation.typerules`, with
+messages of their own. :data:`RULES` has them by kind in the notation of :mod:`drachma.validation.rulenotation`, with
 these constraints for structs:
 
 ============================  ======================================================================================
@@ -17,7 +17,6 @@ these constraints for structs:
 from __future__ import annotations
 
 import abc
-import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
@@ -25,12 +24,19 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.api import resourceclaim, resourceslice, v1alpha3, v1beta1
-from drachma.validation import collection, constraints, fielderror, limits, rendering, typerules
+from drachma.validation import (
+    collection,
+    constraints,
+    fielderror,
+    limits,
+    rendering,
+    rulecompiler,
+    rulenotation,
+    typerules,
+)
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import ROOT, Path
 from drachma.values import names
-
-_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -40,7 +46,7 @@ class Version(msgspec.Struct, frozen=True):
     gates: feature.Gates = feature.ALL
 
 
-class Walk(typerules.Walk):
+class Walk(rulecompiler.Walk):
     """A rule that looks below its value, and passes over what an update did not change."""
 
     __slots__ = ()
@@ -54,31 +60,20 @@ class Walk(typerules.Walk):
         """Return the errors of a value that differs from the old one."""
 
 
-class StructType(typerules.Type, Walk):
-    """The rules of a type whose values are structs."""
+class DeclaredType(typerules.StructType, Walk):
+    """The rules that upstream declares on a type."""
 
     __slots__ = ("_compare",)
 
-    def __init__(self, steps: Sequence[typerules.Step] = ()) -> None:
+    def __init__(self, steps: Sequence[rulecompiler.AnyStep] = ()) -> None:
         super().__init__(steps)
         self._compare: Any = None
 
-    def __call__(self, value: Any, at: Path = ROOT, facts: Any = None) -> list[FieldError]:
-        if self._check is None:
-            self._check = typerules.compile_steps(self.steps, _read)
-        errors: list[FieldError] = self._check(value, at, facts)
-        return errors
-
     def compare(self, value: Any, old: Any, at: Path, facts: Any) -> list[FieldError]:
         if self._compare is None:
-            self._compare = typerules.compile_steps(self.steps, _read, compares=True)
+            self._compare = rulecompiler.compile_steps(self.steps, self.read_field, compares=True)
         errors: list[FieldError] = self._compare(value, at, facts, old)
         return errors
-
-
-def _read(owner: str, name: str) -> str:
-    """Return the expression that reads a field of a struct."""
-    return f"{owner}.{_CAPITALS.sub(lambda capitals: '_' + capitals[0].lower(), name)}"
 
 
 class _List(Walk):
@@ -231,13 +226,6 @@ def _text(problems: Callable[[str], Sequence[str]], *, origin: str) -> constrain
     return constraint
 
 
-def _max_bytes(limit: int) -> constraints.Constraint:
-    def constraint(value: str, at: Path) -> Found:
-        return [fielderror.too_long(at, limit, origin="maxBytes")] if names.byte_length(value) > limit else ()
-
-    return constraint
-
-
 def _long_name_problems(text: str) -> Sequence[str]:
     return names.dns1123_subdomain(text, unit="bytes")
 
@@ -249,8 +237,8 @@ _label_key: Final = _text(names.label_key, origin="k8s-label-key")
 _uuid: Final = _text(names.uuid, origin="k8s-uuid")
 _extended_resource: Final = _text(names.extended_resource_name, origin="k8s-extended-resource-name")
 _node_operation: Final = constraints.one_of("*", "NodePrepareResources", "NodeUnprepareResources")
-_interface_name_length: Final = _max_bytes(limits.INTERFACE_NAME_BYTES)
-_hardware_address_length: Final = _max_bytes(limits.HARDWARE_ADDRESS_BYTES)
+_interface_name_length: Final = constraints.max_bytes(limits.INTERFACE_NAME_BYTES)
+_hardware_address_length: Final = constraints.max_bytes(limits.HARDWARE_ADDRESS_BYTES)
 _counter_names: Final = _Names(_short_name)
 _one_attribute_value: Final = _Union(
     int_value="int",
@@ -346,8 +334,8 @@ class _ByShape(Walk):
 
 _check_request: Final = _ByShape(NestedRequest=(resourceclaim.DeviceRequest,), FlatRequest=(v1beta1.DeviceRequest,))
 _check_device: Final = _ByShape(Device=(resourceslice.Device,), BasicDevice=(v1beta1.Device, v1alpha3.Device))
-RULES: Final[Mapping[str, StructType]] = typerules.read_as(
-    StructType, typerules.load_text("declared"), globals(), read_constraint
+RULES: Final[Mapping[str, DeclaredType]] = rulenotation.read_as(
+    DeclaredType, rulenotation.load_text("declared"), globals(), read_constraint
 )
 
 

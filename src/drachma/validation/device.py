@@ -1,5 +1,6 @@
 """Rules for one device of a slice, with its counters, binding conditions and skipped operations."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from drachma.api import gates as feature
@@ -12,8 +13,8 @@ from drachma.validation import (
     formats,
     limits,
     nodeallocatable,
-    nodeselector,
     rendering,
+    rulenotation,
     taints,
 )
 from drachma.validation.fielderror import Errors, Found
@@ -39,7 +40,8 @@ def _check_binding_conditions(conditions: tuple[str, ...], failures: tuple[str, 
     for types, path in ((conditions, conditions_at), (failures, failures_at)):
         limit = limits.BINDING_CONDITIONS
         yield from collection.check_list(types, formats.label_key, at=path, limit=limit, size_covered=True)
-    yield from _duplicates(conditions, conditions_at)
+    for position, name in collection.repetitions(conditions):
+        yield fielderror.duplicate(conditions_at.item(position), name)
     for position, failure in enumerate(failures):
         if failure in failures[:position]:
             yield fielderror.duplicate(failures_at.item(position), failure)
@@ -54,44 +56,8 @@ def _check_binding_conditions(conditions: tuple[str, ...], failures: tuple[str, 
         yield fielderror.invalid(failures_at, _shown(failures), detail)
 
 
-def _duplicates(names: tuple[str, ...], at: Path) -> Errors:
-    for position, name in enumerate(names):
-        if name in names[:position]:
-            yield fielderror.duplicate(at.item(position), name)
-
-
 def _shown(names: tuple[str, ...]) -> rendering.Rendered:
     return rendering.NULL if struct.is_absent(names) else rendering.wire(names)
-
-
-def check_counter_set(counter_set: resourceslice.CounterSet, at: Path) -> Errors:
-    """Yield the errors of a named set of counters."""
-    yield from _check_counter_name(counter_set.name, at.child("name"))
-    yield from _counters(counter_set, at.child("counters"))
-
-
-def check_consumption(consumption: resourceslice.DeviceCounterConsumption, at: Path) -> Errors:
-    """Yield the errors of a device's consumption from one set."""
-    yield from _check_counter_name(consumption.counter_set, at.child("counterSet"))
-    yield from _counters(consumption, at.child("counters"))
-
-
-def _check_counter_name(name: str, at: Path) -> Errors:
-    yield from fielderror.covered(formats.short_name(name, at) if name else [fielderror.required(at)])
-
-
-def _counters(owner: resourceslice.CounterSet | resourceslice.DeviceCounterConsumption, at: Path) -> Errors:
-    if not owner.counters:
-        yield from fielderror.covered([fielderror.required(at)])
-        return
-    yield from collection.check_map(
-        owner.counters,
-        lambda key, path: fielderror.covered(formats.short_name(key, path)),
-        lambda _counter, _path: iter(()),
-        at=at,
-        limit=limits.COUNTERS,
-        shown_key=names.LABEL_LENGTH,
-    )
 
 
 _ONE_SELECTION: Final = (
@@ -127,7 +93,7 @@ def check(
         yield from collection.check_list(device.taints, taints.check_taint, at=at.child("taints"), limit=limits.TAINTS)
     yield from collection.check_set(
         device.consumes_counters,
-        check_consumption,
+        _TYPES["DeviceCounterConsumption"],
         at=at.child("consumesCounters"),
         key=lambda consumption: consumption.counter_set,
         limit=limits.COUNTER_CONSUMPTIONS,
@@ -135,7 +101,7 @@ def check(
         unique_covered=True,
     )
     if selects_nodes:
-        yield from _node_selection(device, at)
+        yield from _TYPES["NodeSelectingDevice"](device, at)
     elif device.node_name is not None or device.node_selector is not None or device.all_nodes is not None:
         detail = (
             "`nodeName`, `nodeSelector` and `allNodes` can only be set "
@@ -168,22 +134,35 @@ def _capacities(device: resourceslice.Device, at: Path, *, gates: feature.Gates)
     )
 
 
-def _node_selection(device: resourceslice.Device, at: Path) -> Errors:
-    members = []
-    if device.node_name:
-        members.append("`nodeName`")
-        yield from formats.node_name(device.node_name, at.child("nodeName"))
-    elif device.node_name is not None:
-        yield fielderror.invalid(at.child("nodeName"), "", "must not be empty")
-    if device.node_selector is not None:
-        members.append("`nodeSelector`")
-        yield from nodeselector.check(device.node_selector, at.child("nodeSelector"))
-    if device.all_nodes:
-        members.append("`allNodes`")
-    elif device.all_nodes is not None:
-        detail = "must be either unset or set to true"
-        yield fielderror.invalid(at.child("allNodes"), value=False, detail=detail)
+def _counter_names(counters: Mapping[str, resourceslice.Counter], at: Path) -> Errors:
+    return collection.check_map(
+        counters,
+        lambda key, path: fielderror.covered(formats.short_name(key, path)),
+        lambda _counter, _path: iter(()),
+        at=at,
+        limit=limits.COUNTERS,
+        shown_key=names.LABEL_LENGTH,
+    )
+
+
+def _check_one_selection(device: resourceslice.Device, at: Path) -> Errors:
+    selection = {
+        "nodeName": device.node_name,
+        "nodeSelector": device.node_selector is not None,
+        "allNodes": device.all_nodes,
+    }
+    return check_one_selection(selection, at, detail=_ONE_SELECTION)
+
+
+def check_one_selection(selection: Mapping[str, object], at: Path, *, detail: str, several: str = "") -> Errors:
+    """Yield an error unless nodes are selected in exactly one way; ``several`` is added if there are more."""
+    members = [f"`{name}`" for name, value in selection.items() if value]
     if not members:
-        yield fielderror.required(at, _ONE_SELECTION)
+        yield fielderror.required(at, detail)
     elif len(members) > 1:
-        yield fielderror.invalid(at, f"{{{', '.join(members)}}}", _ONE_SELECTION)
+        yield fielderror.invalid(at, f"{{{', '.join(members)}}}", f"{detail}{several}")
+
+
+_TYPES: Final = rulenotation.load_structs("device", globals())
+check_counter_set: Final = _TYPES["CounterSet"]
+"""Returns the errors of a named set of counters."""

@@ -7,7 +7,7 @@ import msgspec
 
 from drachma.api import devices, resourceclaim
 from drachma.api import gates as feature
-from drachma.validation import collection, expression, fielderror, formats, limits, rendering, taints
+from drachma.validation import collection, expression, fielderror, formats, limits, rendering, rulenotation, taints
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
@@ -27,8 +27,6 @@ def check_opaque(
         config.parameters, parameters, context=context, limit=limits.OPAQUE_BYTES, is_stored=is_stored
     )
 
-
-ALLOCATION_MODES: Final = ("All", "ExactCount")
 
 _Request = resourceclaim.ExactDeviceRequest | resourceclaim.DeviceSubRequest
 _UNKNOWN_REQUEST: Final = (
@@ -99,7 +97,6 @@ class _ConstrainedAttributes(msgspec.Struct, frozen=True):
 
 def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Errors:
     """Yield the errors of the requests of a new claim or template."""
-    requests = RequestNames.of(claim)
     rules = _RequestRules(context.gates, _ConstrainedAttributes.of(claim.constraints))
     yield from collection.check_set(
         claim.requests,
@@ -110,20 +107,7 @@ def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Error
         size_covered=True,
         unique_covered=True,
     )
-    yield from collection.check_list(
-        claim.constraints,
-        lambda constraint, path: _constraint(constraint, path, requests=requests, gates=context.gates),
-        at=at.child("constraints"),
-        limit=limits.CONSTRAINTS,
-        size_covered=True,
-    )
-    yield from collection.check_list(
-        claim.config,
-        lambda config, path: _config(config, path, requests=requests, context=context),
-        at=at.child("config"),
-        limit=limits.CONFIGS,
-        size_covered=True,
-    )
+    yield from _TYPES["DeviceClaim"](claim, at, Facts(RequestNames.of(claim), context))
     if rules.derived_cost > limits.DERIVED_ATTRIBUTES_COST:
         detail = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
         yield fielderror.forbidden(at, detail)
@@ -172,7 +156,7 @@ class _RequestRules:
             at=at.child("derivedAttributes"),
             key=lambda attribute: attribute.name,
         )
-        yield from _allocation_mode(request, at)
+        yield from _TYPES["AllocationMode"](request, at)
         yield from taints.check_tolerations(request.tolerations, at.child("tolerations"))
 
     def _derived(self, attribute: resourceclaim.DeviceDerivedAttribute, at: Path, *, request: str) -> Errors:
@@ -204,41 +188,27 @@ def check_selectors(
     return collection.check_list(selectors, check_selector, at=at, limit=limits.SELECTORS, size_covered=True)
 
 
-def _allocation_mode(request: _Request, at: Path) -> Errors:
-    match request.allocation_mode:
-        case "All":
-            if request.count:
-                detail = "must not be specified when allocationMode is 'All'"
-                yield fielderror.invalid(at.child("count"), request.count, detail)
-        case "ExactCount":
-            if request.count <= 0:
-                yield fielderror.invalid(at.child("count"), request.count, "must be greater than zero")
-        case mode:
-            error = fielderror.not_supported(at.child("allocationMode"), rendering.named(mode), ALLOCATION_MODES)
-            yield from fielderror.covered([error])
+class Facts(msgspec.Struct, frozen=True):
+    """Facts about a claim that the rules for its constraints and configuration need."""
+
+    requests: RequestNames
+    context: Context
 
 
-def _constraint(
-    constraint: resourceclaim.DeviceConstraint, at: Path, *, requests: RequestNames, gates: feature.Gates
-) -> Errors:
-    yield from requests.check_all(constraint.requests, at.child("requests"))
-    origin = "format=k8s-resource-fully-qualified-name"
-    if constraint.match_attribute is not None:
-        errors = formats.fully_qualified_name(constraint.match_attribute, at.child("matchAttribute"))
-        yield from fielderror.covered(errors, origin=origin)
-    elif constraint.distinct_attribute is not None:
-        errors = formats.fully_qualified_name(constraint.distinct_attribute, at.child("distinctAttribute"))
-        yield from fielderror.covered(errors, origin=origin)
-    elif gates.on(feature.Gate.CONSUMABLE_CAPACITY):
-        # Upstream's words, although nothing is set.
-        detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
-        yield fielderror.required(at, detail)
-    else:
-        yield fielderror.required(at.child("matchAttribute"))
+def _request_names(names: tuple[str, ...], at: Path, facts: Facts) -> Found:
+    return facts.requests.check_all(names, at)
 
 
-def _config(
-    config: resourceclaim.DeviceClaimConfiguration, at: Path, *, requests: RequestNames, context: Context
-) -> Errors:
-    yield from requests.check_all(config.requests, at.child("requests"))
-    yield from check_opaque(config.opaque, at, context=context)
+def _attribute_name(name: str, at: Path) -> Found:
+    return fielderror.covered(formats.fully_qualified_name(name, at), origin="format=k8s-resource-fully-qualified-name")
+
+
+def _allows_distinct(constraint: resourceclaim.DeviceConstraint, facts: Facts) -> bool:
+    return facts.context.gates.on(feature.Gate.CONSUMABLE_CAPACITY)
+
+
+def _check_opaque_config(config: resourceclaim.DeviceClaimConfiguration, at: Path, facts: Facts) -> Errors:
+    return check_opaque(config.opaque, at, context=facts.context)
+
+
+_TYPES: Final = rulenotation.load_structs("deviceclaim", globals())

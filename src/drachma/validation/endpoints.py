@@ -1,16 +1,14 @@
 """Rules for Endpoints and EndpointSlice."""
 
 import ipaddress
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, typerules
+from drachma.validation import constraints, fielderror, formats, rulecompiler, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 _MOST_ENDPOINTS: Final = 1000
 _MOST_PORTS: Final = 20000
@@ -18,11 +16,6 @@ _MOST_ADDRESSES: Final = 100
 
 
 # Endpoints
-
-
-def _check_has_addresses(subset: Document, at: Path) -> Errors:
-    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-        yield fielderror.required(at, "must specify `addresses` or `notReadyAddresses`")
 
 
 def _check_ports(subset: Document, at: Path) -> Errors:
@@ -89,7 +82,7 @@ def _slice_address(address: str, at: Path, kind: str) -> Errors:
         yield fielderror.invalid(at, address, f"must be an {kind} address")
 
 
-def _hints(problems: Callable[[str], Sequence[str]]) -> typerules.Rule:
+def _hints(problems: Callable[[str], Sequence[str]]) -> rulecompiler.Rule:
     """Return the rule of a list of hints, in which no name is repeated."""
 
     def rule(hints: Sequence[Document], at: Path) -> Errors:
@@ -122,7 +115,7 @@ def _slice_ports(ports: Sequence[Document], at: Path) -> Errors:
 
 _zone_names: Final = _hints(names.label_value)
 _node_names: Final = _hints(names.dns1123_subdomain)
-_TYPES: Final = typerules.load("endpoints", globals())
+_TYPES: Final = rulenotation.load("endpoints", globals())
 _ENDPOINTS: Final = typerules.Each(_TYPES["Endpoint"], limit=_MOST_ENDPOINTS)
 ENDPOINTS: Final = KindRules(create=_TYPES["Endpoints"], update=Change(_check_changed_subsets))
 ENDPOINT_SLICE: Final = KindRules(

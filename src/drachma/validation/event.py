@@ -3,21 +3,16 @@
 Events with an ``eventTime`` have more rules. So have events of the newer group, which are checked in the stored form.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 _SHORT: Final = 128
 _NOTE: Final = 1024
-_FEWEST: Final = 2
-"""Number of events that make a series."""
 
 _FIXED: Final = {
     field: "reportingController" if field == "reportingComponent" else field
@@ -41,38 +36,13 @@ _REFERENCE: Final = (
 _SOURCE: Final = (("Component", "component", ""), ("Host", "host", ""))
 
 
-def _check_namespace(event: Document, at: Path, metadata: Document) -> Errors:
-    object_namespace, namespace = (
-        (event.get("involvedObject") or {}).get("namespace", ""),
-        metadata.get("namespace", ""),
-    )
+def _is_misplaced(event: Document, metadata: Document) -> bool:
+    object_namespace, namespace = (event.get("involvedObject") or {}).get("namespace"), metadata.get("namespace", "")
     is_timed = event.get("eventTime") is not None
+    if object_namespace:
+        return namespace != object_namespace and not is_timed
     # Events about objects of cluster scope are kept in the default namespace.
-    homes = ("default", "kube-system") if is_timed else ("default",)
-    if not (namespace == object_namespace or is_timed if object_namespace else namespace in homes):
-        yield fielderror.invalid(
-            at.child("involvedObject", "namespace"), object_namespace, "does not match event.namespace"
-        )
-
-
-def _check_report(event: Document, at: Path, *, reporter: str = "reportingComponent") -> Errors:
-    """Check the reporter and texts of an event with a time; groups have different names for the reporter."""
-    if event.get("eventTime") is None:
-        return
-    name = event.get("reportingComponent", "")
-    if not name:
-        yield fielderror.required(at.child(reporter))
-    yield from constraints.qualified_name(name, at.child(reporter))
-    yield from _TYPES["Report"](event, at)
-
-
-def _check_newer_report(event: Document, at: Path) -> Errors:
-    return _check_report(event, at, reporter="reportingController")
-
-
-def _required_text(text: str, at: Path) -> Errors:
-    if not text:
-        yield fielderror.required(at)
+    return namespace not in (("default", "kube-system") if is_timed else ("default",))
 
 
 def _short_text(text: str, at: Path) -> Errors:
@@ -91,19 +61,6 @@ def _limit_text(limit: int, text: str, at: Path) -> Errors:
 def _event_type(kind: str, at: Path) -> Errors:
     if kind not in ("Normal", "Warning"):
         yield fielderror.invalid(at, "", f"has invalid value: {kind}")
-
-
-def _unset(value: Any, at: Path) -> Errors:
-    yield fielderror.invalid(at, "", "needs to be unset")
-
-
-def _unset_source(source: Document, at: Path) -> Errors:
-    return _unset(source, at) if any(source.values()) else iter(())
-
-
-def _series_count(count: int, at: Path) -> Errors:
-    if count < _FEWEST:
-        yield fielderror.invalid(at, "", f"should be at least {_FEWEST}")
 
 
 def _check_update(event: Document, old: Document, at: Path) -> Errors:
@@ -127,7 +84,7 @@ def _show(field: str, value: Any) -> object:
     return value or 0 if field == "count" else rendering.wire(value)
 
 
-_TYPES: Final = typerules.load("event", globals())
+_TYPES: Final = rulenotation.load("event", globals())
 EVENT: Final = KindRules(always=_TYPES["Event"])
 NEWER_EVENT: Final = KindRules(
     always=_TYPES["NewerEvent"], create=_TYPES["NewNewerEvent"], update=Change(_check_update)

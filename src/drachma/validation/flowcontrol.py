@@ -2,15 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 DEFAULT_PRECEDENCE: Final = 1000
 
@@ -18,11 +16,12 @@ _EXEMPT: Final = "exempt"
 _ALL: Final = "*"
 _METHODS: Final = ("ByNamespace", "ByUser")
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
-_SUBJECT_FIELDS: Final = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
 _HASH_BITS: Final = 60
-_is_level_type: Final = constraints.one_of("Exempt", "Limited")
-_is_response_type: Final = constraints.one_of("Queue", "Reject")
-_is_subject_kind: Final = constraints.one_of(*_SUBJECT_FIELDS)
+_lone_verb: Final = constraints.lone_star("verbs")
+_lone_path: Final = constraints.lone_star("non-resource URLs")
+_lone_namespace: Final = constraints.lone_star("namespaces")
+_lone_group: Final = constraints.lone_star("api groups")
+_lone_resource: Final = constraints.lone_star("resources")
 
 _EVERYTHING: Final = {
     "resourceRules": [
@@ -66,11 +65,6 @@ MANDATORY_LEVELS: Final[Mapping[str, Document]] = {
 # FlowSchema. The facts of both kinds are their metadata.
 
 
-def _precedence_of_exempt(precedence: int, at: Path, metadata: Document) -> Errors:
-    if precedence == 1 and metadata.get("name") != _EXEMPT:
-        yield fielderror.invalid(at, precedence, "only the schema named 'exempt' may have matchingPrecedence 1")
-
-
 def _check_method(spec: Document, at: Path) -> Errors:
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type", "") not in _METHODS:
@@ -84,31 +78,6 @@ def _check_mandatory_schema(spec: Document, at: Path, metadata: Document) -> Err
         yield fielderror.invalid(at, fielderror.OMITTED, f"spec of '{name}' must equal the fixed value")
 
 
-def _check_has_rules(rule: Document, at: Path) -> Errors:
-    if not rule.get("resourceRules") and not rule.get("nonResourceRules"):
-        yield fielderror.required(at, "at least one of resourceRules and nonResourceRules has to be non-empty")
-
-
-def _check_subject(subject: Document, at: Path) -> Errors:
-    kind = subject.get("kind", "")
-    unknown = _is_subject_kind(kind, at.child("kind"))
-    if unknown:
-        yield from unknown
-        return
-    field = _SUBJECT_FIELDS[kind]
-    member, place = subject.get(field), at.child(field)
-    if member is None:
-        yield fielderror.required(place, f"{field} is required when subject kind is '{kind}'")
-    elif kind == "ServiceAccount":
-        yield from _TYPES["ServiceAccountSubject"](member, place)
-    elif not member.get("name"):
-        yield fielderror.required(place.child("name"))
-    for other_kind, other_field in reversed(_SUBJECT_FIELDS.items()):
-        if other_kind != kind and subject.get(other_field) is not None:
-            detail = f"{other_field} is forbidden when subject kind is not '{other_kind}'"
-            yield fielderror.forbidden(at.child(other_field), detail)
-
-
 def _account_name(name: str, at: Path) -> Errors:
     if name != _ALL:
         yield from constraints.dns_subdomain(name, at)
@@ -116,34 +85,19 @@ def _account_name(name: str, at: Path) -> Errors:
 
 def _verbs(verbs: Sequence[str], at: Path) -> Errors:
     if _ALL in verbs:
-        yield from _lone_star(verbs, at, "verbs")
+        yield from _lone_verb(verbs, at)
     elif not set(_VERBS).issuperset(verbs):
         yield fielderror.not_supported(at, rendering.wire(tuple(verbs)), _VERBS)
 
 
 def _paths(paths: Sequence[str], at: Path) -> Errors:
     if _ALL in paths:
-        yield from _lone_star(paths, at, "non-resource URLs")
+        yield from _lone_path(paths, at)
         return
     for position, path in enumerate(paths):
         problem = _path_problem(path)
         if problem:
             yield fielderror.invalid(at.item(position), path, problem)
-
-
-def _lone_star_of_groups(groups: Sequence[str], at: Path) -> Errors:
-    yield from _lone_star(groups, at, "api groups")
-
-
-def _lone_star_of_resources(resources: Sequence[str], at: Path) -> Errors:
-    yield from _lone_star(resources, at, "resources")
-
-
-def _lone_star(values: Sequence[str], at: Path, title: str) -> Errors:
-    """Check that a star, which stands for everything, is the only value."""
-    if _ALL in values and len(values) > 1:
-        detail = f"if '*' is present, must not specify other {title}"
-        yield fielderror.invalid(at, rendering.wire(tuple(values)), detail)
 
 
 def _check_namespaces(rule: Document, at: Path) -> Errors:
@@ -152,7 +106,7 @@ def _check_namespaces(rule: Document, at: Path) -> Errors:
         detail = "resource rules that are not cluster scoped must supply at least one namespace"
         yield fielderror.required(place, detail)
     elif _ALL in namespaces:
-        yield from _lone_star(namespaces, place, "namespaces")
+        yield from _lone_namespace(namespaces, place)
     else:
         for position, namespace in enumerate(namespaces):
             for problem in names.dns1123_label(namespace):
@@ -178,21 +132,6 @@ def _path_problem(path: str) -> str:
 # PriorityLevelConfiguration
 
 
-def _check_type_of_exempt(spec: Document, at: Path, metadata: Document) -> Errors:
-    kind = spec.get("type", "")
-    if (metadata.get("name") == _EXEMPT) != (kind == "Exempt"):
-        detail = "must be 'Exempt' if and only if `name` is 'exempt'"
-        yield fielderror.invalid(at.child("type"), rendering.named(kind), detail)
-
-
-def _check_level(spec: Document, at: Path) -> Errors:
-    kind, field = spec.get("type", ""), spec.get("type", "").lower()
-    if kind in ("Exempt", "Limited") and spec.get(field) is not None:
-        yield from _TYPES[f"{kind}PriorityLevelConfiguration"](spec[field], at.child(field))
-    elif kind:
-        yield from _is_level_type(kind, at.child("type"))
-
-
 def _check_mandatory_level(spec: Document, at: Path, metadata: Document) -> Errors:
     name = metadata.get("name", "")
     fixed = MANDATORY_LEVELS.get(name)
@@ -203,36 +142,6 @@ def _check_mandatory_level(spec: Document, at: Path, metadata: Document) -> Erro
     elif name == _EXEMPT and {**spec, "exempt": fixed["exempt"]} != fixed:
         detail = "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value"
         yield fielderror.invalid(at, fielderror.OMITTED, detail)
-
-
-def _check_members(spec: Document, at: Path) -> Errors:
-    """Check the members of the union that upstream declares, and those of the response."""
-    kind, exempt, limited = spec.get("type", ""), spec.get("exempt"), spec.get("limited")
-    if exempt is not None and kind != "Exempt":
-        yield fielderror.forbidden(at.child("exempt"), "")
-    if limited is not None and kind != "Limited":
-        yield fielderror.forbidden(at.child("limited"), "")
-    if limited is None and kind == "Limited":
-        yield fielderror.required(at.child("limited"))
-    if not kind:
-        yield fielderror.required(at.child("type"))
-    if limited is not None:
-        response, place = limited.get("limitResponse") or {}, at.child("limited", "limitResponse")
-        kind, queuing = response.get("type", ""), response.get("queuing")
-        if queuing is not None and kind != "Queue":
-            yield fielderror.forbidden(place.child("queuing"), "")
-        if queuing is None and kind == "Queue":
-            yield fielderror.required(place.child("queuing"))
-        if not kind:
-            yield fielderror.required(place.child("type"))
-
-
-def _check_response(response: Document, at: Path) -> Errors:
-    kind, queuing = response.get("type", ""), response.get("queuing")
-    if kind == "Queue" and queuing is not None:
-        yield from _TYPES["QueuingConfiguration"](queuing, at.child("queuing"))
-    elif kind:
-        yield from _is_response_type(kind, at.child("type"))
 
 
 def _check_hand_size(queuing: Document, at: Path) -> Errors:
@@ -262,7 +171,7 @@ def _conditions(conditions: Sequence[Document], at: Path) -> Errors:
         yield from _TYPES["Condition"](condition, place)
 
 
-_TYPES: Final = typerules.load("flowcontrol", globals())
+_TYPES: Final = rulenotation.load("flowcontrol", globals())
 FLOW_SCHEMA: Final = KindRules(always=_TYPES["FlowSchema"], status=Change(below("status", _TYPES["Status"])))
 PRIORITY_LEVEL: Final = KindRules(
     always=_TYPES["PriorityLevelConfiguration"], status=Change(below("status", _TYPES["Status"]))

@@ -4,18 +4,19 @@
 its metadata, and the metadata as facts. :class:`ObjectRules` is for kinds that are kept as structs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
 
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.path import ROOT, Path
-from drachma.validation.typerules import ChangeRule, Type, Walk
+from drachma.validation.path import ROOT, Document, Path
+from drachma.validation.rulecompiler import Walk
+from drachma.validation.typerules import ChangeRule, Type
 
-Check = Callable[[Any, Context], Errors]
-CheckUpdate = Callable[[Any, Any, Context], Errors]
+Check = Callable[[Any, Context], Iterable[FieldError]]
+CheckUpdate = Callable[[Any, Any, Context], Iterable[FieldError]]
 
 
 def allow(value: object, context: Context) -> Errors:
@@ -36,8 +37,6 @@ class ObjectRules(msgspec.Struct, frozen=True, kw_only=True):
     update: CheckUpdate
     status: CheckUpdate = allow_update
 
-
-Document = Mapping[str, Any]
 
 _EMPTY: Final = Type()
 

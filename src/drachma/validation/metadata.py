@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from drachma.api import meta, struct
 from drachma.claims import wellknown
-from drachma.validation import constraints, fielderror, formats, limits, rendering, typerules
+from drachma.validation import constraints, fielderror, formats, limits, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import METADATA, Path
 from drachma.values import names
@@ -226,7 +226,7 @@ def _owners(references: Sequence[meta.OwnerReference]) -> Found:
     for position, reference in enumerate(references):
         is_whole = reference.kind and reference.name and reference.uid
         if not is_whole or reference.api_version not in _COMMON_VERSIONS or reference.kind == "Event":
-            errors += _owner(reference, at.item(position))
+            errors += _TYPES["OwnerReference"](reference, at.item(position))
         if not reference.controller:
             continue
         current = f"{reference.kind}/{reference.name}"
@@ -240,19 +240,10 @@ def _owners(references: Sequence[meta.OwnerReference]) -> Found:
     return errors
 
 
-def _owner(reference: meta.OwnerReference, at: Path) -> Errors:
-    group, _, version = reference.api_version.rpartition("/")
-    if not reference.api_version:
-        yield fielderror.required(at.child("apiVersion"), "must not be empty")
-    elif not version or "/" in group:
-        detail = "must be <group>/<version> or <version>"
-        yield fielderror.invalid(at.child("apiVersion"), reference.api_version, detail)
-    for name in ("kind", "name", "uid"):
-        if not getattr(reference, name):
-            yield fielderror.required(at.child(name), "must not be empty")
-    if (reference.api_version, reference.kind) == ("v1", "Event"):
-        detail = "/v1, Kind=Event is disallowed from being an owner"
-        yield fielderror.invalid(at, rendering.wire(reference), detail)
+def _group_version(text: str, at: Path) -> Errors:
+    group, _, version = text.rpartition("/")
+    if not version or "/" in group:
+        yield fielderror.invalid(at, text, "must be <group>/<version> or <version>")
 
 
 def _finalizers(finalizers: Sequence[str]) -> Found:
@@ -273,19 +264,8 @@ def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Found:
             and len(entry.manager) * names.CHARACTER_BYTES <= limits.FIELD_MANAGER_BYTES
             and entry.manager.isprintable()
         )
-        if is_plain:
-            continue
-        at = _MANAGED_FIELDS.item(position)
-        if not entry.operation:
-            errors.append(fielderror.required(at.child("operation"), "must not be empty"))
-        elif entry.operation not in _OPERATIONS:
-            display = rendering.named(entry.operation)
-            errors.append(fielderror.not_supported(at.child("operation"), display, _OPERATIONS))
-        if entry.fields_type not in ("", "FieldsV1"):
-            errors.append(fielderror.invalid(at.child("fieldsType"), entry.fields_type, "must be `FieldsV1`"))
-        errors += field_manager(entry.manager, at.child("manager"))
-        if names.is_longer(entry.subresource, limits.SUBRESOURCE_BYTES):
-            errors.append(fielderror.too_long(at.child("subresource"), limits.SUBRESOURCE_BYTES))
+        if not is_plain:
+            errors += _TYPES["ManagedFieldsEntry"](entry, _MANAGED_FIELDS.item(position))
     return errors
 
 
@@ -302,3 +282,7 @@ def field_manager(name: str, at: Path) -> Found:
             display = f"U+{ord(character):04X}"
             errors.append(fielderror.invalid(at, name, f"invalid character {display} (at position {offset})"))
     return errors
+
+
+_subresource: Final = constraints.max_bytes(limits.SUBRESOURCE_BYTES)
+_TYPES: Final = rulenotation.load_structs("metadata", globals())

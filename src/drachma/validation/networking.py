@@ -2,16 +2,14 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, rendering, typerules
+from drachma.validation import constraints, fielderror, formats, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 
@@ -19,18 +17,9 @@ _SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _SUFFIXES: Final = ("/..", "/.")
 _HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-_POLICY_TYPES: Final = ("Ingress", "Egress")
-_is_path_type: Final = constraints.one_of("Exact", "ImplementationSpecific", "Prefix")
-_is_scope: Final = constraints.one_of("Cluster", "Namespace")
-_is_policy_type: Final = constraints.one_of(*_POLICY_TYPES)
 
 
 # Ingress. The facts of its types are the old spec in an update.
-
-
-def _check_is_of_use(spec: Document, at: Path) -> Errors:
-    if not spec.get("rules") and spec.get("defaultBackend") is None:
-        yield fielderror.invalid(at, rendering.NULL, "either `defaultBackend` or `rules` must be specified")
 
 
 def _check_paths(rule: Document, at: Path, old: Document | None) -> list[FieldError]:
@@ -46,49 +35,13 @@ def _paths(rule: Document, at: Path) -> list[FieldError]:
     return [] if http is None else _TYPES["HTTPIngressRuleValue"](http, at.child("http"))
 
 
-def _check_path(path: Document, at: Path) -> Errors:
-    kind, text, place = path.get("pathType"), path.get("path", ""), at.child("path")
-    if kind is None:
-        yield fielderror.required(at.child("pathType"), "pathType must be specified")
-        return
-    unknown = _is_path_type(kind, at.child("pathType"))
-    yield from unknown
-    is_free = kind == "ImplementationSpecific"
-    if not unknown and not text.startswith("/") and (text or not is_free):
-        yield fielderror.invalid(place, text, "must be an absolute path")
-    if not unknown and not is_free:
-        for sequence in _SEQUENCES:
-            if sequence in text:
-                yield fielderror.invalid(place, text, f"must not contain '{sequence}'")
-        for suffix in _SUFFIXES:
-            if text.endswith(suffix):
-                yield fielderror.invalid(place, text, f"cannot end with '{suffix}'")
-    yield from _check_backend(path.get("backend") or {}, at.child("backend"))
-
-
-def _check_backend(backend: Document, at: Path) -> Errors:
-    resource, service = backend.get("resource"), backend.get("service")
-    if resource is not None and service is not None:
-        yield fielderror.invalid(at, "", "cannot set both resource and service backends")
-    elif resource is not None:
-        yield from _TYPES["TypedLocalObjectReference"](resource, at.child("resource"))
-    elif service is not None:
-        yield from _check_service(service, at)
-    else:
-        yield fielderror.invalid(at, "", "resource or service backend is required")
-
-
-def _check_service(service: Document, at: Path) -> Errors:
-    name, port, place = service.get("name", ""), service.get("port") or {}, at.child("service", "name")
-    yield from constraints.dns_label(name, place) if name else [fielderror.required(place)]
-    if port.get("name") and port.get("number"):
-        yield fielderror.invalid(at, "", "cannot set both port name & port number")
-    elif port.get("name"):
-        yield from constraints.port_or_name(port["name"], at.child("service", "port", "name"))
-    elif port.get("number"):
-        yield from constraints.port(port["number"], at.child("service", "port", "number"))
-    else:
-        yield fielderror.required(at, "port name or number is required")
+def _no_special_segments(path: str, at: Path) -> Errors:
+    for sequence in _SEQUENCES:
+        if sequence in path:
+            yield fielderror.invalid(at, path, f"must not contain '{sequence}'")
+    for suffix in _SUFFIXES:
+        if path.endswith(suffix):
+            yield fielderror.invalid(at, path, f"cannot end with '{suffix}'")
 
 
 def _not_an_address(host: str, at: Path) -> Errors:
@@ -153,18 +106,6 @@ def _controller_name(text: str, at: Path) -> Errors:
             yield fielderror.invalid(at, path, detail)
 
 
-def _check_scope(parameters: Document, at: Path) -> Errors:
-    scope, namespace, place = parameters.get("scope", ""), parameters.get("namespace"), at.child("namespace")
-    unknown = _is_scope(scope, at.child("scope"))
-    yield from unknown
-    if scope == "Namespace" and namespace is None:
-        yield fielderror.required(place, "`parameters.scope` is set to 'Namespace'")
-    elif scope == "Namespace":
-        yield from constraints.dns_label(namespace, place)
-    elif not unknown and namespace is not None:
-        yield fielderror.forbidden(place, "`parameters.scope` is set to 'Cluster'")
-
-
 # IPAddress
 
 
@@ -180,34 +121,8 @@ def address_name_problems(name: str, *, is_prefix: bool) -> Sequence[str]:
 # NetworkPolicy
 
 
-def _policy_types(kinds: Sequence[str], at: Path) -> Errors:
-    if len(kinds) > len(_POLICY_TYPES):
-        yield fielderror.invalid(at, rendering.wire(tuple(kinds)), "may not specify more than two policyTypes")
-        return
-    for position, kind in enumerate(kinds):
-        yield from _is_policy_type(kind, at.item(position))
-
-
-def _check_end_port(port: Document, at: Path) -> Errors:
-    number, end, place = port.get("port"), port.get("endPort"), at.child("endPort")
-    if end is None:
-        return
-    if number is None:
-        yield fielderror.invalid(place, end, "may not be specified when `port` is not specified")
-    elif not isinstance(number, int):
-        yield fielderror.invalid(place, end, "may not be specified when `port` is non-numeric")
-    else:
-        if end < number:
-            yield fielderror.invalid(place, end, "must be greater than or equal to `port`")
-        yield from constraints.port(end, place)
-
-
-def _check_peer(peer: Document, at: Path) -> Errors:
-    has_selector = any(peer.get(name) is not None for name in ("podSelector", "namespaceSelector"))
-    if not has_selector and peer.get("ipBlock") is None:
-        yield fielderror.required(at, "must specify a peer")
-    elif has_selector and peer.get("ipBlock") is not None:
-        yield fielderror.forbidden(at, "may not specify both ipBlock and another peer")
+def _has_port_name(port: Document) -> bool:
+    return not isinstance(port.get("port"), int)
 
 
 def _check_networks(block: Document, at: Path) -> Errors:
@@ -233,7 +148,7 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
         return None
 
 
-_TYPES: Final = typerules.load("networking", globals())
+_TYPES: Final = rulenotation.load("networking", globals())
 _POINTS: Final = typerules.Each(_TYPES["IngressLoadBalancerIngress"])
 INGRESS: Final = KindRules(
     create=_TYPES["Ingress"],

@@ -1,17 +1,15 @@
 """Rules for Node and RuntimeClass."""
 
 import ipaddress
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
-from drachma.validation.path import METADATA, SPEC, STATUS, Path
+from drachma.validation.path import METADATA, SPEC, STATUS, Document, Path
 from drachma.validation.podspec import resources
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 _TAINTS: Final = METADATA.child("taints")
 """Path of taints in upstream's messages, although they are in the spec."""
@@ -109,7 +107,7 @@ def _check_overhead(overhead: Document, at: Path) -> Errors:
     yield from resources.check_overhead(overhead.get("podFixed") or {}, at)
 
 
-_TYPES: Final = typerules.load("node", globals())
+_TYPES: Final = rulenotation.load("node", globals())
 NODE: Final = KindRules(create=_TYPES["Node"], update=Change(_check_update), status=Change(_check_update))
 RUNTIME_CLASS: Final = KindRules(
     always=_TYPES["RuntimeClass"],

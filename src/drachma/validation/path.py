@@ -1,11 +1,17 @@
-"""Field paths, spelled as Kubernetes spells them: ``spec.devices[0].attributes[example.com/model]``.
+"""Documents, and paths of fields in them as Kubernetes spells them: ``spec.devices[0].attributes[example.com/model]``.
 
 Nearly all objects are valid, so a path only records its steps, and is spelled for messages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
 import msgspec
+
+Document: TypeAlias = Mapping[str, Any]
+"""Value of an object, or a part of it, as clients write it."""
 
 
 class Path(msgspec.Struct, frozen=True, gc=False):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, typerules, workload
+from drachma.validation import fielderror, rendering, rulenotation, workload
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import Path
@@ -22,7 +22,7 @@ def _check_one_bound(spec: Mapping[str, Any], at: Path) -> Errors:
     yield fielderror.invalid(at, display, "minAvailable and maxUnavailable cannot be both set")
 
 
-_TYPES: Final = typerules.load("poddisruptionbudget", globals())
+_TYPES: Final = rulenotation.load("poddisruptionbudget", globals())
 RULES: Final = KindRules(
     always=_TYPES["PodDisruptionBudget"], status=Change(below("status", _TYPES["PodDisruptionBudgetStatus"]))
 )

@@ -4,16 +4,14 @@ Upstream visits the resources of a limit range in no particular order; here they
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from drachma.validation import fielderror, rendering, typerules
+from drachma.validation import fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.validation.podspec import resources
 from drachma.values import names, quantity
-
-Document = Mapping[str, Any]
 
 _PODS: Final = frozenset({"pods"})
 _COMPUTE: Final = frozenset({"cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"})
@@ -26,9 +24,6 @@ _RESOURCES_OF_SCOPE: Final[Mapping[str, frozenset[str]]] = {
     "CrossNamespacePodAffinity": _PODS | _COMPUTE,
     "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
-_SCOPES_WITHOUT_VALUES: Final = frozenset(
-    {"BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"}
-)
 _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _MUST_EXIST: Final = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
@@ -65,31 +60,20 @@ def _check_scopes(spec: Document, at: Path) -> Errors:
 def _check_selected_scopes(spec: Document, at: Path) -> Errors:
     expressions = (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
     place = at.child("scopeSelector", "matchExpressions")
-    for expression in expressions:
-        scope, operator = expression.get("scopeName", ""), expression.get("operator", "")
-        if scope not in _RESOURCES_OF_SCOPE:
-            yield fielderror.invalid(place.child("scopeName"), rendering.named(scope), "unsupported scope")
-        for _ in _unlimited(scope, spec.get("hard") or {}):
-            yield fielderror.invalid(place, _show_selector(expressions), "unsupported scope applied to resource")
-        if scope in _SCOPES_WITHOUT_VALUES and operator != "Exists":
-            yield fielderror.invalid(place.child("operator"), rendering.named(operator), _MUST_EXIST)
-        yield from _check_operator(operator, expression.get("values") or (), place)
+    yield from _REQUIREMENTS(expressions, place, spec)
     scopes = [expression.get("scopeName", "") for expression in expressions]
     yield from _conflicts(scopes, place, display=rendering.wire(list(spec.get("scopes") or ()) or None))
 
 
-def _check_operator(operator: str, values: Sequence[str], at: Path) -> Errors:
-    match operator:
-        case "In" | "NotIn":
-            if not values:
-                detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-                yield fielderror.required(at.child("values"), detail)
-        case "Exists" | "DoesNotExist":
-            if values:
-                detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-                yield fielderror.invalid(at.child("values"), rendering.wire(list(values)), detail)
-        case _:
-            yield fielderror.invalid(at.child("operator"), rendering.named(operator), "not a valid selector operator")
+def _check_selected_resources(expression: Document, at: Path, spec: Document) -> Errors:
+    display = _show_selector(spec["scopeSelector"]["matchExpressions"])
+    for _ in _unlimited(expression.get("scopeName", ""), spec.get("hard") or {}):
+        yield fielderror.invalid(at, display, "unsupported scope applied to resource")
+
+
+def _exists(operator: str, at: Path) -> Errors:
+    if operator != "Exists":
+        yield fielderror.invalid(at, rendering.named(operator), _MUST_EXIST)
 
 
 def _unlimited(scope: str, hard: Mapping[str, str]) -> list[str]:
@@ -218,7 +202,8 @@ def _check_overcommit(name: str, bounds: _Bounds, at: Path) -> Errors:
         yield fielderror.invalid(at.child("defaultRequest").key(name), str(request), detail)
 
 
-_TYPES: Final = typerules.load("quota", globals())
+_TYPES: Final = rulenotation.load("quota", globals())
+_REQUIREMENTS: Final = typerules.Each(_TYPES["ScopedResourceSelectorRequirement"], is_at_list=True)
 RESOURCE_QUOTA: Final = KindRules(
     always=_TYPES["ResourceQuota"],
     update=Change(below("spec", _check_quota_update)),

@@ -4,47 +4,14 @@ The rules that upstream declares on its types (verbs, and names of subjects and 
 its answers.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from drachma.validation import constraints, fielderror, rendering, selectors, typerules
+from drachma.validation import fielderror, rendering, rulenotation, selectors, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
-from drachma.validation.path import Path
-
-Document = Mapping[str, Any]
+from drachma.validation.path import Document, Path
 
 GROUP: Final = "rbac.authorization.k8s.io"
-
-_SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
-
-
-def _check_rules(role: Document, at: Path) -> Errors:
-    yield from check_rules(role.get("rules") or (), at.child("rules"), namespaced=True)
-
-
-def _check_cluster_rules(role: Document, at: Path) -> Errors:
-    yield from check_rules(role.get("rules") or (), at.child("rules"), namespaced=False)
-
-
-def check_rules(rules: Sequence[Document], at: Path, *, namespaced: bool) -> Errors:
-    """Yield the errors of rules; those of a namespaced role are about resources only."""
-    for position, rule in enumerate(rules):
-        if rule.get("nonResourceURLs"):
-            yield from _check_paths(rule, at.item(position).child("nonResourceURLs"), namespaced=namespaced)
-        else:
-            yield from _TYPES["PolicyRule"](rule, at.item(position))
-    for position, rule in enumerate(rules):
-        if not rule.get("verbs"):
-            yield fielderror.required(at.item(position).child("verbs"))
-
-
-def _check_paths(rule: Document, at: Path, *, namespaced: bool) -> Errors:
-    display = rendering.wire(rule["nonResourceURLs"])
-    if namespaced:
-        yield fielderror.invalid(at, display, "namespaced rules cannot apply to non-resource URLs")
-    if any(rule.get(field) for field in ("apiGroups", "resources", "resourceNames")):
-        yield fielderror.invalid(at, display, "rules cannot apply to both regular resources and non-resource URLs")
 
 
 def _role_selector(selector: Document, at: Path) -> Errors:
@@ -54,39 +21,13 @@ def _role_selector(selector: Document, at: Path) -> Errors:
         yield fielderror.invalid(at, rendering.NULL, "invalid label selector.")
 
 
-def _check_names(binding: Document, at: Path) -> Errors:
-    for position, subject in enumerate(binding.get("subjects") or ()):
-        if not subject.get("name"):
-            yield fielderror.required(at.child("subjects").item(position).child("name"))
-    if not (binding.get("roleRef") or {}).get("name"):
-        yield fielderror.required(at.child("roleRef", "name"))
-
-
-def _check_subject(subject: Document, at: Path) -> Errors:
-    kind, name, group = (subject.get(field, "") for field in ("kind", "name", "apiGroup"))
-    if kind == "ServiceAccount":
-        if name:
-            yield from constraints.dns_subdomain(name, at.child("name"))
-        if group:
-            yield fielderror.not_supported(at.child("apiGroup"), group, ("",))
-    elif kind not in _SUBJECT_KINDS:
-        yield fielderror.not_supported(at.child("kind"), kind, _SUBJECT_KINDS)
-    elif group != GROUP:
-        yield fielderror.not_supported(at.child("apiGroup"), group, (GROUP,))
-
-
-def _check_account_namespace(subject: Document, at: Path) -> Errors:
-    if subject.get("kind") == "ServiceAccount" and not subject.get("namespace"):
-        yield fielderror.required(at.child("namespace"))
-
-
 def _show_role(role: Document | None) -> rendering.Rendered:
     return rendering.internal_fields(
         role or {}, ("APIGroup", "apiGroup", ""), ("Kind", "kind", ""), ("Name", "name", "")
     )
 
 
-_TYPES: Final = typerules.load("rbac", globals())
+_TYPES: Final = rulenotation.load("rbac", globals())
 _SAME_ROLE: Final = Change(typerules.immutable("roleRef", show=_show_role))
 ROLE: Final = KindRules(always=_TYPES["Role"])
 CLUSTER_ROLE: Final = KindRules(always=_TYPES["ClusterRole"])

@@ -2,39 +2,48 @@
 
 from typing import Final
 
+import msgspec
+
 from drachma.api import resourceclaim, resourceclaimtemplate
 from drachma.claims import identity
 from drachma.structured import counterpart
 from drachma.validation import (
     authorization,
     collection,
-    conditions,
+    constraints,
     device,
     deviceclaim,
     fielderror,
     formats,
     limits,
     metadata,
-    nodeselector,
     rendering,
-    taints,
+    rulenotation,
     typerules,
 )
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import SPEC, STATUS, Path
-from drachma.values import names
 
 
-def check_device_statuses(status: resourceclaim.ResourceClaimStatus, at: Path, context: Context) -> Errors:
-    """``devices`` of a claim's status: one entry a device, and only of devices that are allocated."""
-    if not status.devices:
-        return
+class Facts(msgspec.Struct, frozen=True):
+    """Facts about a claim that the rules for its status need: allocated devices, and names of requests."""
+
+    context: Context
+    devices: frozenset[identity.SharedDeviceID] = frozenset()
+    requests: deviceclaim.RequestNames = deviceclaim.RequestNames({})
+
+
+# Statuses of devices
+
+
+def _check_device_statuses(status: resourceclaim.ResourceClaimStatus, at: Path, context: Context) -> Errors:
+    """Check that there is one status for a device, and only for allocated devices."""
     results = status.allocation.devices.results if status.allocation else ()
-    allocated = frozenset(map(identity.share_of, results))
+    facts = Facts(context, devices=frozenset(map(identity.share_of, results)))
     yield from collection.check_set(
         status.devices,
-        lambda device, path: _check_device_status(device, path, allocated=allocated, context=context),
+        lambda device, path: _TYPES["AllocatedDeviceStatus"](device, path, facts),
         at=at,
         key=identity.share_of,
         show=lambda key: _show_share(key) if isinstance(key, identity.SharedDeviceID) else key,
@@ -42,121 +51,46 @@ def check_device_statuses(status: resourceclaim.ResourceClaimStatus, at: Path, c
     )
 
 
-def _check_device_status(
-    device: resourceclaim.AllocatedDeviceStatus,
-    at: Path,
-    *,
-    allocated: frozenset[identity.SharedDeviceID],
-    context: Context,
-) -> Errors:
-    yield from formats.driver_name(device.driver, at.child("driver"))
-    yield from formats.pool_name(device.pool, at.child("pool"))
-    yield from formats.short_name(device.device, at.child("device"))
-    if device.share_id is not None:
-        yield from fielderror.covered(formats.uid(device.share_id, at.child("shareID")))
+def _check_is_allocated(device: resourceclaim.AllocatedDeviceStatus, at: Path, facts: Facts) -> Errors:
     share = identity.share_of(device)
-    if share not in allocated:
+    if share not in facts.devices:
         yield fielderror.invalid(at, _show_share(share), "must be an allocated device in the claim")
-    conditions_at = at.child("conditions")
-    if len(device.conditions) > limits.CONDITIONS:
-        yield fielderror.too_many(conditions_at, len(device.conditions), limits.CONDITIONS)
-    yield from conditions.check(device.conditions, conditions_at)
-    if device.data is not None:
-        limit = limits.STATUS_DATA_BYTES
-        yield from formats.json_object(device.data, at.child("data"), context=context, limit=limit)
-    if device.network_data is not None:
-        yield from _check_network_data(device.network_data, at.child("networkData"))
 
 
 def _show_share(share: identity.SharedDeviceID) -> rendering.Rendered:
-    """The form in messages."""
+    """Return the form of a device in messages."""
     parts = zip(("Driver", "Pool", "Device", "ShareID"), share, strict=True)
     return rendering.Rendered("{" + ",".join(f'"{name}":{rendering.named(text)}' for name, text in parts) + "}")
 
 
-def _check_network_data(data: resourceclaim.NetworkDeviceData, at: Path) -> Errors:
-    for text, name, limit in (
-        (data.interface_name, "interfaceName", limits.INTERFACE_NAME_BYTES),
-        (data.hardware_address, "hardwareAddress", limits.HARDWARE_ADDRESS_BYTES),
-    ):
-        if names.byte_length(text) > limit:
-            yield from fielderror.covered([fielderror.too_long(at.child(name), limit, origin="maxBytes")])
-    yield from collection.check_set(
-        data.ips,
-        formats.interface_address,
-        at=at.child("ips"),
-        key=str,
-        limit=limits.IPS,
-        size_covered=True,
-        unique_covered=True,
-    )
+def _status_data(data: object, at: Path, facts: Facts) -> Errors:
+    return formats.json_object(data, at, context=facts.context, limit=limits.STATUS_DATA_BYTES)
 
 
-SOURCES: Final = ("FromClaim", "FromClass")
+_interface_name: Final = constraints.max_bytes(limits.INTERFACE_NAME_BYTES)
+_hardware_address: Final = constraints.max_bytes(limits.HARDWARE_ADDRESS_BYTES)
 
 
-def check_allocation(
-    allocation: resourceclaim.AllocationResult, at: Path, *, requests: deviceclaim.RequestNames, context: Context
-) -> Errors:
-    """Devices, their configuration and the nodes they can be used on; ``requests`` are those of the claim."""
-    below = at.child("devices")
-    yield from collection.check_list(
-        allocation.devices.results,
-        lambda result, path: _check_result(result, path, requests=requests),
-        at=below.child("results"),
-        limit=limits.RESULTS,
-        size_covered=True,
-    )
-    if allocation.devices.config:
-        yield from collection.check_list(
-            allocation.devices.config,
-            lambda config, path: _check_config(config, path, requests=requests, context=context),
-            at=below.child("config"),
-            limit=limits.ALLOCATION_CONFIGS,
-            size_covered=True,
-        )
-    if allocation.node_selector is not None:
-        yield from nodeselector.check(allocation.node_selector, at.child("nodeSelector"))
+# Allocations
 
 
-def _check_result(
-    result: resourceclaim.DeviceRequestAllocationResult, at: Path, *, requests: deviceclaim.RequestNames
-) -> Found:
-    errors = [
-        *requests.check(result.request, Path("request", at)),
-        *fielderror.covered(
-            [
-                *formats.driver_name(result.driver, Path("driver", at)),
-                *formats.pool_name(result.pool, Path("pool", at)),
-            ]
-        ),
-        *formats.short_name(result.device, Path("device", at)),
-        *device.check_binding(result.binding_conditions, result.binding_failure_conditions, at),
-    ]
-    if result.tolerations:
-        errors += taints.check_tolerations(result.tolerations, at.child("tolerations"))
-    if result.share_id is not None:
-        errors += fielderror.covered(formats.uid(result.share_id, at.child("shareID")))
-    if result.skip_node_operations:
-        errors += device.check_skipped_operations(result.skip_node_operations, at.child("skipNodeOperations"))
-    return errors
+def _request_name(name: str, at: Path, facts: Facts) -> Found:
+    return facts.requests.check(name, at)
 
 
-def _check_config(
-    config: resourceclaim.DeviceAllocationConfiguration,
-    at: Path,
-    *,
-    requests: deviceclaim.RequestNames,
-    context: Context,
-) -> Errors:
-    source = at.child("source")
-    if not config.source:
-        yield from fielderror.covered([fielderror.required(source)])
-    elif config.source not in SOURCES:
-        error = fielderror.not_supported(source, rendering.named(config.source), SOURCES)
-        yield from fielderror.covered([error])
-    yield from requests.check_all(config.requests, at.child("requests"))
-    yield from deviceclaim.check_opaque(config.opaque, at, context=context)
+def _check_binding(result: resourceclaim.DeviceRequestAllocationResult, at: Path) -> Found:
+    return device.check_binding(result.binding_conditions, result.binding_failure_conditions, at)
+
+
+def _check_requests(config: resourceclaim.DeviceAllocationConfiguration, at: Path, facts: Facts) -> Found:
+    return facts.requests.check_all(config.requests, at.child("requests"))
+
+
+def _check_opaque(config: resourceclaim.DeviceAllocationConfiguration, at: Path, facts: Facts) -> Errors:
+    return deviceclaim.check_opaque(config.opaque, at, context=facts.context)
+
+
+# Templates
 
 
 def check_template_access(template: resourceclaimtemplate.ResourceClaimTemplate, context: Context) -> Errors:
@@ -226,7 +160,7 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
         )
         yield from _room(claim, old)
     if status.devices:
-        yield from check_device_statuses(status, _DEVICES, context)
+        yield from _check_device_statuses(status, _DEVICES, context)
     if status.reserved_for and status.allocation is None:
         yield fielderror.forbidden(_RESERVED_FOR, "may not be specified when `allocated` is not set")
     elif claim.metadata.deletion_timestamp is not None and set(status.reserved_for) - set(old.status.reserved_for):
@@ -256,8 +190,8 @@ def _check_allocation_change(
     context: Context,
 ) -> Errors:
     if old is None:
-        requests = deviceclaim.RequestNames.of(claim.spec.devices)
-        yield from check_allocation(new, _ALLOCATION, requests=requests, context=context)
+        facts = Facts(context, requests=deviceclaim.RequestNames.of(claim.spec.devices))
+        yield from _TYPES["AllocationResult"](new, _ALLOCATION, facts)
     elif new != old:
         error = fielderror.invalid(_ALLOCATION, rendering.internal(new), typerules.IMMUTABLE, origin="update")
         yield from fielderror.covered([error])
@@ -267,3 +201,6 @@ def _consumer(consumer: resourceclaim.ResourceClaimConsumerReference, at: Path) 
     if consumer.resource and consumer.name and consumer.uid:
         return ()
     return [fielderror.required(at.child(name)) for name in ("resource", "name", "uid") if not getattr(consumer, name)]
+
+
+_TYPES: Final = rulenotation.load_structs("resourceclaim", globals())

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Path
@@ -22,7 +22,7 @@ def _check_status(content: Mapping[str, Any], old: Mapping[str, Any], at: Path) 
         yield fielderror.invalid(place, rendering.wire(status), typerules.IMMUTABLE)
 
 
-_TYPES: Final = typerules.load("resourcepoolstatusrequest", globals())
+_TYPES: Final = rulenotation.load("resourcepoolstatusrequest", globals())
 RULES: Final = KindRules(
     always=_TYPES["ResourcePoolStatusRequest"],
     update=Change(typerules.immutable("spec")),

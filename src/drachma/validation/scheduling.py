@@ -3,25 +3,21 @@
 Most rules of the latter two are declared on upstream's types.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import METADATA, Path
+from drachma.validation.path import METADATA, Document, Path
 from drachma.validation.typerules import show_null
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 """Values of the priority classes that every cluster has."""
 
 _SYSTEM_PREFIX: Final = "system-"
 _HIGHEST_USER_PRIORITY: Final = 1_000_000_000
-_MOST_TEMPLATES: Final = 8
-_MOST_CLAIMS: Final = 4
 _FIXED: Final = (
     "disruptionMode",
     "priorityClassName",
@@ -33,7 +29,6 @@ _FIXED: Final = (
 """Fields of groups and templates that updates leave as they are."""
 
 _TEMPLATE_LISTS: Final = ("podGroupTemplates", "compositePodGroupTemplates")
-_MOST_TOPOLOGIES: Final = 1
 
 _one_sort: Final = typerules.one_member(*_TEMPLATE_LISTS)
 _one_policy: Final = typerules.one_member("basic", "gang")
@@ -69,42 +64,9 @@ def _check_value_update(content: Document, old: Document, at: Path) -> Errors:
 # Groups
 
 
-def _check_group(group: Document, at: Path) -> list[FieldError]:
-    """Check what groups and templates have in common."""
-    return _TYPES["Group"](group, at)
-
-
-def _check_composite(group: Document, at: Path) -> list[FieldError]:
-    """Check what composite groups and their templates have in common."""
-    return _TYPES["Composite"](group, at)
-
-
 def _check_parent(spec: Document, at: Path) -> Errors:
     if spec.get("parentCompositePodGroupName") and spec.get("workloadRef") is None:
         yield fielderror.required(at.child("workloadRef"), "must be set when parentCompositePodGroupName is set")
-
-
-def _topology_constraints(constraints: Sequence[Document], at: Path) -> Errors:
-    if len(constraints) > _MOST_TOPOLOGIES:
-        yield fielderror.too_many(at, len(constraints), _MOST_TOPOLOGIES)
-        return
-    yield from typerules.Each(_TYPES["TopologyConstraint"])(constraints, at)
-
-
-def _claims(claims: Sequence[Document], at: Path) -> Errors:
-    if len(claims) > _MOST_CLAIMS:
-        yield fielderror.too_many(at, len(claims), _MOST_CLAIMS)
-        return
-    yield from _repeated_names(claims, at)
-    yield from typerules.Each(_TYPES["PodGroupResourceClaim"])(claims, at)
-
-
-def _repeated_names(items: Sequence[Document], at: Path) -> Errors:
-    previous: set[str] = set()
-    for position, item in enumerate(items):
-        if item.get("name", "") in previous:
-            yield fielderror.duplicate(at.item(position), rendering.wire(dict(item)))
-        previous.add(item.get("name", ""))
 
 
 def _check_policy_update(group: Document, old: Document, at: Path) -> Errors:
@@ -165,22 +127,6 @@ def _template_names(spec: Document, at: Path) -> Iterator[tuple[Path, Path, str]
             yield from _template_names(template, place)
 
 
-def _templates(templates: Sequence[Document], at: Path) -> Errors:
-    if len(templates) > _MOST_TEMPLATES:
-        yield fielderror.too_many(at, len(templates), _MOST_TEMPLATES)
-        return
-    yield from _repeated_names(templates, at)
-    yield from typerules.Each(_TYPES["PodGroupTemplate"])(templates, at)
-
-
-def _composite_templates(templates: Sequence[Document], at: Path) -> Errors:
-    if len(templates) > _MOST_TEMPLATES:
-        yield fielderror.too_many(at, len(templates), _MOST_TEMPLATES)
-        return
-    yield from _repeated_names(templates, at)
-    yield from typerules.Each(_TYPES["CompositePodGroupTemplate"])(templates, at)
-
-
 def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:
     """Check that a workload keeps its templates."""
     yield from _check_priorities(spec, at)
@@ -198,7 +144,7 @@ def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:
             yield from _GROUP_UPDATE(template, before[name], place.item(position))
 
 
-_TYPES: Final = typerules.load("scheduling", globals())
+_TYPES: Final = rulenotation.load("scheduling", globals())
 _GROUP_UPDATE: Final = Change(typerules.immutable(*_FIXED, show=show_null, empty_is_absent=True), _check_policy_update)
 _FIXED_REFERENCE: Final = typerules.immutable(
     "workloadRef", "parentCompositePodGroupName", show=show_null, empty_is_absent=True

@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -11,21 +11,19 @@ from drachma.validation import (
     endpoints,
     fielderror,
     rendering,
+    rulenotation,
     serviceaddresses,
     typerules,
 )
-from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.path import METADATA, SPEC, Path
+from drachma.validation.fielderror import Errors, FieldError, Found
+from drachma.validation.path import METADATA, SPEC, Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 _ONLY_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
 _CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 _MODE: Final = "service.kubernetes.io/topology-mode"
-_is_policy: Final = constraints.one_of("Cluster", "Local")
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -101,23 +99,20 @@ def _check_topology_annotations(spec: Document, at: Path, facts: Facts) -> Error
         yield fielderror.invalid(METADATA.child("annotations").key(_MODE), mode, detail)
 
 
-def _check_has_ports(spec: Document, at: Path) -> Errors:
-    kind, is_headless = spec.get("type", ""), serviceaddresses.is_headless(spec)
-    if not spec.get("ports") and not is_headless and kind != "ExternalName":
-        yield fielderror.required(at.child("ports"))
-    if kind in ("LoadBalancer", "NodePort") and is_headless:
+def _is_headless(spec: Document) -> bool:
+    return serviceaddresses.is_headless(spec)
+
+
+def _check_has_address(spec: Document, at: Path) -> Errors:
+    kind = spec.get("type", "")
+    if kind in ("LoadBalancer", "NodePort") and serviceaddresses.is_headless(spec):
         detail = f"may not be set to 'None' for {kind} services"
         yield fielderror.invalid(at.child("clusterIPs").item(0), serviceaddresses.HEADLESS, detail)
 
 
-def _check_external_name(spec: Document, at: Path) -> Errors:
-    if spec.get("type") != "ExternalName":
-        return
-    for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-        if spec.get(field):
-            yield fielderror.forbidden(at.child(field), "may not be set for ExternalName services")
-    name, place = spec.get("externalName", "").removesuffix("."), at.child("externalName")
-    yield from constraints.dns_subdomain(name, place) if name else [fielderror.required(place)]
+def _external_name(name: str, at: Path) -> Found:
+    domain = name.removesuffix(".")
+    return constraints.dns_subdomain(domain, at) if domain else [fielderror.required(at)]
 
 
 def _check_ports(spec: Document, at: Path) -> Errors:
@@ -133,18 +128,6 @@ def _check_ports(spec: Document, at: Path) -> Errors:
         elif len(ports) > 1:
             yield fielderror.required(place.child("name"))
         yield from _TYPES["ServicePort"](port, place)
-
-
-def _check_affinity_config(spec: Document, at: Path) -> Errors:
-    affinity, config, place = (
-        spec.get("sessionAffinity"), spec.get("sessionAffinityConfig"), at.child("sessionAffinityConfig")
-    )  # fmt: skip
-    if affinity == "None" and config is not None:
-        yield fielderror.forbidden(place, "must not be set when session affinity is None")
-    elif affinity == "ClientIP" and config is None:
-        yield fielderror.required(place, "when session affinity type is ClientIP")
-    elif affinity == "ClientIP" and config is not None:
-        yield from _TYPES["SessionAffinityConfig"](config, place)
 
 
 def _check_addresses(spec: Document, at: Path, facts: Facts) -> Errors:
@@ -216,37 +199,4 @@ def _network(text: str, at: Path) -> Errors:
         yield fielderror.invalid(at, text, detail)
 
 
-def _check_balancer(spec: Document, at: Path) -> Errors:
-    is_balancer, class_name = spec.get("type") == "LoadBalancer", spec.get("loadBalancerClass")
-    if spec.get("allocateLoadBalancerNodePorts") is not None and not is_balancer:
-        yield fielderror.forbidden(at.child("allocateLoadBalancerNodePorts"), _ONLY_BALANCERS)
-    if class_name is not None and is_balancer:
-        yield from constraints.qualified_name(class_name, at.child("loadBalancerClass"))
-    elif class_name is not None:
-        yield fielderror.forbidden(at.child("loadBalancerClass"), _ONLY_BALANCERS)
-
-
-def _check_external_traffic(spec: Document, at: Path) -> Errors:
-    policy, place = spec.get("externalTrafficPolicy", ""), at.child("externalTrafficPolicy")
-    if is_external(spec):
-        yield from _is_policy(policy, place) if policy else [fielderror.required(place)]
-    elif policy:
-        detail = "may only be set for externally-accessible services"
-        yield fielderror.invalid(place, rendering.named(policy), detail)
-
-
-def _check_health_check_port(spec: Document, at: Path) -> Errors:
-    port, place = spec.get("healthCheckNodePort", 0), at.child("healthCheckNodePort")
-    if needs_health_check(spec):
-        yield from constraints.port(port, place) if port else [fielderror.required(place)]
-    elif port:
-        detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        yield fielderror.invalid(place, port, detail)
-
-
-def _check_has_internal_policy(spec: Document, at: Path) -> Errors:
-    if spec.get("internalTrafficPolicy") is None and spec.get("type") in ("ClusterIP", "LoadBalancer", "NodePort"):
-        yield fielderror.required(at.child("internalTrafficPolicy"))
-
-
-_TYPES: Final = typerules.load("service", globals())
+_TYPES: Final = rulenotation.load("service", globals())

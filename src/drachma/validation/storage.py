@@ -1,15 +1,13 @@
 """Rules for storage: the kinds of storage.k8s.io, persistent volumes and their claims."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, rendering, typerules
+from drachma.validation import constraints, fielderror, formats, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import METADATA, Path
+from drachma.validation.path import METADATA, Document, Path
 from drachma.values import names
-
-Document = Mapping[str, Any]
 
 DEFAULT_ANNOTATIONS: Final = (
     "storageclass.kubernetes.io/is-default-class",
@@ -27,17 +25,12 @@ VOLUME_SOURCES: Final = (
 ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 
 _DRIVER_NAME: Final = 63
-_NODE_ID: Final = 256
 _PARAMETERS: Final = 512
 _PARAMETER_BYTES: Final = 256 * 1024
-_LONGEST_TOKEN: Final = 2**32
-_ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 _CLAIM_IMMUTABLE: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
 _CHANGEABLE: Final = ("resources", "volumeAttributesClassName", "volumeName", "storageClassName")
-_is_access_mode: Final = constraints.one_of(*sorted(ACCESS_MODES))
-_is_lifecycle_mode: Final = constraints.one_of("Persistent", "Ephemeral")
 _is_positive: Final = constraints.positive_quantity()
 
 
@@ -49,11 +42,6 @@ def driver_name(name: str, at: Path) -> Errors:
     if len(name) > _DRIVER_NAME:
         yield fielderror.too_long(at, _DRIVER_NAME)
     yield from fielderror.problems(at, name, names.dns1123_subdomain(name.lower()))
-
-
-def _node_id(text: str, at: Path) -> Errors:
-    if len(text) > _NODE_ID:
-        yield fielderror.invalid(at, text, f"must be {_NODE_ID} characters or less")
 
 
 def _check_node(spec: Document, at: Path) -> Errors:
@@ -87,42 +75,14 @@ def _check_node_update(spec: Document, old: Document, at: Path) -> Errors:
             yield fielderror.invalid(at.child("drivers").item(position), rendering.wire(driver), typerules.IMMUTABLE)
 
 
-def _check_name(content: Document, at: Path, metadata: Mapping[str, Any]) -> Errors:
+def _check_name(content: Document, at: Path, metadata: Document) -> Errors:
     name = metadata.get("name", "")
     yield from driver_name(name, METADATA.child("name")) if name else [fielderror.required(METADATA.child("name"))]
-
-
-def _lifecycle_modes(modes: Sequence[str], at: Path) -> Errors:
-    for mode in modes:
-        yield from _is_lifecycle_mode(mode, at)
-
-
-def _token_requests(requests: Sequence[Document], at: Path) -> Errors:
-    previous: set[str] = set()
-    for position, request in enumerate(requests):
-        place, audience = at.item(position), request.get("audience", "")
-        if audience in previous:
-            yield fielderror.duplicate(place.child("audience"), audience)
-        previous.add(audience)
-        yield from _TYPES["TokenRequest"](request, place)
-
-
-def _token_lifetime(seconds: int, at: Path) -> Errors:
-    if seconds > _LONGEST_TOKEN:
-        yield fielderror.invalid(at, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
 def _unchanged(*fields: str) -> typerules.ChangeRule:
     """Return the rule that fields stay as they are; messages show their values as Go prints them."""
     return typerules.immutable(*fields, show=lambda value: value)
-
-
-def _check_source(source: Document, at: Path) -> Errors:
-    inline, name = source.get("inlineVolumeSpec"), source.get("persistentVolumeName")
-    if inline is None and name is None:
-        yield fielderror.required(at, _ONE_SOURCE)
-    if inline is not None and name is not None:
-        yield fielderror.forbidden(at, _ONE_SOURCE)
 
 
 # StorageClass
@@ -177,31 +137,16 @@ def _check_class_update(content: Document, old: Document, at: Path) -> Errors:
 # Persistent volumes and claims
 
 
-def _access_modes(modes: Sequence[str], at: Path) -> Errors:
-    for mode in modes:
-        yield from _is_access_mode(mode, at)
+def _lone_access_mode(modes: Sequence[str], at: Path) -> Errors:
     if "ReadWriteOncePod" in modes and len(set(modes)) > 1:
         yield fielderror.forbidden(at, "may not use ReadWriteOncePod with other access modes")
 
 
-def _capacity(capacity: Mapping[str, Any], at: Path) -> Errors:
+def _capacity(capacity: Document, at: Path) -> Errors:
     if list(capacity) != ["storage"]:
         yield fielderror.not_supported(at, rendering.wire(dict(capacity)), ("storage",))
     for name, amount in capacity.items():
         yield from _is_positive(amount, at.key(name))
-
-
-def _check_volume_source(spec: Document, at: Path) -> Errors:
-    sources = [name for name in VOLUME_SOURCES if spec.get(name) is not None]
-    if not sources:
-        yield fielderror.required(at, "must specify a volume type")
-    for name in sources[1:]:
-        yield fielderror.forbidden(at.child(name), "may not specify more than 1 volume type")
-
-
-def _check_local_volume(spec: Document, at: Path) -> Errors:
-    if spec.get("local") is not None and not (spec.get("nodeAffinity") or {}).get("required"):
-        yield fielderror.required(at.child("nodeAffinity"), "Local volume requires node affinity")
 
 
 def _check_volume_update(spec: Document, old: Document, at: Path) -> Errors:
@@ -231,7 +176,7 @@ def _check_claim_update(spec: Document, old: Document, at: Path) -> Errors:
         yield fielderror.forbidden(at, _CLAIM_IMMUTABLE)
 
 
-_TYPES: Final = typerules.load("storage", globals())
+_TYPES: Final = rulenotation.load("storage", globals())
 CSI_NODE: Final = KindRules(always=_TYPES["CSINode"], update=Change(below("spec", _check_node_update)))
 CSI_DRIVER: Final = KindRules(
     always=_TYPES["CSIDriver"], update=Change(below("spec", _unchanged("attachRequired", "volumeLifecycleModes")))

@@ -7,11 +7,9 @@ from typing import Any, Final
 from drachma import errors
 from drachma.validation import constraints, fielderror, metadata, rendering, selectors
 from drachma.validation.fielderror import Errors, FieldError, Found
-from drachma.validation.path import SPEC, Path
+from drachma.validation.path import SPEC, Document, Path
 from drachma.validation.podspec import spec as pod_spec
 from drachma.values import labels
-
-Document = Mapping[str, Any]
 
 TEMPLATE: Final = SPEC.child("template")
 

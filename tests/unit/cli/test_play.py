@@ -5,7 +5,10 @@ import time
 
 import pytest
 
+from drachma.api import pod
 from drachma.cli import playground
+from drachma.client import patches
+from drachma.offline import manifestfiles
 from drachma.process import embedded
 from drachma.runtime import Informers
 from drachma.store import memory
@@ -30,3 +33,38 @@ async def test_a_process_that_stands_still_is_not_at_rest(monkeypatch: pytest.Mo
             await asyncio.sleep(0)
         await server.client.create(claim("late").request("gpu", device_class="gpu").build())
         assert await resting
+
+
+async def test_a_pod_that_the_scheduler_tries_again_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playground, "_SILENT_SECONDS", 0.01)
+    monkeypatch.setattr(playground, "_QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(playground, "_BACKOFF_SECONDS", 60.0)
+    async with embedded.server(memory.MemoryStore()) as server, Informers(server.client) as informers:
+        watched = playground._Watched(informers, has_workloads=False, runs_pods=False, has_queues=False)
+        await informers.wait_synced()
+        document = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }
+        await server.client.create_document(pod.Pod, document)
+        condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulerError", "message": "conflict"}
+        patch = patches.merge({"status": {"conditions": [condition]}})
+        await server.client.patch(pod.Pod, "p", namespace="default", subresource="status", patch=patch)
+        while not any(each.status.conditions for each in watched.pods):
+            await asyncio.sleep(0)
+        assert not await watched.settle(0.3), "the scheduler tries it again after its backoff"
+        await server.client.bind(await server.client.get(pod.Pod, "p", namespace="default"), node="n")
+        assert await watched.settle(60)
+
+
+async def test_a_node_made_by_hand_declares_the_features_of_an_agent() -> None:
+    def declared(**status: object) -> object:
+        content = {"kind": "Node", "metadata": {"name": "n"}, **({"status": status} if status else {})}
+        source = playground._declare_features(manifestfiles.Source("f", content), ["A"])
+        return source.content["status"]["declaredFeatures"]
+
+    assert declared() == ["A"]
+    assert declared(capacity={"cpu": "1"}) == ["A"]
+    assert declared(declaredFeatures=[]) == []

@@ -115,3 +115,55 @@ def test_kinds_without_python_types() -> None:
         'Deployment.apps "web" is invalid: spec.template.spec.containers[0].ports[0].containerPort: Required value'
         in result.stderr
     )
+
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "lamps.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "lamps", "kind": "Lamp"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {"type": "object", "properties": {"colour": {"type": "string", "enum": ["red"]}}}
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def _lamp(colour: str) -> dict[str, object]:
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Lamp",
+        "metadata": {"name": colour},
+        "spec": {"colour": colour},
+    }
+
+
+def test_custom_resources_are_checked_by_a_definition_among_the_manifests() -> None:
+    result = run(_lamp("red"), _lamp("blue"), DEFINITION)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "lamp.example.com/red is valid",
+        "customresourcedefinition.apiextensions.k8s.io/lamps.example.com is valid",
+    ]
+    assert 'spec.colour: Unsupported value: "blue": supported values: "red"' in result.stderr
+
+
+def test_without_its_definition_a_custom_resource_is_unknown() -> None:
+    result = run(_lamp("red"))
+    assert result.exit_code == 1
+    assert "unknown kind Lamp in example.com/v1" in result.stderr

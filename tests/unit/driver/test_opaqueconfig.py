@@ -2,17 +2,30 @@
 
 from typing import Any, Literal
 
+import msgspec
 import pytest
 
 from drachma import errors
 from drachma.api import codec, resourceclaim
-from drachma.driver import Config, opaqueconfig
+from drachma.driver import AdminOnly, Config, ConfigSource, opaqueconfig
 
 
 class GpuConfig(Config):
     kind: Literal["GpuConfig"] = "GpuConfig"
     sharing: str = "exclusive"
     time_slice: int = 0
+
+
+class Setup(msgspec.Struct, frozen=True):
+    script: AdminOnly[str] = ""
+    verbose: bool = False
+
+
+class PrivilegedConfig(Config):
+    sharing: str = "exclusive"
+    init_command: AdminOnly[tuple[str, ...]] = ()
+    setup: Setup = Setup()
+    steps: tuple[Setup, ...] = ()
 
 
 def _claim(*configs: dict[str, Any], requests: tuple[str, ...] = ("gpu",)) -> resourceclaim.ResourceClaim:
@@ -125,3 +138,48 @@ def test_what_cannot_be_read_is_an_error_of_the_claim(config: dict[str, Any], co
     with pytest.raises(errors.DriverError) as caught:
         opaqueconfig.read(_claim(config), driver="d.example.com", config_type=config_type)
     assert str(caught.value) == want
+
+
+def test_a_driver_is_told_who_wrote_parameters() -> None:
+    claim = _claim(_config({"sharing": "claim"}), _config({"sharing": "class"}, source="FromClass"))
+    (device,) = opaqueconfig.read(claim, driver="d.example.com", config_type=GpuConfig).devices
+    assert [(each.source, each.config.sharing) for each in device.parameters] == [
+        (ConfigSource.CLASS, "class"),
+        (ConfigSource.CLAIM, "claim"),
+    ]
+    assert [each.sharing for each in device.class_configs] == ["class"]
+    assert [each.sharing for each in device.claim_configs] == ["claim"]
+    assert [each.sharing for each in device.configs] == ["class", "claim"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "want"),
+    [
+        pytest.param({"initCommand": ["rm"]}, "initCommand", id="a-field"),
+        pytest.param({"setup": {"script": "x"}}, "setup.script", id="inside-another"),
+        pytest.param({"steps": [{}, {"script": ""}]}, "steps[1].script", id="in-a-list"),
+    ],
+)
+def test_a_claim_may_not_set_what_is_for_administrators(parameters: dict[str, Any], want: str) -> None:
+    with pytest.raises(errors.DriverError) as caught:
+        opaqueconfig.read(_claim(_config(parameters)), driver="d.example.com", config_type=PrivilegedConfig)
+    assert str(caught.value) == (
+        f"claim ns/c, config #0 (FromClaim): parameters: {want}: only a DeviceClass may set this"
+    )
+
+
+def test_a_class_sets_it_and_a_claim_changes_the_rest() -> None:
+    of_class = {"initCommand": ["setup"], "sharing": "class", "setup": {"script": "s"}}
+    claim = _claim(_config(of_class, source="FromClass"), _config({"sharing": "claim", "setup": {"verbose": True}}))
+    (device,) = opaqueconfig.read(claim, driver="d.example.com", config_type=PrivilegedConfig).devices
+    assert (device.config.init_command, device.config.sharing) == (("setup",), "claim")
+    assert (device.config.setup.script, device.config.setup.verbose) == ("s", True)
+
+
+def test_a_source_of_a_later_version_counts_as_a_user() -> None:
+    with pytest.raises(errors.DriverError, match="only a DeviceClass may set this"):
+        opaqueconfig.read(
+            _claim(_config({"initCommand": []}, source="FromElsewhere")),
+            driver="d.example.com",
+            config_type=PrivilegedConfig,
+        )

@@ -3,8 +3,11 @@
 import pytest
 
 from drachma import cel
-from drachma.api import resourceslice
+from drachma.api import gates, resourceslice
+from drachma.api.v1alpha2 import resourceslice as slices
 from drachma.structured import identifiers, resources, selectors
+from drachma.validation import path
+from drachma.validation.v1alpha2 import models
 from drachma.values import quantity
 
 DRIVER = "cards.dra.example.com"
@@ -71,6 +74,9 @@ DEVICE = cel.Device(
         pytest.param('attributes["as"] == "reserved"', True, id="a-word-of-the-language"),
         pytest.param('attributes["max-clock.mhz"] > 1 && attributes.int["max-clock.mhz"] < 2000', True, id="odd-name"),
         pytest.param('4 in attributes["lanes"]', True, id="list-of-any-type"),
+        pytest.param('attributes["lanes"].exists(x, x > 3)', True, id="one-of-a-list-of-any-type"),
+        pytest.param('attributes["modes"].all(x, x in ["a", "b"])', True, id="all-of-a-list-of-any-type"),
+        pytest.param('attributes["runtimeVersion"] >= " v12.0.0 "', True, id="blanks-around-a-version"),
         pytest.param('attributes.quantity["memory"].isGreaterThan(quantity("16Gi"))', True, id="typed-quantity"),
         pytest.param('attributes.version["runtimeVersion"].isLessThan(semver("13.0.0"))', True, id="typed-version"),
         pytest.param("attributes.intslice.lanes.exists(x, x > 3)", True, id="typed-ints"),
@@ -102,6 +108,25 @@ def test_what_has_no_answer_has_none_for_the_device_either(expression: str) -> N
         selectors.accepts(expression, GPU)
     with pytest.raises(cel.EvaluationError):
         PROGRAMS.selector(selectors.driver_selector(expression, DRIVER)).matches(DEVICE)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param('"a" in attributes["modes"]', id="in"),
+        pytest.param('attributes["modes"].exists(x, x == "a")', id="exists"),
+        pytest.param('attributes["lanes"].all(x, x > 0)', id="all"),
+        pytest.param('attributes.stringslice["modes"].exists(x, x == "a")', id="typed"),
+    ],
+)
+def test_a_list_of_any_type_is_not_too_complex(expression: str) -> None:
+    assert not list(models.check_selector(expression, path.Path("selector"), driver=DRIVER, gates=gates.ALL))
+
+
+def test_blanks_around_a_published_version_do_not_count() -> None:
+    attribute = slices.Attribute(name="v", version_value=" v1.2 ")
+    resource = resources.read_kep(slices.NamedResource(name="r", attributes=(attribute,)))
+    assert resource.attributes == {"v": resources.Version("1.2.0")}
 
 
 def test_devices_of_other_drivers_are_ruled_out_first() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from drachma.validation import declared, fielderror, typerules
+from drachma.validation import declared, fielderror, rulenotation
 from drachma.validation.path import ROOT
 
 
@@ -26,7 +26,7 @@ ok_names = declared._Names(lambda text, at: [] if text == "ok" else [fielderror.
 
 def errors(rules: str, new: Any, old: Any = None) -> list[str]:
     text = f"Leaf\n    mode!: A|B\nChoice\n    @one_choice\nOwner\n    {rules}\n"
-    types = typerules.read_as(declared.StructType, text, globals(), declared.read_constraint)
+    types = rulenotation.read_as(declared.DeclaredType, text, globals(), declared.read_constraint)
     return [str(error) for error in types["Owner"].change(new, old, ROOT, None)]
 
 

@@ -161,4 +161,7 @@ def test_v1beta1_devices_have_their_own_paths() -> None:
         document["spec"]["devices"] = [{"name": "d", "basic": {"attributes": {"a": {}}}}]
 
     (found,) = create(changed(SLICE, change))
-    assert found.startswith("spec.devices[0].basic.attributes[a]: Invalid value: ")
+    assert found == (
+        'spec.devices[0].basic.attributes[a]: Invalid value: "": must specify one of: `int`, `bool`, `string`, '
+        "`version`, `ints`, `bools`, `strings`, `versions`"
+    )

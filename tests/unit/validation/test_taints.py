@@ -105,8 +105,11 @@ def test_conditions(conditions: list[dict[str, Any]], want: list[str]) -> None:
 def test_reason_of_a_condition_must_be_one_word() -> None:
     new = changed(stored(RULE), setting("status", {"conditions": [{**CONDITION, "reason": "a b"}]}))
     (found,) = builders.update_status(new, stored(RULE))
-    assert found.startswith(
-        'status.conditions[0].reason: Invalid value: "a b": a condition reason must start with alphabetic character'
+    assert found == (
+        'status.conditions[0].reason: Invalid value: "a b": a condition reason must start with alphabetic character, '
+        "optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric "
+        "character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', "
+        "regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')"
     )
 
 

@@ -1,13 +1,13 @@
 """The notation of rules, and how a type applies them."""
 
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
-from drachma.api import types
-from drachma.validation import fielderror, typerules
+from drachma.api import resourceclaim, types
+from drachma.validation import fielderror, rulecompiler, rulenotation, typerules
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import ROOT, Path
 
@@ -26,7 +26,7 @@ def larger_than_fact(value: int, at: Path, least: int) -> Iterator[FieldError]:
 
 def errors(line: str, value: dict[str, Any], facts: Any = None) -> list[str]:
     text = f"Item\n    name!\nType\n    {line}\n"
-    return [str(error) for error in typerules.read(text, globals())["Type"](value, ROOT, facts)]
+    return [str(error) for error in rulenotation.read(text, globals())["Type"](value, ROOT, facts)]
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,102 @@ def test_rules(line: str, value: dict[str, Any], want: list[str]) -> None:
     assert errors(line, value) == want
 
 
+def is_small(value: dict[str, Any]) -> bool:
+    return bool(value.get("a", 0) < 3)
+
+
+def show_in_brackets(value: Any) -> str:
+    return f"<{value}>"
+
+
+UNION = """
+    union "none" "several"
+        a?: Item
+        b?: <=3
+"""
+CHOICE = """
+    if a = x
+        b!
+    elif a = y|z and not c?
+        b: forbidden "not with y"
+    else
+        b: invalid "not here"
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "value", "want"),
+    [
+        pytest.param(CHOICE, {"a": "x"}, ["b: Required value"], id="if"),
+        pytest.param(CHOICE, {"a": "z", "b": 1}, ["b: Forbidden: not with y"], id="elif"),
+        pytest.param(CHOICE, {"a": "z", "b": 1, "c": ""}, ["b: Invalid value: 1: not here"], id="else-by-presence"),
+        pytest.param(CHOICE, {"b": "t"}, ['b: Invalid value: "t": not here'], id="else"),
+        pytest.param('    a=: required "why"', {"a": "x"}, ["a: Required value: why"], id="required-with-a-value"),
+        pytest.param('    a: invalid(null) "bad"', {"a": 1}, ["a: Invalid value: null: bad"], id="shown-as-null"),
+        pytest.param('    a: invalid(empty) "bad"', {"a": 1}, ['a: Invalid value: "": bad'], id="shown-as-empty"),
+        pytest.param('    a: invalid(enum) "bad"', {"a": "x"}, ['a: Invalid value: "x": bad'], id="shown-as-enum"),
+        pytest.param(
+            '    a: invalid(show_in_brackets) "bad"', {"a": 1}, ['a: Invalid value: "<1>": bad'], id="shown-by-function"
+        ),
+        pytest.param('    a: forbidden "x if y" if b', {"a": 1, "b": 1}, ["a: Forbidden: x if y"], id="suffix"),
+        pytest.param('    a: forbidden "x if y" if b', {"a": 1}, [], id="suffix-that-does-not-hold"),
+        pytest.param('    .: required "one" if a < .b', {"b": 1}, [": Required value: one"], id="value-itself"),
+        pytest.param('    a: forbidden "x" if b.c > 2', {"a": 1, "b": {"c": 3}}, ["a: Forbidden: x"], id="field-below"),
+        pytest.param('    b.c: forbidden "x" if b.c', {"b": {"c": 3}}, ["b.c: Forbidden: x"], id="rule-for-below"),
+        pytest.param('    a: forbidden "x" if b = false', {"a": 1, "b": False}, ["a: Forbidden: x"], id="boolean"),
+        pytest.param('    a: forbidden "x" if b = false', {"a": 1}, [], id="absent-is-not-false"),
+        pytest.param("    a: forbidden 'x' if b != ''", {"a": 1}, [], id="not-empty"),
+        pytest.param('    a: forbidden "x" if @is_small', {"a": 2}, ["a: Forbidden: x"], id="function"),
+        pytest.param('    a: forbidden "x" if @is_small', {"a": 3}, [], id="function-that-says-no"),
+        pytest.param('    a: forbidden "x" if (b or c) and a = 1', {"a": 1, "c": 1}, ["a: Forbidden: x"], id="or"),
+        pytest.param(
+            "    a: [Item unique .name]", {"a": [{"name": "x"}] * 2}, ['a[1]: Duplicate value: "x"'], id="item"
+        ),
+        pytest.param(UNION, {}, [": Required value: none"], id="union-of-none"),
+        pytest.param(UNION, {"b": 7}, ["b: Invalid value: 7: must be less than or equal to 3"], id="union-of-one"),
+        pytest.param(UNION, {"a": {"name": "x"}, "b": 7}, ["b: Forbidden: several"], id="union-of-several"),
+        pytest.param(
+            "    a: [max=9 here]", {"a": ["x" * 10]}, ["a: Too long: may not be more than 9 bytes"], id="here"
+        ),
+        pytest.param(
+            "    a: [Item unique name first]",
+            {"a": [{"name": ""}, {"name": ""}]},
+            ["a[0].name: Required value", 'a[1].name: Duplicate value: ""', "a[1].name: Required value"],
+            id="first",
+        ),
+        pytest.param(
+            "    a: [Item key name]",
+            {"a": [{"name": ""}, {"name": ""}]},
+            ["a[0].name: Required value", "a[1].name: Required value", 'a[1]: Duplicate value: ""'],
+            id="key",
+        ),
+        pytest.param("    a->.!", {}, [": Required value"], id="at-the-value"),
+        pytest.param('    a: forbidden "x" if a# > 1', {"a": [1, 2]}, ["a: Forbidden: x"], id="length"),
+        pytest.param("    a: [max=9 unique itself]", {"a": ["x", "x"]}, ['a[1]: Duplicate value: "x"'], id="itself"),
+    ],
+)
+def test_conditions(lines: str, value: dict[str, Any], want: list[str]) -> None:
+    types = rulenotation.read(f"Item\n    name!\nType\n{lines.strip(chr(10))}\n", globals())
+    assert [str(error) for error in types["Type"](value, ROOT)] == want
+
+
+def test_structs_have_the_rules_of_documents() -> None:
+    text = "Consumer\n    resource!\n    ~apiGroup!\n    name: forbidden 'x' if uid = u\n"
+    consumer = resourceclaim.ResourceClaimConsumerReference(name="n", uid="u")
+    problems = rulenotation.read_as(typerules.StructType, text, globals())["Consumer"](consumer, ROOT)
+    assert [(str(error), error.covered) for error in problems] == [
+        ("resource: Required value", False),
+        ("apiGroup: Required value", True),
+        ("name: Forbidden: x", False),
+    ]
+
+
+def test_conditions_read_facts() -> None:
+    types = rulenotation.read('Type\n    a: forbidden "x" if facts.name = b\n', globals())
+    assert [str(error) for error in types["Type"]({"a": 1}, ROOT, {"name": "b"})] == ["a: Forbidden: x"]
+    assert not types["Type"]({"a": 1}, ROOT, {"name": "c"})
+
+
 def test_facts_reach_the_rules_that_take_them() -> None:
     assert errors("a: larger_than_fact", {"a": 3}, facts=3) == ["a: Invalid value: 3: must be greater than 3"]
     assert errors("a: larger_than_fact", {"a": 4}, facts=3) == []
@@ -79,13 +175,15 @@ def test_facts_reach_the_rules_that_take_them() -> None:
 
 def test_errors_are_in_the_order_of_the_rules() -> None:
     text = "Type\n    b!\n    @check_both\n    a: >0\n    c!\n"
-    ordered = typerules.read(text, globals())["Type"]({"a": -1, "b": 1}, ROOT)
+    ordered = rulenotation.read(text, globals())["Type"]({"a": -1, "b": 1}, ROOT)
     assert [error.field for error in ordered] == ["b", "a", "c"]
 
 
-@pytest.mark.parametrize("line", ["a: no_such_rule", "@no_such_rule", "a: [Missing]", "a ! b"])
+@pytest.mark.parametrize(
+    "line", ["a: no_such_rule", "@no_such_rule", "a: [Missing]", "a ! b", "else", "a: port if b ="]
+)
 def test_a_bad_rule_is_refused_when_it_is_read(line: str) -> None:
-    with pytest.raises(ValueError, match=r"no rule is called|not a rule"):
+    with pytest.raises(ValueError, match=r"no rule is called|not a rule|not a condition"):
         errors(line, {})
 
 
@@ -94,33 +192,71 @@ GROUPS = {
     "apps": ("apps/v1", "core/v1"),
     "autoscaling": ("autoscaling/v2",),
     "batch": ("batch/v1",),
+    "certificatesigningrequest": ("certificates.k8s.io/v1",),
+    "customresourcedefinition": ("apiextensions.k8s.io/v1",),
     "declared": ("resource.k8s.io/v1", "core/v1"),
+    "device": ("resource.k8s.io/v1",),
+    "deviceclaim": ("resource.k8s.io/v1",),
     "endpoints": ("core/v1", "discovery.k8s.io/v1"),
     "flowcontrol": ("flowcontrol.apiserver.k8s.io/v1",),
     "networking": ("networking.k8s.io/v1", "core/v1"),
-    "matching": ("admissionregistration.k8s.io/v1",),
-    "policies": ("admissionregistration.k8s.io/v1",),
+    "admissionregistration/matching": ("admissionregistration.k8s.io/v1",),
+    "admissionregistration/policies": ("admissionregistration.k8s.io/v1",),
     "node": ("core/v1", "node.k8s.io/v1"),
     "poddisruptionbudget": ("policy/v1",),
     "scheduling": ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1"),
     "rbac": ("rbac.authorization.k8s.io/v1",),
     "resourcepoolstatusrequest": ("resource.k8s.io/v1alpha3",),
+    "resourceclaim": ("resource.k8s.io/v1",),
+    "resourceslice": ("resource.k8s.io/v1",),
     "storage": ("storage.k8s.io/v1", "core/v1"),
+    "taints": ("resource.k8s.io/v1",),
 }
 """Groups and versions of the types in a file of rules, where these are not in the core group."""
 
 
+class AnyName(rulenotation.Names):
+    """Names of which every one exists."""
+
+    def __init__(self) -> None:
+        super().__init__({}, {}, lambda token, find: check_both)
+
+    def find(self, name: str) -> rulecompiler.Rule:
+        return check_both
+
+
 @pytest.mark.parametrize("path", sorted(RULES.rglob("*.rules")), ids=lambda path: path.stem)
 def test_rules_name_fields_that_their_types_have(path: pathlib.Path) -> None:
-    fields: Any = None
+    types_with_lines: dict[str, list[str]] = {}
+    title = ""
     for line in path.read_text().splitlines():
-        if line and not line.startswith((" ", "#")):
-            fields = next(filter(None, (_fields(place, line) for place in GROUPS.get(path.stem, ("core/v1",)))), None)
-        elif fields is not None and line.strip() and not line.strip().startswith(("@", "#")):
-            names = typerules._steps(
-                line.strip().partition(": ")[0].removesuffix(":"), typerules._Names({}, {}, typerules._no_special)
-            )
-            assert {step.name for step in names} <= set(fields), line
+        if line.startswith(" "):
+            types_with_lines[title].append(line)
+        elif line and not line.startswith("#"):
+            title = line
+            types_with_lines[title] = []
+    for title, lines in types_with_lines.items():
+        name = path.relative_to(RULES).with_suffix("").as_posix()
+        fields = next(filter(None, (_fields(place, title) for place in GROUPS.get(name, ("core/v1",)))), None)
+        if fields is not None:
+            assert set(_names(rulenotation.read_block(lines, AnyName()))) <= set(fields), title
+
+
+def _names(steps: Iterable[rulecompiler.AnyStep]) -> Iterator[str]:
+    """Yield the fields that rules and their conditions name."""
+    for step in steps:
+        if isinstance(step, rulecompiler.Step):
+            yield from [step.name.partition(".")[0]] if step.name else []
+            continue
+        if isinstance(step, rulecompiler.Union):
+            yield from _names(step.members)
+            continue
+        for condition, own in step.branches:
+            yield from _names(own)
+            for part in condition:
+                if isinstance(part, rulecompiler.Comparison):
+                    names = (name.partition(".")[0] for name in (part.name, part.other))
+                    yield from (name for name in names if name and name != "facts")
 
 
 def _fields(place: str, name: str) -> Any:

@@ -237,7 +237,7 @@ def _offset_at(zone: str, moment: Timestamp) -> int:
     """Seconds east of UTC in a zone given by name or as ``[+-]HH:MM``."""
     hours, colon, minutes = zone.partition(":")
     if not colon:
-        return _named_offset(zone, moment)
+        return _zone_offset(zone, moment)
     offset = _atoi(hours) * 60
     offset = offset - _atoi(minutes) if zone.startswith("-") else offset + _atoi(minutes)
     return offset * 60
@@ -252,7 +252,7 @@ def _atoi(text: str) -> int:
     return int(text)
 
 
-def _named_offset(zone: str, moment: Timestamp) -> int:
+def _zone_offset(zone: str, moment: Timestamp) -> int:
     if zone in ("", "UTC", "Local"):
         return 0
     if ".." in zone or zone[0] in "/\\" or "\\" in zone:

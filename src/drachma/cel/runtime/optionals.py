@@ -24,7 +24,7 @@ def _is_zero(value: Any) -> bool:
     return kind in _ZEROES and not value
 
 
-def _of_non_zero(value: Any) -> values.Optional:
+def _optional_of_non_zero(value: Any) -> values.Optional:
     return values.NONE if _is_zero(value) else values.Optional(value)
 
 
@@ -44,7 +44,7 @@ def _unwrap(elements: Any) -> list[Any]:
 
 IMPLEMENTATIONS: Final[dict[str, Any]] = {
     "optional_of": values.Optional,
-    "optional_ofNonZeroValue": _of_non_zero,
+    "optional_ofNonZeroValue": _optional_of_non_zero,
     "optional_none": lambda: values.NONE,
     "optional_value": value_of,
     "optional_hasValue": lambda optional: optional is not values.NONE,

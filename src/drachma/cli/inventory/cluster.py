@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from drachma.api import node, pod, resourceclaim, resourceslice
-from drachma.claims import identity, reservation
+from drachma.claims import identity, reservation, standins
 from drachma.queueing.kinds import clusterqueue, localqueue, workload
 
 Claim = resourceclaim.ResourceClaim
@@ -92,6 +92,20 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ]
 
     @functools.cached_property
+    def unpublished(self) -> list[Device]:
+        """Devices that are allocated and in no slice of the newest generation of their pool, with the claim's node."""
+        published = {each.id for each in self.devices}
+        return [
+            Device(
+                Pool(driver=key.driver, name=key.pool, generation=0, expected=0, slices=()),
+                resourceslice.Device(name=key.device),
+                next(filter(None, (_allocated_node(use.claim) for use in uses)), "<none>"),
+            )
+            for key, uses in sorted(self.uses.items())
+            if key not in published
+        ]
+
+    @functools.cached_property
     def uses(self) -> dict[identity.DeviceID, list[Use]]:
         """Allocations of each device."""
         by_device: dict[identity.DeviceID, list[Use]] = {}
@@ -122,6 +136,10 @@ def classes(claim: Claim) -> set[str]:
         )
         names |= {part.device_class_name for part in parts}
     return names
+
+
+def _allocated_node(claim: Claim) -> str:
+    return standins.node_of(claim.status.allocation) if claim.status.allocation is not None else ""
 
 
 def _node_label(each: Slice) -> str:

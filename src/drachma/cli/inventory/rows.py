@@ -10,12 +10,13 @@ from drachma.api import node, pod, resourceclaim, resourceslice
 from drachma.claims import conditions, identity, podclaims
 from drachma.cli.inventory import cluster as clusters
 from drachma.cli.inventory import podqualities, table
+from drachma.nodewire import deviceuse
 
 Cluster = clusters.Cluster
 
 
 def _devices(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
-    for each in cluster.devices:
+    for each in (*cluster.devices, *cluster.unpublished):
         uses = cluster.uses.get(each.id, [])
         if not filter_.has_device(each.id) or filter_.node not in ("", each.node):
             continue
@@ -26,10 +27,12 @@ def _devices(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterabl
         attributes = {name: _attribute(value) for name, value in sorted(each.device.attributes.items())}
         capacity = {name: str(value.value) for name, value in sorted(each.device.capacity.items())}
         taints = [f"{taint.key}={taint.value}:{taint.effect}" for taint in each.device.taints]
+        state = _device_state(each, uses)
         yield table.Row(
             "/".join(each.id),
             {
                 "DEVICE": each.device.name,
+                "STATE": state,
                 "POOL": each.pool.name,
                 "DRIVER": each.pool.driver,
                 "NODE": each.node,
@@ -41,6 +44,7 @@ def _devices(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterabl
             },
             {
                 "name": each.device.name,
+                "state": state,
                 "pool": each.pool.name,
                 "driver": each.pool.driver,
                 "node": each.node,
@@ -216,7 +220,7 @@ _FILTERS: Final = frozenset({"node", "driver", "pool", "device_class"})
 
 TABLES: Final[Mapping[str, table.Table]] = {
     "devices": table.Table(
-        ("DEVICE", "POOL", "DRIVER", "NODE", "CLAIM", "POD"),
+        ("DEVICE", "STATE", "POOL", "DRIVER", "NODE", "CLAIM", "POD"),
         ("CAPACITY", "TAINTS", "ATTRIBUTES"),
         about=(resourceslice.ResourceSlice,),
         needs_also=(resourceclaim.ResourceClaim,),
@@ -263,6 +267,17 @@ TABLES: Final[Mapping[str, table.Table]] = {
 def _nodes(cluster: Cluster, devices: Iterable[identity.DeviceID]) -> list[str]:
     places = {each.id: each.node for each in cluster.devices}
     return sorted({places[device] for device in devices if device in places})
+
+
+def _device_state(device: clusters.Device, uses: list[clusters.Use]) -> str:
+    """Return the state of a device; two claims that cannot have it at once make it overallocated."""
+    if not device.pool.slices:
+        return "unpublished"
+    parts = [use for each in uses for use in deviceuse.claim_uses(each.claim) if use.device == device.device.name]
+    own = [use for use in parts if (use.driver, use.pool) == (device.pool.driver, device.pool.name)]
+    if any(first.excludes(second) for number, first in enumerate(own) for second in own[:number]):
+        return "overallocated"
+    return "allocated" if uses else "free"
 
 
 def _claim_state(claim: resourceclaim.ResourceClaim) -> str:

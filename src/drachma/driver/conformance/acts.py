@@ -52,7 +52,8 @@ def incomplete(slices: Sequence[resourceslice.ResourceSlice]) -> str:
     return ""
 
 
-async def some_devices(stage: Stage, count: int = 1) -> list[PublishedDevice]:
+async def some_devices(stage: Stage, count: int | None = 1) -> list[PublishedDevice]:
+    """Return published devices, at most ``count``."""
     await published(stage)
     devices = await stage.devices()
     if not devices:

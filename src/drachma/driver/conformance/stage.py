@@ -77,16 +77,19 @@ class Stage:
         registration: Callable[[], pathlib.Path | None],
         cdi: pathlib.Path,
         faults: ApiFaults | None = None,
+        admin_parameters: Any = None,
     ) -> None:
         """``registration`` finds the socket by which the driver is known, once it is there.
 
         ``faults`` are those of the API server as the driver sees it; None where they cannot be injected.
+        ``admin_parameters`` are parameters that the driver takes from classes only, if it has such.
         """
         self.client: Final = client
         self.subject: Final = subject
         self.node: Final = node
         self.cdi: Final = cdi
         self.faults: Final = faults
+        self.admin_parameters: Final = admin_parameters
         self.info = Info("", "", "", ())
         self.publishes = True
         """True if the driver publishes slices."""
@@ -193,6 +196,7 @@ class Stage:
         self,
         *devices: PublishedDevice,
         parameters: Any = None,
+        source: str = "FromClaim",
         is_subrequest: bool = False,
         is_allocated: bool = True,
     ) -> resourceclaim.ResourceClaim:
@@ -219,7 +223,7 @@ class Stage:
             allocation: dict[str, Any] = {"results": results}
             if parameters is not None:
                 opaque = {"driver": self.info.name, "parameters": parameters}
-                allocation["config"] = [{"source": "FromClaim", "opaque": opaque}]
+                allocation["config"] = [{"source": source, "opaque": opaque}]
             claim["status"] = {"allocation": {"devices": allocation}}
             await self.client.update_document(resourceclaim.ResourceClaim, claim, subresource="status")
         return await self.client.get(resourceclaim.ResourceClaim, name, namespace=_NAMESPACE)

@@ -1,7 +1,8 @@
 """The services of a driver: from gRPC messages to what a driver does, and back.
 
 Claims are fetched and checked before the driver's turn comes: it is given none that is not the one that was meant, or
-that is not allocated. What fails for all claims of a call ends it with a status of UNKNOWN, as Go's errors do.
+that is not allocated. What fails for all claims of a call ends it with a status of UNKNOWN, as Go's errors do, and a
+claim that does not exist with NOT_FOUND, as KEP-4381 asks.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from drachma import errors
 from drachma.api import resourceclaim
 from drachma.driver.plugin.contract import ClaimReference, Health, Plugin, PreparedDevice
 from drachma.driver.plugin.serialization import Serialization
+from drachma.nodewire import deviceuse
 from drachma.nodewire.rpc import services
 
 _log = logging.getLogger(__name__)
 
 GetClaim: TypeAlias = Callable[[str, str], Awaitable[resourceclaim.ResourceClaim]]
-"""Fetches a claim by namespace and name."""
+"""Fetches a claim by namespace and name. Raises UnknownClaimError if it does not exist."""
 
 
 class Calls:
@@ -57,7 +59,9 @@ class Calls:
                 return await answer(request, method)
             except errors.DrachmaError as error:
                 _log.warning("%s: %s", method.name, error)
-                await context.abort(grpc.StatusCode.UNKNOWN, str(error))
+                is_unknown_claim = isinstance(error, errors.UnknownClaimError)
+                code = grpc.StatusCode.NOT_FOUND if is_unknown_claim else grpc.StatusCode.UNKNOWN
+                await context.abort(code, str(error))
 
         return handle
 
@@ -104,6 +108,8 @@ class Calls:
         label = f"{reference.namespace}/{reference.name}"
         try:
             claim = await self._get_claim(reference.namespace, reference.name)
+        except errors.UnknownClaimError as error:
+            raise errors.UnknownClaimError(f"get resource claims: retrieve claim {label}: {error}") from error
         except errors.DrachmaError as error:
             raise errors.DriverError(f"get resource claims: retrieve claim {label}: {error}") from error
         if claim.status.allocation is None:
@@ -148,7 +154,10 @@ class Calls:
 
 def _text(problem: Exception) -> str:
     """Return the message of an error; never empty, since an empty message means success."""
-    return str(problem) or type(problem).__name__
+    text = str(problem) or type(problem).__name__
+    if isinstance(problem, errors.DeviceUnavailableError) and not deviceuse.is_unavailable(text):
+        return f"{deviceuse.UNAVAILABLE}{text}"
+    return text
 
 
 def _add(message: Any, device: PreparedDevice) -> None:

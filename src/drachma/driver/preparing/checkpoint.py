@@ -19,6 +19,7 @@ import msgspec
 
 from drachma.driver.plugin.contract import ClaimReference, PreparedDevice
 from drachma.nodewire import wholefile
+from drachma.nodewire.deviceuse import DeviceUse
 
 _log = logging.getLogger(__name__)
 
@@ -29,8 +30,8 @@ NAME: Final = "checkpoint.json"
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A claim whose preparation began, in the boot of the machine that is named.
 
-    ``allocation`` tells which allocation it was about, ``files`` what was written, by path with a digest of the
-    content.
+    ``allocation`` tells which allocation it was about, ``uses`` are its devices, and ``files`` what was written, by
+    path with a digest of the content.
     """
 
     namespace: str
@@ -39,6 +40,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     boot_id: str
     allocation: str
     state: Literal["begun", "prepared"] = "begun"
+    uses: tuple[DeviceUse, ...] = ()
     devices: tuple[PreparedDevice, ...] = ()
     files: Mapping[str, str] = {}
 
@@ -74,6 +76,11 @@ class Checkpoint:
         """Return the entry of a claim, or None."""
         self._load()
         return self._entries.get(uid)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all entries."""
+        self._load()
+        return tuple(self._entries.values())
 
     def put(self, entry: Entry) -> None:
         """Keeps an entry: that a claim is begun for good, that it is prepared until the machine crashes.

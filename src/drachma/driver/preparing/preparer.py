@@ -13,7 +13,7 @@ import functools
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from drachma import errors
 from drachma.api import codec, resourceclaim
@@ -25,6 +25,7 @@ from drachma.driver.plugin.contract import ClaimReference, Health, PreparedDevic
 from drachma.driver.plugin.serialization import Serialization
 from drachma.driver.preparing.checkpoint import Checkpoint, Entry
 from drachma.driver.preparing.claimfiles import ClaimFiles
+from drachma.nodewire import deviceuse
 from drachma.runtime import clock, measures
 
 _log = logging.getLogger(__name__)
@@ -32,6 +33,13 @@ _log = logging.getLogger(__name__)
 _AnswerT = TypeVar("_AnswerT")
 
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 45.0)
+
+
+class Availability(Protocol):
+    """Devices that the driver has at the moment; see :mod:`drachma.driver.publishing.availability`."""
+
+    async def check(self, uses: Sequence[deviceuse.DeviceUse]) -> None:
+        """Raise DeviceUnavailableError if a device is not published for this node."""
 
 
 class Preparer:
@@ -43,6 +51,7 @@ class Preparer:
         *,
         checkpoint: Checkpoint,
         files: ClaimFiles,
+        availability: Availability,
         lock: Serialization | None,
         boot_id: str,
         durations: measures.Histograms,
@@ -52,6 +61,7 @@ class Preparer:
         self._driver: Final = driver
         self._checkpoint: Final = checkpoint
         self._files: Final = files
+        self._availability: Final = availability
         self._lock: Final = lock
         self._boot_id: Final = boot_id
         self._durations: Final = durations
@@ -154,8 +164,10 @@ class Preparer:
             )
         elif previous is not None and previous.allocation != allocation:
             await self._undo(previous.reference)
-        entry = Entry(**own_claim.reference._asdict(), boot_id=self._boot_id, allocation=allocation)
-        await self._put(entry)
+        uses = deviceuse.claim_uses(claim, self._driver.name)
+        await self._availability.check(uses)
+        entry = Entry(**own_claim.reference._asdict(), boot_id=self._boot_id, allocation=allocation, uses=uses)
+        await self._begin(entry)
         answers = await self._driver.prepare(own_claim)
         _check(own_claim, answers)
         devices, files = self._files.write(own_claim, answers)
@@ -165,6 +177,7 @@ class Preparer:
                 boot_id=self._boot_id,
                 allocation=allocation,
                 state="prepared",
+                uses=uses,
                 devices=devices,
                 files=files,
             )
@@ -182,6 +195,21 @@ class Preparer:
         self._files.remove(reference)
         async with self._held():
             self._checkpoint.remove(reference.uid)
+
+    async def _begin(self, entry: Entry) -> None:
+        """Store that the preparation of a claim begins, unless another claim uses one of its devices exclusively.
+
+        Claims that were prepared before the machine booted use no devices any more.
+        """
+        async with self._held():
+            holders = [
+                deviceuse.Holder(each.namespace, each.name, each.uid, each.uses)
+                for each in self._checkpoint.entries()
+                if each.uid != entry.uid and each.boot_id == self._boot_id
+            ]
+            if conflict := deviceuse.find_conflict(entry.uses, holders):
+                raise errors.DriverError(f"claim {entry.reference}: {conflict}")
+            self._checkpoint.put(entry)
 
     async def _put(self, entry: Entry) -> None:
         async with self._held():

@@ -43,6 +43,22 @@ class NodeClaims:
         }
 
 
+class NoClaims:
+    """Claims of a node without DRA: pods run without the devices of their claims, as KEP-4381 says of a rollback."""
+
+    async def prepare(self, pod: Pod) -> None:
+        pass
+
+    async def unprepare(self, pod: Pod) -> None:
+        pass
+
+    def cdi_devices(self, pod: Pod, container: Container) -> Sequence[str]:
+        return ()
+
+    def device_health(self, pod: Pod) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        return {}
+
+
 def cdi_devices(claims: PreparedClaims, pod: Pod, container: Container) -> list[str]:
     """Return the CDI ids for a container, in the order of the pod's claims.
 

@@ -3,6 +3,9 @@
 All claims of a pod are checked first. Then they are stored in the checkpoint, before any driver is called. Then each
 driver is called once for all claims. A problem ends the attempt, and the next attempt starts over, because drivers are
 idempotent. The messages are the kubelet's.
+
+With the gate ``DrachmaDeviceChecks`` a device that another claim has exclusively is not prepared, whatever its driver
+says, and a driver's word that a device is gone ends the pod. A kubelet leaves both to drivers, and tries again.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from drachma.api import gates as feature
 from drachma.api import resourceclaim
 from drachma.api.pod import Pod
 from drachma.claims import ownership, podclaims, reservation
-from drachma.node.claims import drametrics
+from drachma.node import agentmetrics
 from drachma.node.claims.preparedclaims import (
     PREPARE,
     UNPREPARE,
@@ -30,6 +33,7 @@ from drachma.node.claims.preparedclaims import (
     PreparedClaims,
     new_record,
 )
+from drachma.nodewire import deviceuse
 from drachma.runtime.clock import Clock
 
 GetClaim: TypeAlias = Callable[[str, str], Awaitable[resourceclaim.ResourceClaim]]
@@ -63,7 +67,7 @@ class Preparation:
         get_claim: GetClaim,
         find_driver: FindDriver,
         store: ClaimStore,
-        metrics: drametrics.DRAMetrics,
+        metrics: agentmetrics.NodeMetrics,
         clock: Clock,
         gates: feature.Gates,
     ) -> None:
@@ -76,7 +80,9 @@ class Preparation:
         self._clock = clock
         self._gates = gates
         self._locks = ClaimLocks()
-        metrics.watch_claims(self.claims)
+        metrics.watch_claims(
+            lambda: [agentmetrics.ClaimCount(record.drivers, record.is_prepared) for record in self.claims]
+        )
 
     async def prepare(self, pod: Pod) -> None:
         """Have drivers prepare the claims of a pod that are not prepared yet. Raises NodeError if that fails."""
@@ -105,7 +111,7 @@ class Preparation:
             await work
             is_error = False
         except errors.NodeError as error:
-            raise errors.NodeError(f"{subject}: {error}") from None
+            raise type(error)(f"{subject}: {error}") from None
         finally:
             self._metrics.observe_operation(operation, is_error=is_error, seconds=self._clock.monotonic() - start)
 
@@ -115,6 +121,8 @@ class Preparation:
         ]
         records = [self._new_record(claim) for claim in claims]
         async with self._locks.hold([record.key for record in records]):
+            if self._gates.on(feature.Gate.DEVICE_CHECKS):
+                await self._check_free(records)
             batches = self._add_pod(pod, records)
             for driver, batch in batches.items():
                 await self._prepare_by(driver, batch)
@@ -152,6 +160,29 @@ class Preparation:
             if not state.skips_call(PREPARE):
                 self._find_driver(driver)
         return record
+
+    async def _check_free(self, records: Sequence[PreparedClaim]) -> None:
+        """Raise NodeError if another claim has a device of these exclusively."""
+        uids = {record.uid for record in records}
+        for record in records:
+            for other in self.claims:
+                if other.uid in uids or not deviceuse.find_conflict(record.uses, [_holder(other)]):
+                    continue
+                current = other if other.uses else await self._look_up_uses(other)
+                if conflict := deviceuse.find_conflict(record.uses, [_holder(current)]):
+                    raise errors.NodeError(f"ResourceClaim {record.key.name}: {conflict}")
+
+    async def _look_up_uses(self, record: PreparedClaim) -> PreparedClaim:
+        """Return the record of a checkpoint with the devices of its claim, if that still exists."""
+        try:
+            claim = await self._get_claim(*record.key)
+        except errors.ObjectNotFoundError:
+            return record
+        except (errors.RefusedError, errors.UnreachableError, errors.DecodeError) as error:
+            raise errors.NodeError(f"fetch ResourceClaim {record.key.name}: {error}") from None
+        if claim.metadata.uid != record.uid:
+            return record
+        return msgspec.structs.replace(record, uses=deviceuse.claim_uses(claim))
 
     def _add_pod(self, pod: Pod, records: Sequence[PreparedClaim]) -> dict[str, list[PreparedClaim]]:
         """Add the pod to all records and store them. Return the records that are still to be prepared, by driver."""
@@ -236,7 +267,9 @@ class Preparation:
             if uid not in names:
                 raise errors.NodeError(f"{method} returned result for unknown claim UID {uid}")
             if answers[uid].error:
-                raise errors.NodeError(f"{method} failed for ResourceClaim {names[uid]}: {answers[uid].error}")
+                problem = f"{method} failed for ResourceClaim {names[uid]}: {answers[uid].error}"
+                is_lost = self._gates.on(feature.Gate.DEVICE_CHECKS) and deviceuse.is_unavailable(answers[uid].error)
+                raise errors.LostDeviceError(problem) if is_lost else errors.NodeError(problem)
         return answers
 
 
@@ -266,6 +299,10 @@ def _check_complete(method: str, answers: Mapping[str, Any], batch: Sequence[Pre
     skips = len(batch) - len(answers)
     if skips:
         raise errors.NodeError(f"{method} skipped {skips} ResourceClaims")
+
+
+def _holder(record: PreparedClaim) -> deviceuse.Holder:
+    return deviceuse.Holder(record.key.namespace, record.key.name, record.uid, record.known_uses)
 
 
 def _missing_record(key: Key) -> errors.NodeError:

@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from drachma.api import resourceclaim
+from drachma.nodewire import deviceuse
+from drachma.nodewire.deviceuse import DeviceUse
 
 PREPARE: Final = "NodePrepareResources"
 UNPREPARE: Final = "NodeUnprepareResources"
@@ -59,6 +61,8 @@ class PreparedClaim(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     pods: frozenset[str] = frozenset()
     drivers: Mapping[str, DriverState] = {}
+    uses: tuple[DeviceUse, ...] = ()
+    """Devices of the allocation; unknown, and empty, for a record from a checkpoint."""
     is_prepared: bool = False
     is_ending: bool = False
 
@@ -71,6 +75,15 @@ class PreparedClaim(msgspec.Struct, frozen=True, kw_only=True):
             if device.serves(request)
             for each in device.cdi_device_ids
         ]
+
+    @property
+    def known_uses(self) -> tuple[DeviceUse, ...]:
+        """Devices of the allocation; from a checkpoint the prepared ones, which do not tell access as administrator."""
+        return self.uses or tuple(
+            DeviceUse(driver=driver, pool=each.pool_name, device=each.device_name, share_id=each.share_id)
+            for driver, state in self.drivers.items()
+            for each in state.devices
+        )
 
     def set_devices(self, driver: str, devices: Iterable[Device]) -> PreparedClaim:
         """Return a record with other devices of a driver."""
@@ -114,7 +127,10 @@ def new_record(claim: resourceclaim.ResourceClaim) -> PreparedClaim:
         driver: DriverState((), _skips(results, driver)) for driver in dict.fromkeys(each.driver for each in results)
     }
     return PreparedClaim(
-        uid=claim.metadata.uid, key=Key(claim.metadata.namespace, claim.metadata.name), drivers=drivers
+        uid=claim.metadata.uid,
+        key=Key(claim.metadata.namespace, claim.metadata.name),
+        drivers=drivers,
+        uses=deviceuse.claim_uses(claim),
     )
 
 

@@ -19,7 +19,7 @@ import grpc
 import grpc.aio
 
 from drachma import errors
-from drachma.node.claims import drametrics
+from drachma.node import agentmetrics
 from drachma.node.drivers import firstalphacalls
 from drachma.nodewire.rpc import services
 from drachma.runtime.clock import Clock
@@ -87,7 +87,7 @@ class DriverInstance:
         calls: DriverCalls,
         health: services.Service | None,
         resources: services.Service | None,
-        metrics: drametrics.DRAMetrics,
+        metrics: agentmetrics.NodeMetrics,
         clock: Clock,
         call_seconds: float,
     ) -> None:
@@ -134,7 +134,7 @@ class DriverInstances:
     def __init__(
         self,
         *,
-        metrics: drametrics.DRAMetrics,
+        metrics: agentmetrics.NodeMetrics,
         clock: Clock,
         on_gone: GoneListener,
         on_join: Callable[[DriverInstance], None] = lambda _: None,

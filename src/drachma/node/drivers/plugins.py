@@ -20,7 +20,7 @@ from drachma import errors
 from drachma.api import gates as feature
 from drachma.api import node, resourceslice
 from drachma.client import Client, Selection
-from drachma.node.claims import drametrics
+from drachma.node import agentmetrics
 from drachma.node.claims.devicehealth import DeviceHealth, HealthListener
 from drachma.node.drivers import firstalphacalls, instances, pluginwatcher, resourcewatch
 from drachma.nodewire.rpc import services
@@ -47,7 +47,7 @@ class Plugins:
         registry: pathlib.Path,
         *,
         client: Client,
-        metrics: drametrics.DRAMetrics,
+        metrics: agentmetrics.NodeMetrics,
         queues: queuemetrics.Metrics,
         clock: Clock,
         on_driver: Callable[[], None],

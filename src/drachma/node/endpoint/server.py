@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 import msgspec
+import prometheus_client
 from aiohttp import web
 
 from drachma import errors
@@ -43,6 +44,13 @@ class ServedPods(Protocol):
         """Return the workers of all pods."""
 
 
+class ServedMetrics(Protocol):
+    """Metrics of a served node; see :class:`drachma.node.agentmetrics.NodeMetrics`."""
+
+    def text(self) -> bytes:
+        """Return the metrics in Prometheus' text form."""
+
+
 class ServedNode(Protocol):
     """A node that the endpoint serves; see :class:`drachma.node.agent.Agent`."""
 
@@ -54,6 +62,8 @@ class ServedNode(Protocol):
 
     @property
     def pods(self) -> ServedPods: ...
+    @property
+    def metrics(self) -> ServedMetrics: ...
 
 
 class ServedNodes(Protocol):
@@ -86,6 +96,7 @@ class Endpoint:
                 web.get("/healthz", self._health),
                 web.get("/pods", self._pods),
                 web.get("/stats/summary", self._summary),
+                web.get("/metrics", self._metrics),
                 web.get("/metrics/resource", self._resource_metrics),
                 web.get("/containerLogs/{namespace}/{pod}/{container}", self._logs),
                 web.route("*", "/exec/{namespace}/{pod}/{container}", self._execute),
@@ -159,6 +170,10 @@ class Endpoint:
         node = self._node(request)
         content = statistics.summary(node.name, node.pods.all(), self._rates[node.name], now=self._clock.utc())
         return web.Response(body=msgspec.json.encode(content), content_type="application/json")
+
+    async def _metrics(self, request: web.Request) -> web.StreamResponse:
+        headers = {"Content-Type": prometheus_client.CONTENT_TYPE_PLAIN_0_0_4}
+        return web.Response(body=self._node(request).metrics.text(), headers=headers)
 
     async def _resource_metrics(self, request: web.Request) -> web.StreamResponse:
         text = statistics.resource_metrics(self._node(request).pods.all(), now=self._clock.utc())

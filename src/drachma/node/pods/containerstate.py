@@ -150,11 +150,16 @@ def status(
 
 def refusal(pod: Pod, *, reason: str, message: str, now: dt.datetime) -> dict[str, Any]:
     """Return the status of a pod that its node does not admit."""
+    return failure(pod, reason=reason, message=f"Pod was rejected: {message}", now=now)
+
+
+def failure(pod: Pod, *, reason: str, message: str, now: dt.datetime) -> dict[str, Any]:
+    """Return the status of a pod that fails before its containers start."""
     return {
         "phase": FAILED,
         "observedGeneration": int(pod.metadata.generation),
         "reason": reason,
-        "message": f"Pod was rejected: {message}",
+        "message": message,
         "startTime": meta.time_text(now),
     }
 

@@ -142,6 +142,8 @@ class ContainerWorker:
             return await self._watch(self._run, self._now())
         record, pod = self._record, self._get_pod()
         services = self._services
+        kind = _container_type(pod, self.name)
+        services.metrics.count_start(kind)
         try:
             work = self._work(
                 record.restarts,
@@ -152,6 +154,7 @@ class ContainerWorker:
             run = await services.runtime.start(work)
         except (protocol.StartError, errors.NodeError) as error:
             reason = error.reason if isinstance(error, protocol.StartError) else "CreateContainerError"
+            services.metrics.count_start_error(kind, reason)
             self._put(msgspec.structs.replace(record, state=Waiting(reason, str(error))))
             self._record_event("Failed", f"Error: {error}", is_warning=True)
             return None
@@ -266,6 +269,13 @@ class ContainerWorker:
         """Return the pod's name in the kubelet's form for messages."""
         metadata = self._get_pod().metadata
         return f"{metadata.name}_{metadata.namespace}({metadata.uid})"
+
+
+def _container_type(pod: Pod, name: str) -> str:
+    """Return the kubelet's word for the kind of a container."""
+    if any(each.name == name for each in pod.spec.init_containers):
+        return "init_container"
+    return "container" if any(each.name == name for each in pod.spec.containers) else "ephemeral_container"
 
 
 def grace_seconds(pod: Pod) -> float:

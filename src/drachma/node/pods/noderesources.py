@@ -12,6 +12,18 @@ from drachma.node.pods import admission, podquality, podresources
 from drachma.node.runtimes import protocol
 
 
+def declared_features(gates: feature.Gates) -> list[str]:
+    """Return the features of a node that the resource gates add."""
+    if not gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES):
+        return []
+    features = [feature.Gate.NODE_ALLOCATABLE_RESOURCES.value]
+    return (
+        [*features, feature.Gate.NODE_ALLOCATABLE_QOS.value]
+        if gates.on(feature.Gate.NODE_ALLOCATABLE_QOS)
+        else features
+    )
+
+
 class NodeResources:
     """Decides what the pods of a node get of it."""
 
@@ -21,14 +33,14 @@ class NodeResources:
         """``described`` is the Node that the agent registers, until :meth:`update` gives the stored one."""
         self._node = described
         self._running_pods: Final = running_pods
+        self._gates: Final = gates
         self._counts_claims: Final = gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES)
         self._counts_claims_in_quality: Final = self._counts_claims and gates.on(feature.Gate.NODE_ALLOCATABLE_QOS)
 
     @property
     def declared_features(self) -> list[str]:
         """Features of the node that the resource gates add."""
-        features = [feature.Gate.NODE_ALLOCATABLE_RESOURCES.value] if self._counts_claims else []
-        return [*features, feature.Gate.NODE_ALLOCATABLE_QOS.value] if self._counts_claims_in_quality else features
+        return declared_features(self._gates)
 
     def update(self, stored_node: node.Node) -> None:
         """Take over the capacity of the registered Node."""

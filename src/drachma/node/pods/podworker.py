@@ -3,8 +3,8 @@
 The worker admits the pod, makes its volumes, prepares its claims, runs its init containers one after the other, and
 then its containers, each by a worker of its own (:mod:`drachma.node.pods.containerworker`). When the pod has ended or
 is being deleted, the worker stops its containers and unprepares its claims, and only then deletes it. Each step that
-fails is tried again, and the status shows the progress. A status that the API server refuses is tried again after
-pauses that grow; it delays neither the pod's end nor the unpreparing of its claims.
+fails is tried again, and the status shows the progress. A pod whose devices are lost fails. A status that the API
+server refuses is tried again after pauses that grow; it delays neither the pod's end nor the unpreparing of its claims.
 """
 
 from __future__ import annotations
@@ -39,6 +39,10 @@ _MOST_REFUSALS: Final = 3
 """Attempts at the last status of a pod; then the pod ends without it."""
 
 
+_DEVICE_UNAVAILABLE: Final = "DeviceUnavailable"
+"""Reason in the status of a pod whose devices are lost."""
+
+
 class PodWorker:
     """Worker of one pod."""
 
@@ -46,6 +50,7 @@ class PodWorker:
         self._services: Final = services
         self._pod = pod
         self._is_prepared = False
+        self._loss = ""
         self._is_dirty: Final = asyncio.Event()
         self._has_to_end: Final = asyncio.Event()
         self._is_worth_a_try: Final = asyncio.Event()
@@ -174,7 +179,11 @@ class PodWorker:
 
     async def _run_containers(self) -> None:
         self._is_dirty.set()
-        await self._prepare()
+        try:
+            await self._prepare()
+        except errors.LostDeviceError as error:
+            self._loss = str(error)
+            return
         debugging = asyncio.create_task(self._debug(), name=f"ephemeral containers of {self._pod.metadata.name}")
         background: list[asyncio.Task[None]] = [debugging]
         try:
@@ -233,6 +242,8 @@ class PodWorker:
                 return
             except errors.NodeError as error:
                 self._services.api.record(self._pod, reason=reason, message=f"{prefix}{error}", is_warning=True)
+                if isinstance(error, errors.LostDeviceError):
+                    raise
                 pause = await self._pause(pause)
 
     async def _wait_started(self, container: Container) -> None:
@@ -255,6 +266,10 @@ class PodWorker:
             await self._report(self._status)
 
     def _status(self) -> dict[str, Any]:
+        if self._loss:
+            return containerstate.failure(
+                self._pod, reason=_DEVICE_UNAVAILABLE, message=self._loss, now=self._services.clock.utc()
+            )
         content = containerstate.status(
             self._pod,
             self.records,

@@ -98,6 +98,16 @@ class Addresses(Protocol):
         """Free the address of a pod that is gone."""
 
 
+class StartMetrics(Protocol):
+    """Counts of started containers; see :class:`drachma.node.agentmetrics.NodeMetrics`."""
+
+    def count_start(self, container_type: str) -> None:
+        """Count an attempt to start a container."""
+
+    def count_start_error(self, container_type: str, code: str) -> None:
+        """Count a container that could not be started."""
+
+
 class PodServices(NamedTuple):
     """All services of one node."""
 
@@ -108,6 +118,7 @@ class PodServices(NamedTuple):
     setups: Setups
     resources: Resources
     addresses: Addresses
+    metrics: StartMetrics
 
     def clean_up(self, pod: Pod) -> None:
         """Remove what is left of a pod that is gone."""

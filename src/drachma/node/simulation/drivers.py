@@ -1,7 +1,8 @@
-"""Simulated drivers: they prepare every allocation, in this process and without a socket.
+"""Simulated drivers: they prepare allocated devices in this process and without a socket.
 
-Preparation takes the time that annotations of slices give (:mod:`.faults`), or none. Simulated nodes have these
-drivers instead of :class:`drachma.node.drivers.plugins.Plugins`.
+Like every driver, they check first that the devices are published for the node and that no other claim has them
+exclusively (:mod:`.devicechecks`). Preparation takes the time that annotations of slices give (:mod:`.faults`), or
+none. Simulated nodes have these drivers instead of :class:`drachma.node.drivers.plugins.Plugins`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import resourceclaim
 from drachma.client import Client
+from drachma.node import agentmetrics
 from drachma.node.claims.preparation import GetClaim
 from drachma.node.claims.preparedclaims import PREPARE, PreparedClaims
 from drachma.node.drivers import instances
 from drachma.node.registration.machine import Machine
-from drachma.node.simulation import slicepublishing
+from drachma.node.simulation import devicechecks, slicepublishing
 from drachma.node.simulation.faults import SimulatedFaults
 from drachma.nodewire.cdi import files, spec
 from drachma.nodewire.rpc import services
@@ -40,25 +42,36 @@ class SimulatedDrivers:
         client: Client,
         faults: SimulatedFaults,
         publishers: slicepublishing.SlicePublishers,
+        admin: Client,
+        metrics: agentmetrics.NodeMetrics,
         clock: Clock,
     ) -> None:
+        """``client`` is the node's; ``admin`` may read all slices."""
         self.health: Final = faults.health
+        self._owner: slicepublishing.Owner = lambda: None
+        self._checks: Final = devicechecks.DeviceChecks(
+            machine, publishers, admin=admin, get_node=lambda: self._owner()
+        )
         self._machine = machine
         self._get_claim = get_claim
         self._publisher: Final = slicepublishing.SlicePublisher(
             machine.name, machine.slices, client=client, publishers=publishers
         )
         self._work: Final = _Work(faults, clock)
+        self._metrics: Final = metrics
+        self._clock: Final = clock
 
     async def run(self, owner: slicepublishing.Owner, /) -> None:
         """Publish the devices of the machine. Devices of a pretended node are published by other clients."""
+        self._owner = owner
         if not self._machine.has_any_driver:
             await self._publisher.run(owner)
 
-    def get(self, driver: str) -> SimulatedDriver:
+    def get(self, driver: str) -> MeasuredDriver:
         if driver not in self._machine.drivers and not self._machine.has_any_driver:
             raise errors.NodeError(f"DRA driver {driver} is not registered")
-        return SimulatedDriver(driver, self._get_claim, self._work)
+        driver_instance = SimulatedDriver(driver, self._get_claim, self._work, self._checks)
+        return MeasuredDriver(driver, driver_instance, metrics=self._metrics, clock=self._clock)
 
 
 class _Work:
@@ -94,13 +107,38 @@ class _Work:
         self._ends.pop((driver, uid), None)
 
 
-class SimulatedDriver:
-    """Driver whose preparations always succeed, some after a delay."""
+class MeasuredDriver:
+    """Simulated driver whose calls are measured like calls over gRPC."""
 
-    def __init__(self, name: str, get_claim: GetClaim, work: _Work) -> None:
+    def __init__(self, name: str, driver: SimulatedDriver, *, metrics: agentmetrics.NodeMetrics, clock: Clock) -> None:
+        self._name: Final = name
+        self._driver: Final = driver
+        self._metrics: Final = metrics
+        self._clock: Final = clock
+
+    def request(self, method: str, **fields: Any) -> Any:
+        return self._driver.request(method, **fields)
+
+    async def call(self, method: str, request: Any) -> Any:
+        start = self._clock.monotonic()
+        code = "DeadlineExceeded"
+        try:
+            response = await self._driver.call(method, request)
+            code = "OK"
+            return response
+        finally:
+            seconds = self._clock.monotonic() - start
+            self._metrics.observe_call(self._name, services.DRA[0].path(method), code, seconds=seconds)
+
+
+class SimulatedDriver:
+    """Driver that prepares all devices that it has, some after a delay."""
+
+    def __init__(self, name: str, get_claim: GetClaim, work: _Work, checks: devicechecks.DeviceChecks) -> None:
         self._name = name
         self._get_claim = get_claim
         self._work = work
+        self._checks = checks
 
     def request(self, method: str, **fields: Any) -> Any:
         return services.DRA[0].method(method).request(**fields)
@@ -114,6 +152,7 @@ class SimulatedDriver:
                 await self._prepare(claim, answer)
             else:
                 self._work.forget(self._name, claim.uid)
+                self._checks.release(self._name, claim.uid)
         return response
 
     async def _prepare(self, reference: Any, answer: Any) -> None:
@@ -123,8 +162,9 @@ class SimulatedDriver:
             answer.error = f"claim {reference.namespace}/{reference.name}: not the one that was allocated"
             return
         try:
+            await self._checks.hold(self._name, claim)
             await self._work.take(self._name, claim)
-        except errors.InvalidValueError as error:
+        except (errors.InvalidValueError, errors.DriverError) as error:
             answer.error = str(error)
             return
         for result in allocation.devices.results:

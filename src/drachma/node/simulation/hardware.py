@@ -24,6 +24,9 @@ _GPUS_PER_ROOT: Final = 2
 _PARTITIONED_GPUS: Final = 4
 _NUMA_NODES: Final = 2
 _CORES: Final = 16
+_NUMA_NODE: Final = "resource.kubernetes.io/numaNode"
+_FIRST_NIC_SLOT: Final = 16
+"""Slot of network cards in their PCIe root, after those of GPUs."""
 _RACK_MACHINES: Final = 4
 _RACK_GPUS: Final = 8
 _SLOTS: Final = 7
@@ -179,10 +182,12 @@ def _slice(name: str, driver: str, devices: list[dict[str, Any]]) -> dict[str, A
     }
 
 
-def _place(root: int) -> dict[str, Any]:
+def _place(root: int, slot: int) -> dict[str, Any]:
+    """Return the standard attributes of the device in a slot of a PCIe root."""
     return {
         "resource.kubernetes.io/pcieRoot": {"string": f"pci0000:{root:02x}"},
-        "numaNode": {"int": root // 2},
+        "resource.kubernetes.io/pciBusID": {"string": f"0000:{root:02x}:{slot:02x}.0"},
+        _NUMA_NODE: {"int": root // 2},
     }
 
 
@@ -193,7 +198,7 @@ def _gpu(number: int) -> dict[str, Any]:
             "type": {"string": "gpu"},
             "model": {"string": "simulated-80"},
             "index": {"int": number},
-            **_place(number // _GPUS_PER_ROOT),
+            **_place(number // _GPUS_PER_ROOT, number % _GPUS_PER_ROOT),
         },
         "capacity": {"memory": {"value": "80Gi"}},
     }
@@ -202,7 +207,7 @@ def _gpu(number: int) -> dict[str, Any]:
 def _nic(number: int) -> dict[str, Any]:
     return {
         "name": f"nic-{number}",
-        "attributes": {"type": {"string": "nic"}, "index": {"int": number}, **_place(number)},
+        "attributes": {"type": {"string": "nic"}, "index": {"int": number}, **_place(number, _FIRST_NIC_SLOT)},
         "allowMultipleAllocations": True,
         "capacity": {
             "bandwidth": {
@@ -242,7 +247,7 @@ def _numa_server(name: str) -> Machine:
             devices.append(
                 {
                     "name": f"{kind}-{number}",
-                    "attributes": {"type": {"string": kind}, "numaNode": {"int": number}},
+                    "attributes": {"type": {"string": kind}, _NUMA_NODE: {"int": number}},
                     "allowMultipleAllocations": True,
                     "capacity": {resource: {"value": value, "requestPolicy": {"default": default}}},
                     "nodeAllocatableResources": {
@@ -310,7 +315,7 @@ def _partitions(gpu: int) -> list[dict[str, Any]]:
                 "type": {"string": "gpu" if size == _SLOTS else "mig"},
                 "profile": {"string": profile},
                 "index": {"int": gpu},
-                **_place(gpu // _GPUS_PER_ROOT),
+                **_place(gpu // _GPUS_PER_ROOT, gpu % _GPUS_PER_ROOT),
             },
             "capacity": {"memory": {"value": memory}},
             "consumesCounters": [

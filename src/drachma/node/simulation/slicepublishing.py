@@ -39,6 +39,7 @@ Owner: TypeAlias = Callable[[], node.Node | None]
 """Returns the Node that slices belong to, or None while there is none."""
 
 _INDEX: Final = "slice-publisher"
+_POOLS: Final = "slice-pool"
 _RETRY_SECONDS: Final = 5.0
 
 
@@ -117,6 +118,7 @@ class SlicePublishers:
         self._slices: Final = slices
         self._events: Final[dict[str, asyncio.Event]] = {}
         slices.cache.add_index(_INDEX, _publishers)
+        slices.cache.add_index(_POOLS, lambda each: (f"{each.spec.driver}/{each.spec.pool.name}",))
         slices.add_handler(
             informer.Handler(added=self._wake, updated=lambda _old, new: self._wake(new), deleted=self._wake)
         )
@@ -124,6 +126,10 @@ class SlicePublishers:
     def slices(self, publisher: str) -> list[resourceslice.ResourceSlice]:
         """Return the slices of a publisher."""
         return list(self._slices.cache.by(_INDEX, publisher))
+
+    def pool(self, driver: str, pool: str) -> list[resourceslice.ResourceSlice]:
+        """Return the slices of a pool, of any publisher."""
+        return list(self._slices.cache.by(_POOLS, f"{driver}/{pool}"))
 
     def subscribe(self, publisher: str) -> asyncio.Event:
         """Return an event that is set whenever a slice of the publisher changes."""

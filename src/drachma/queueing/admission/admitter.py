@@ -8,12 +8,12 @@ back; until then the decision counts as made.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
-from drachma.api import labelselectors
+from drachma.api import labelselectors, node, pod
 from drachma.queueing.admission import feasibility, preemption, usageledger
 from drachma.queueing.admission.cycle import (
     Cycle,
@@ -25,11 +25,24 @@ from drachma.queueing.admission.cycle import (
     pending_workload,
 )
 from drachma.queueing.admission.pendingqueue import PendingQueue, UsageQueue
+from drachma.queueing.admission.secondpass import SecondPasses
 from drachma.queueing.admission.snapshot import QueueState, Snapshot
+from drachma.queueing.admission.topologies import Topologies, admitted_usage
+from drachma.queueing.admission.topologyplacement import needs_second_pass
 from drachma.queueing.admission.usageledger import UsageLedger
+from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.devices import account as deviceaccount
 from drachma.queueing.devices.requests import DeviceRequests
-from drachma.queueing.kinds import classes, clusterqueue, localqueue, resourceflavor, workload
+from drachma.queueing.kinds import (
+    admissioncheck,
+    classes,
+    clusterqueue,
+    localqueue,
+    resourceflavor,
+    topology,
+    workload,
+)
+from drachma.queueing.topology.inventory import Inventory
 from drachma.queueing.workloads import (
     admissibility,
     claimsharing,
@@ -78,6 +91,11 @@ class Admitter:
         self._selectors: dict[str, labels.Selector] = {}
         self._devices: dict[str, DeviceRequests] = {}
         self._waits_in: dict[str, str] = {}
+        self._inventory = Inventory()
+        self._topologies: dict[str, topology.Topology] = {}
+        self._has_stale_topologies = False
+        self.second_passes = SecondPasses()
+        """Workloads that hold quota and have to be placed on a topology."""
         self.snapshot = Snapshot(())
         self._number = 0
 
@@ -99,6 +117,49 @@ class Admitter:
         """Set the runtime classes, whose overhead adds to the requests of pods."""
         self._runtime_classes = runtime_classes
 
+    @property
+    def nodes(self) -> Mapping[str, node.Node]:
+        """Nodes by name."""
+        return self._inventory.nodes
+
+    def set_node(self, new: node.Node) -> bool:
+        """Add or update a node. Return True if it may have room for pending workloads now."""
+        return self._note_nodes(is_change=self._inventory.set_node(new))
+
+    def remove_node(self, name: str) -> bool:
+        """Remove a node. Return True if it was there."""
+        return self._note_nodes(is_change=self._inventory.remove_node(name))
+
+    def _note_nodes(self, *, is_change: bool) -> bool:
+        self._has_stale_topologies = self._has_stale_topologies or is_change
+        return is_change
+
+    def set_pod(self, key: str, new: pod.Pod) -> bool:
+        """Count a pod outside topology aware scheduling if it runs. Return True if it left room on a node."""
+        return self._inventory.set_pod(key, new)
+
+    def remove_pod(self, key: str) -> bool:
+        """Stop counting a pod. Return True if it left room on a node."""
+        return self._inventory.remove_pod(key)
+
+    def topology_queues(self) -> list[str]:
+        """Return the cluster queues that have a flavor with a topology."""
+        topologies = self.snapshot.topologies
+        return [
+            state.name
+            for state in self.snapshot.states
+            if any(name in topologies for group in state.groups for name in group.flavors)
+        ]
+
+    def _build_topologies(self, flavors: Iterable[resourceflavor.ResourceFlavor]) -> Topologies:
+        self._has_stale_topologies = False
+        return Topologies.build(flavors, self._topologies, self._inventory, gates=self._settings.gates)
+
+    def _refresh_topologies(self) -> None:
+        """Build the trees of flavors again if nodes have changed."""
+        if self._has_stale_topologies:
+            self.snapshot.set_topologies(self._build_topologies(self.snapshot.flavors.values()))
+
     def set_queues(
         self,
         queues: Iterable[clusterqueue.ClusterQueue],
@@ -106,23 +167,39 @@ class Admitter:
         cohorts: Iterable[clusterqueue.Cohort] = (),
         local_queues: Iterable[localqueue.LocalQueue] = (),
         flavors: Iterable[resourceflavor.ResourceFlavor] = (),
+        topologies: Iterable[topology.Topology] = (),
+        checks: Iterable[admissioncheck.AdmissionCheck] = (),
         inactive: Iterable[str] | None = None,
         holders: Iterable[workload.Workload] = (),
     ) -> None:
         """Set all queues, cohorts, flavors and quota holders. Pending workloads stay pending.
 
-        ``inactive`` queues admit nothing; by default these are the queues that are stopped or lack a flavor.
+        ``inactive`` queues admit nothing; by default these are the queues that are stopped, or lack a flavor or the
+        topology of a flavor.
         """
         queues = tuple(queues)
         by_name = {each.metadata.name: each for each in flavors}
+        self._topologies = {each.metadata.name: each for each in topologies}
         self._local_queues = {(each.metadata.namespace, each.metadata.name): each for each in local_queues}
         if self.ledger is not None:
             self.ledger.set_local_queues(self._local_queues.values())
         if inactive is None:
-            inactive = [each.metadata.name for each in queues if not is_active(each, by_name)]
+            needs_topologies = self._settings.gates.on(Gate.TAS)
+            inactive = [
+                each.metadata.name
+                for each in queues
+                if not is_active(each, by_name, topologies=self._topologies if needs_topologies else None)
+            ]
         generations = {each.name: each.generation + 1 for each in self.snapshot.states}
         self.snapshot = Snapshot(
-            queues, cohorts, by_name, inactive=inactive, generations=generations, ledger=self.ledger
+            queues,
+            cohorts,
+            by_name,
+            inactive=inactive,
+            generations=generations,
+            ledger=self.ledger,
+            topologies=self._build_topologies(by_name.values()),
+            checks={each.metadata.name: each for each in checks},
         )
         self.snapshot.hold(
             self.info(each, each.status.admission.cluster_queue)
@@ -152,15 +229,20 @@ class Admitter:
 
     def info(self, wl: workload.Workload, cluster_queue: str, devices: DeviceRequests | None = None) -> WorkloadInfo:
         """Return a workload as admission sees it, with the defaults that the API server would set in its pods."""
-        if wl.status.admission is None:
+        admission = wl.status.admission
+        adjusted = wl
+        if admission is None or any(each.topology_assignment is not None for each in admission.pod_set_assignments):
             place = self._places.get(wl.metadata.namespace) or admissibility.Place()
-            wl = podadjustment.adjust(wl, limits=place.limits, runtime_classes=self._runtime_classes)
+            adjusted = podadjustment.adjust(wl, limits=place.limits, runtime_classes=self._runtime_classes)
+        if admission is None:
+            wl = adjusted
             if devices is not None and devices.named:
                 devices = claimsharing.unpaid_requests(devices, self._paid_shares(wl, cluster_queue, devices))
-        total = requests.total(wl, counting=self._counting, devices=devices)
-        if claimsharing.shares(wl) and wl.status.admission is not None:
+        total = requests.total(adjusted, counting=self._counting, devices=devices)
+        places = admitted_usage(wl, total) if self._settings.gates.on(Gate.TAS) else ()
+        if claimsharing.shares(wl) and admission is not None:
             total += claimsharing.inherited_charges(wl, self._holders(cluster_queue))
-        return WorkloadInfo(wl, total, cluster_queue, settings=self._settings)
+        return WorkloadInfo(wl, total, cluster_queue, settings=self._settings, topology_usage=places)
 
     def _holders(self, cluster_queue: str) -> Iterator[workload.Workload]:
         queue = self.snapshot.state(cluster_queue)
@@ -263,8 +345,12 @@ class Admitter:
         return place is not None and self._selectors[cluster_queue].matches(place.labels)
 
     def run_cycle(self, now: datetime) -> CycleReport | None:
-        """Run one cycle on the heads of all active queues, or return None if no workload is pending."""
-        heads = []
+        """Run one cycle on due second passes and the heads of all active queues, or return None if there are none."""
+        heads = [
+            Head(self.snapshot.holders[key], passes=number)
+            for key, number in self.second_passes.take_due(now).items()
+            if key in self.snapshot.holders
+        ]
         for name, queue in self._pending.items():
             if name in self.snapshot.inactive:
                 continue
@@ -274,6 +360,7 @@ class Admitter:
         if not heads:
             return None
         self._number += 1
+        self._refresh_topologies()
         return self._settle(self._cycle(now).run(heads), now)
 
     def _current(self, info: WorkloadInfo) -> WorkloadInfo:
@@ -290,6 +377,7 @@ class Admitter:
 
         The workload must not hold quota, and must come without an attempt that is under way.
         """
+        self._refresh_topologies()
         (entry,) = self._cycle(now).run([Head(info)])
         return entry
 
@@ -317,12 +405,17 @@ class Admitter:
         events: list[Event] = []
         for entry in entries:
             key = entry.info.key
+            if entry.status is Status.EVICTED:
+                changed[key] = self._evict(entry, now, events)
+                continue
             if entry.status is Status.ADMITTED:
                 queue = self.snapshot.queues[entry.info.cluster_queue]
                 after = admitted_workload(entry, queue, settings=self._settings, now=now)
                 after = self._with_account(after, entry.info.cluster_queue, self._devices.pop(key, None))
                 changed[key] = after
                 self._charge(entry.info, queue)
+                if key in self.snapshot.holders:
+                    self.snapshot.remove(self.snapshot.holders[key])
                 self.snapshot.add(self.info(after, entry.info.cluster_queue))
                 if claimsharing.shares(after):
                     self.retry([entry.info.cluster_queue], now)
@@ -333,6 +426,10 @@ class Admitter:
             for target in entry.victims if entry.requeue_reason == "PendingPreemption" else ():
                 if not target.info.is_evicted and target.info.key not in changed:
                     changed[target.info.key] = self._preempt(entry, target, now, events)
+            if needs_second_pass(entry.info.workload):
+                self.second_passes.put(key, now, number=entry.head.passes)
+                events.append(Event(key, WARNING, "SecondPassFailed", entry.message))
+                continue
             after = pending_workload(entry, settings=self._settings, now=now)
             if after is not entry.info.workload:
                 changed[key] = after
@@ -360,6 +457,20 @@ class Admitter:
     ) -> workload.Workload:
         paid = self._paid_shares(wl, cluster_queue, devices) if devices is not None and devices.named else {}
         return deviceaccount.with_account(wl, claimsharing.unpaid_requests(devices, paid), paid=paid)
+
+    def _evict(self, entry: Entry, now: datetime, events: list[Event]) -> workload.Workload:
+        """Evict a workload whose failed node cannot be replaced. It counts until the write is observed."""
+        victim = transitions.evict(
+            entry.info.workload, reason=transitions.NODE_FAILURES, message=entry.message, now=now
+        )
+        events.append(Event(entry.info.key, NORMAL, f"EvictedDueTo{transitions.NODE_FAILURES}", entry.message))
+        self._set_version(entry.info, victim)
+        return victim
+
+    def _set_version(self, info: WorkloadInfo, wl: workload.Workload) -> None:
+        """Replace a quota holder by a version with another status."""
+        self.snapshot.remove(info)
+        self.snapshot.add(info.with_version(wl, settings=self._settings))
 
     def _replace(
         self, entry: Entry, target: preemption.Target, now: datetime, events: list[Event]
@@ -392,8 +503,7 @@ class Admitter:
                 f"Preempted workload {name} (UID: {metadata.uid}) in ClusterQueue {target.queue.name}; {priorities}",
             ),
         )
-        self.snapshot.remove(target.info)
-        self.snapshot.add(target.info.with_version(victim, settings=self._settings))
+        self._set_version(target.info, victim)
         return victim
 
 
@@ -410,21 +520,35 @@ def _counts_alike(wl: workload.Workload, before: workload.Workload) -> bool:
 
 def _admission_events(entry: Entry, after: workload.Workload, now: datetime) -> list[Event]:
     queue = entry.info.cluster_queue
-    queued = workloadstate.queued_at(after)
-    waited = round((now - queued).total_seconds()) if queued is not None else 0
-    message = f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s"
-    considered = entry.assignment.considered
-    if considered:
-        message += f"; Flavors considered: {considered}"
-    events = [Event(entry.info.key, NORMAL, "QuotaReserved", message)]
-    if workloadstate.is_admitted(after):
+    events = []
+    if not entry.info.has_reservation:
+        queued = workloadstate.queued_at(after)
+        waited = round((now - queued).total_seconds()) if queued is not None else 0
+        message = f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s"
+        considered = entry.assignment.considered
+        if considered:
+            message += f"; Flavors considered: {considered}"
+        events.append(Event(entry.info.key, NORMAL, "QuotaReserved", message))
+    if workloadstate.is_admitted(after) and not entry.info.workload.status.unhealthy_nodes:
         message = f"Admitted by ClusterQueue {queue}, wait time since reservation was 0s"
         events.append(Event(entry.info.key, NORMAL, "Admitted", message))
     return events
 
 
-def is_active(queue: clusterqueue.ClusterQueue, flavors: Mapping[str, resourceflavor.ResourceFlavor]) -> bool:
-    """Return True if a queue admits workloads: it is not stopped, and its flavors exist."""
+def is_active(
+    queue: clusterqueue.ClusterQueue,
+    flavors: Mapping[str, resourceflavor.ResourceFlavor],
+    *,
+    topologies: Container[str] | None = None,
+) -> bool:
+    """Return True if a queue admits workloads: it is not stopped, and its flavors and their topologies exist.
+
+    Without ``topologies``, those of flavors do not matter.
+    """
     if queue.spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
         return False
-    return all(flavor.name in flavors for group in queue.spec.resource_groups for flavor in group.flavors)
+    names = [flavor.name for group in queue.spec.resource_groups for flavor in group.flavors]
+    if not all(name in flavors for name in names):
+        return False
+    needed = (flavors[name].spec.topology_name for name in names)
+    return topologies is None or all(name is None or name in topologies for name in needed)

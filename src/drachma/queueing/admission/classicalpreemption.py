@@ -58,7 +58,7 @@ def targets(need: Need, snapshot: Snapshot) -> list[Target]:
         for candidate in candidates:
             if not _is_valid(need, candidate, snapshot, may_borrow=may_borrow):
                 continue
-            snapshot.remove(candidate.info)
+            snapshot.withdraw(candidate.info)
             queue = snapshot.queues[candidate.info.cluster_queue]
             removed.append(Target(candidate.info, candidate.variant.reason, queue))
             if fits():

@@ -28,11 +28,12 @@ from drachma.queueing.admission.preemption import SLICE_REPLACED, Target
 from drachma.queueing.admission.preemptionoracle import PreemptionOracle
 from drachma.queueing.admission.quotatree import Node
 from drachma.queueing.admission.snapshot import QueueState, Snapshot
+from drachma.queueing.admission.topologyplacement import is_node_failed, needs_second_pass
 from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.workloads import admissibility, transitions, workloadstate
 from drachma.queueing.workloads.admissibility import NAMESPACE_MISMATCH
-from drachma.queueing.workloads.requests import FlavorResource, Usage
+from drachma.queueing.workloads.requests import DomainUsage, FlavorResource, Usage
 from drachma.queueing.workloads.settings import Settings
 from drachma.queueing.workloads.workloadinfo import NO_SHAPE, Attempt, WorkloadInfo
 
@@ -53,6 +54,17 @@ class Status(enum.StrEnum):
     SKIPPED = "skipped"
     GATED = "gated"
     ADMITTED = "admitted"
+    EVICTED = "evicted"
+    """A failed node of the workload cannot be replaced."""
+
+
+class _Fit(enum.Enum):
+    """Room for an entry when its turn comes."""
+
+    OK = enum.auto()
+    NO_QUOTA = enum.auto()
+    NO_PLACES = enum.auto()
+    """Another entry took places on the topology."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -61,14 +73,16 @@ class Head(msgspec.Struct, frozen=True):
     info: WorkloadInfo
     is_preemptor: bool = False
     """True if other workloads are being preempted for this one already."""
+    passes: int = 0
+    """Number of second passes, for a workload that holds quota and has no places yet."""
 
 
 class Entry:
     """A head and the decision about it in this cycle."""
 
     __slots__ = (
-        "admission", "assignment", "attempt", "head", "info", "message", "quota_reason", "requeue_reason", "status",
-        "targets",
+        "admission", "assignment", "attempt", "head", "info", "message", "places", "quota_reason", "requeue_reason",
+        "status", "targets",
     )  # fmt: skip
 
     def __init__(self, head: Head) -> None:
@@ -84,6 +98,8 @@ class Entry:
         self.attempt: Attempt | None = head.info.attempt
         """Progress of the flavor search, for the next cycle."""
         self.admission: workload.Admission | None = None
+        self.places: tuple[DomainUsage, ...] = ()
+        """Domains of topologies that it takes, beyond those that it holds already."""
 
     def __repr__(self) -> str:
         return f"Entry({self.info.key!r}, {self.status})"
@@ -112,9 +128,10 @@ class Entry:
         """Height in the tree of cohorts from which its quota would come."""
         return self.assignment.borrowing
 
-    def record(self, assignment: Assignment, targets: list[Target]) -> None:
+    def record(self, assignment: Assignment, targets: list[Target], places: tuple[DomainUsage, ...]) -> None:
         self.assignment = assignment
         self.targets = targets
+        self.places = places
         self.message = assignment.message
         self.attempt = assignment.attempt
 
@@ -146,6 +163,8 @@ class Cycle:
         self._preempted: dict[str, WorkloadInfo] = {}
         self._before: list[tuple[Node, FlavorResource, int]] = []
         """Usage of nodes before the cycle added to it, in the order of the additions."""
+        self._places: list[DomainUsage] = []
+        """Domains of topologies that the cycle gave away."""
 
     def run(self, heads: Iterable[Head]) -> list[Entry]:
         """Process the heads and return an entry for each, except for heads that hold quota already."""
@@ -174,7 +193,7 @@ class Cycle:
         entry = Entry(head)
         info = head.info
         queue = self._snapshot.queues.get(info.cluster_queue)
-        if info.key in self._snapshot.holders:
+        if info.key in self._snapshot.holders and not needs_second_pass(info.workload):
             return None
         if any(each.state in ("Retry", "Rejected") for each in info.workload.status.admission_checks):
             entry.message, entry.quota_reason = "The workload has failed admission checks", PENDING_EVALUATION
@@ -192,8 +211,8 @@ class Cycle:
 
     def _assign(
         self, info: WorkloadInfo, queue: QueueState, nominated: Nominated | None = None
-    ) -> tuple[Assignment, list[Target]]:
-        """Return flavors and victims for a workload: for all of its pods, or for as many as fit."""
+    ) -> tuple[Assignment, list[Target], tuple[DomainUsage, ...]]:
+        """Return flavors, victims and places for a workload: for all of its pods, or for as many as fit."""
         if info.attempt is not None and self._is_outdated(info, info.attempt, queue):
             info.attempt = None
         replaced = self._replaced(info, queue)
@@ -207,26 +226,34 @@ class Cycle:
             settings=self._settings,
             cycle=self._number,
             nominated=nominated,
+            topologies=self._snapshot.topologies,
             replaced=replaced,
         )
+        placement = search.placement
 
         def attempt(counts: list[int] | None) -> tuple[Assignment, list[Target] | None]:
             assignment = search.run(counts)
             mode = assignment.mode
             if mode is Mode.FIT:
                 return assignment, own
-            if mode is Mode.PREEMPT and (victims := oracle.targets_for(assignment)):
-                return assignment, [*own, *victims]
+            if mode is Mode.PREEMPT:
+                requests = placement.requests(assignment)
+                has_room = functools.partial(placement.has_room, requests) if requests else None
+                if victims := oracle.targets_for(assignment, has_room):
+                    return assignment, [*own, *victims]
             return assignment, None
 
-        full, targets = attempt(None)
-        if targets is not None:
-            return full, targets
-        if self._gates.on(Gate.PARTIAL_ADMISSION) and workloadstate.can_be_partial(info.workload):
-            partial = reduce_counts(info.workload.spec.pod_sets, attempt)
-            if partial is not None:
-                return partial
-        return full, []
+        assignment, targets = attempt(None)
+        if (
+            targets is None
+            and self._gates.on(Gate.PARTIAL_ADMISSION)
+            and workloadstate.can_be_partial(info.workload)
+            and (partial := reduce_counts(info.workload.spec.pod_sets, attempt)) is not None
+        ):
+            assignment, targets = partial
+        victims = targets or []
+        assignment = placement.reserve(assignment, (each.info for each in victims), self._snapshot)
+        return assignment, victims, placement.usage(assignment)
 
     def _replaced(self, info: WorkloadInfo, queue: QueueState) -> WorkloadInfo | None:
         """Return the workload of the queue that this workload replaces, a smaller slice of the same elastic job."""
@@ -248,8 +275,13 @@ class Cycle:
 
     def _process(self, entry: Entry) -> None:
         queue = self._snapshot.queues[entry.info.cluster_queue]
-        self._refresh(entry, queue)
+        fit = self._refresh(entry, queue)
         mode = entry.assignment.mode
+        if mode is not Mode.FIT and self._gates.on(Gate.TAS_FAIL_FAST) and is_node_failed(entry.info.workload):
+            entry.status = Status.EVICTED
+            names = ",".join(each.name for each in entry.info.workload.status.unhealthy_nodes)
+            entry.message = f"Workload was evicted as there was no replacement for unhealthy node(s): {names}"
+            return
         if mode is Mode.NO_FIT:
             entry.requeue_reason = RequeueReason.NO_FIT
             entry.quota_reason = str(entry.assignment.no_fit_reason)
@@ -275,15 +307,16 @@ class Cycle:
             entry.quota_reason = WAITING_FOR_PREEMPTED
             entry.requeue_reason = RequeueReason.PENDING_PREEMPTION
             entry.attempt = None
-            self._add(queue, entry.usage)
+            self._add(queue, entry.usage, entry.places)
             return
         if self._overlaps(entry):
             self._skip(entry, "Workload has overlapping preemption targets with another workload")
             return
-        if not self._fits(entry, queue):
+        if fit is not _Fit.OK:
             self._skip(entry, "Workload no longer fits after processing another workload")
             return
-        if mode is Mode.FIT and self._settings.blocks_admission and self._has_unready_pods:
+        is_second_pass = needs_second_pass(entry.info.workload)
+        if mode is Mode.FIT and self._settings.blocks_admission and not is_second_pass and self._has_unready_pods:
             entry.status = Status.SKIPPED
             entry.message, entry.quota_reason = _UNREADY, WAITING_FOR_PODS_READY
             return
@@ -292,7 +325,7 @@ class Cycle:
             entry.message, entry.quota_reason = obstacle, feasibility.PLACEMENT_FAILED
             return
         self._preempted.update((target.info.key, target.info) for target in entry.targets)
-        self._add(queue, entry.usage)
+        self._add(queue, entry.usage, entry.places)
         if mode is Mode.PREEMPT:
             entry.quota_reason = WAITING_FOR_PREEMPTED
             entry.message += f". Pending the preemption of {len(entry.victims)} workload(s)"
@@ -315,7 +348,10 @@ class Cycle:
         return workload.Admission(
             cluster_queue=entry.info.cluster_queue,
             pod_set_assignments=tuple(
-                each.admitted(binary=self._settings.binary) for each in entry.assignment.pod_sets
+                each.admitted(
+                    binary=self._settings.binary, by_hostname_prefix=self._gates.on(Gate.TAS_ENCODE_BY_HOSTNAME)
+                )
+                for each in entry.assignment.pod_sets
             ),
         )
 
@@ -330,23 +366,38 @@ class Cycle:
             self._admitted.append(after)
         return obstacle
 
-    def _refresh(self, entry: Entry, queue: QueueState) -> None:
-        """Judge an entry again whose victims another entry has preempted."""
-        if not (self._overlaps(entry) and self._gates.on(Gate.RECOMPUTE_UPON_OVERLAP)):
-            return
-        entry.info.attempt = None
-        with self._snapshot.without(self._preempted.values()):
-            entry.record(*self._assign(entry.info, queue, entry.assignment.nominated))
-        if entry.assignment.mode is Mode.FIT:
-            entry.assignment = entry.assignment.deferred()
+    def _refresh(self, entry: Entry, queue: QueueState) -> _Fit:
+        """Judge an entry again whose victims another entry has preempted, or whose places another entry has taken.
 
-    def _fits(self, entry: Entry, queue: QueueState) -> bool:
-        """Return True if an entry fits into the remaining quota after all of its victims are gone."""
+        Returns whether the entry fits in the end.
+        """
+        fit = self._fit(entry, queue)
+        is_overlap = self._overlaps(entry) and self._gates.on(Gate.RECOMPUTE_UPON_OVERLAP)
+        if not is_overlap and not (fit is _Fit.NO_PLACES and self._gates.on(Gate.TAS_RECOMPUTE_ASSIGNMENT)):
+            return fit
+        entry.info.attempt = None
+        nominated = entry.assignment.nominated
+        if is_overlap:
+            with self._snapshot.without(self._preempted.values()):
+                entry.record(*self._assign(entry.info, queue, nominated))
+            if entry.assignment.mode is Mode.FIT:
+                entry.assignment = entry.assignment.deferred()
+        else:
+            entry.record(*self._assign(entry.info, queue, nominated))
+        return self._fit(entry, queue)
+
+    def _fit(self, entry: Entry, queue: QueueState) -> _Fit:
+        """Return whether an entry fits into the remaining quota and nodes after all of its victims are gone."""
         victims = {**self._preempted, **{target.info.key: target.info for target in entry.targets}}
         if not victims:
-            return queue.node.fits(entry.usage)
+            return self._fit_now(entry, queue)
         with self._snapshot.without_usage(victims.values()):
-            return queue.node.fits(entry.usage)
+            return self._fit_now(entry, queue)
+
+    def _fit_now(self, entry: Entry, queue: QueueState) -> _Fit:
+        if not queue.node.fits(entry.usage):
+            return _Fit.NO_QUOTA
+        return _Fit.OK if self._snapshot.topologies.fits(entry.places) else _Fit.NO_PLACES
 
     def _overlaps(self, entry: Entry) -> bool:
         return any(target.info.key in self._preempted for target in entry.targets)
@@ -362,12 +413,15 @@ class Cycle:
         if not self._gates.on(Gate.PRESERVE_SCAN_PROGRESS):
             entry.attempt = None
 
-    def _add(self, queue: QueueState, usage: Usage) -> None:
+    def _add(self, queue: QueueState, usage: Usage, places: tuple[DomainUsage, ...]) -> None:
+        self._snapshot.topologies.add(places)
+        self._places += places
         for node in (queue.node, *queue.node.ancestors):
             self._before += [(node, key, node.usage.get(key, 0)) for key in usage]
         queue.node.add(usage)
 
     def _restore(self) -> None:
+        self._snapshot.topologies.remove(self._places)
         # A reservation beyond the queue's limit is negative. It counts in the queue alone, so removing it would not
         # restore the usage at the start of the cycle.
         for node, key, amount in reversed(self._before):
@@ -377,7 +431,7 @@ class Cycle:
         """Reserve quota in this cycle that the queue could not reliably reclaim later."""
         is_waiting = self._gates.on(Gate.PRIORITIZE_PREEMPTOR) and entry.head.is_preemptor
         if queue.preemption.reclaim_within_cohort != clusterqueue.ANY or is_waiting:
-            self._add(queue, _usage_to_reserve(entry, queue))
+            self._add(queue, _usage_to_reserve(entry, queue), entry.places)
 
 
 def _usage_to_reserve(entry: Entry, queue: QueueState) -> Usage:
@@ -400,6 +454,8 @@ def admitted_workload(entry: Entry, queue: QueueState, *, settings: Settings, no
     """Return the workload of an admitted entry: quota is reserved, and it is admitted if no checks are missing."""
     assert entry.admission is not None
     after = transitions.reserve(entry.info.workload, entry.admission, now)
+    if after.status.unhealthy_nodes:
+        after = workloadstate.with_status(after, unhealthy_nodes=workload.WorkloadStatus().unhealthy_nodes)
     if admissibility.has_all_checks(after, queue.spec):
         after = transitions.sync_admitted(after, now, gates=settings.gates)
     return after

@@ -200,7 +200,7 @@ def _is_fair(strategy: str, mine: Share, theirs: Share, theirs_after: Share) -> 
 
 def _take(need: Need, snapshot: Snapshot, info: WorkloadInfo, removed: list[Target], *, reason: str) -> bool:
     """Remove a workload, and return True if the need fits then."""
-    snapshot.remove(info)
+    snapshot.withdraw(info)
     removed.append(Target(info, reason, snapshot.queues[info.cluster_queue]))
     with with_less_usage(need.queue.node, need.usage):
         return need.fits(may_borrow=True)

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from drachma.queueing import amounts
 from drachma.queueing.kinds import workload
+from drachma.queueing.topology import assignment as compact
 from drachma.queueing.workloads.requests import FlavorResource, PodSetRequests, Usage
 from drachma.queueing.workloads.workloadinfo import Attempt
 
@@ -129,6 +130,10 @@ class PodSetAssignment(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...] = ()
     error: str = ""
     attempts: tuple[FlavorAttempt, ...] = ()
+    topology: compact.Assignment | None = None
+    """Places of the pods on the topology of a flavor."""
+    delayed: str | None = None
+    """State of a search for places that waits for nodes: Pending, then Ready."""
 
     @property
     def mode(self) -> Mode:
@@ -148,8 +153,11 @@ class PodSetAssignment(msgspec.Struct, frozen=True):
         flavors = {name: structs.replace(each, mode=mode) for name, each in self.flavors.items()}
         return structs.replace(self, flavors=flavors)
 
-    def admitted(self, *, binary: Container[str]) -> workload.PodSetAssignment:
-        """Return the assignment for a workload's admission. Resources without a flavor are left out."""
+    def admitted(self, *, binary: Container[str], by_hostname_prefix: bool = True) -> workload.PodSetAssignment:
+        """Return the assignment for a workload's admission. Resources without a flavor are left out.
+
+        ``by_hostname_prefix`` is the form of places with hostnames, see ``topology.assignment.encode``.
+        """
         return workload.PodSetAssignment(
             name=self.name,
             flavors={resource: each.name for resource, each in self.flavors.items()},
@@ -158,6 +166,10 @@ class PodSetAssignment(msgspec.Struct, frozen=True):
                 for resource in self.flavors
             },
             count=self.count,
+            topology_assignment=(
+                None if self.topology is None else compact.encode(self.topology, by_hostname_prefix=by_hostname_prefix)
+            ),
+            delayed_topology_request=self.delayed,
         )
 
 
@@ -168,13 +180,14 @@ class Assignment(msgspec.Struct, frozen=True):
     usage: Usage = {}
     attempt: Attempt = Attempt(())
     no_fit_reason: Reason = Reason.NONE
-    is_deferred: bool = False
+    overall: Mode | None = None
+    """Mode that placement or other entries of a cycle decided, instead of the worst mode of all pod sets."""
 
     @property
     def mode(self) -> Mode:
-        """Worst mode of all pod sets."""
-        if self.is_deferred:
-            return Mode.DEFERRED_FIT
+        """Worst mode of all pod sets, unless another one was decided."""
+        if self.overall is not None and self.pod_sets:
+            return self.overall
         worst = Mode.FIT if self.pod_sets else Mode.NO_FIT
         for each in self.pod_sets:
             if each.mode < worst:
@@ -228,7 +241,7 @@ class Assignment(msgspec.Struct, frozen=True):
     def deferred(self) -> Assignment:
         """Flavors that are available once preemptions that are under way are done."""
         pod_sets = tuple(each.with_mode(Mode.DEFERRED_FIT) for each in self.pod_sets)
-        return structs.replace(self, pod_sets=pod_sets, is_deferred=True)
+        return structs.replace(self, pod_sets=pod_sets, overall=Mode.DEFERRED_FIT)
 
     def total(
         self, requested: Iterable[PodSetRequests], replaced: Sequence[PodSetRequests] = ()

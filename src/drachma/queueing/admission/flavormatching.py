@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from drachma.api import node, pod
 from drachma.claims import nodeaffinity, taints
-from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.kinds import resourceflavor, workload
-from drachma.values import nodes, quotation
+from drachma.values import nodes
+
+Check = Callable[[resourceflavor.ResourceFlavor, workload.PodSet], str | None]
+"""Returns the reason why a flavor does not suit a pod set, or None if it does."""
 
 
-def mismatch(flavor: resourceflavor.ResourceFlavor, pod_sets: Iterable[workload.PodSet], *, gates: Gates) -> str | None:
+def mismatch(
+    flavor: resourceflavor.ResourceFlavor, pod_sets: Iterable[workload.PodSet], *, topology_mismatch: Check
+) -> str | None:
     """Return the reason why a flavor does not suit all of the pod sets, or None if it does."""
     name = flavor.metadata.name
     for each in pod_sets:
-        problem = _topology_mismatch(flavor, each) if gates.on(Gate.TAS) else None
+        problem = topology_mismatch(flavor, each)
         if problem is not None:
             return problem
         spec = each.template.spec
@@ -27,32 +31,6 @@ def mismatch(flavor: resourceflavor.ResourceFlavor, pod_sets: Iterable[workload.
         if labels and not _affinity(spec, labels.keys()).matches(labels, ""):
             return f"flavor {name} doesn't match node affinity"
     return None
-
-
-def _topology_mismatch(flavor: resourceflavor.ResourceFlavor, pod_set: workload.PodSet) -> str | None:
-    """Return the mismatch of pods that request a topology and a flavor that has one.
-
-    Differs from upstream: topology aware scheduling is not implemented, so pods never get such a flavor.
-    """
-    request = pod_set.topology_request
-    if request is None and flavor.spec.topology_name is None:
-        return None
-    quoted = quotation.quote(flavor.metadata.name)
-    is_asked = request is not None and any(
-        (
-            request.required,
-            request.preferred,
-            request.unconstrained is not None,
-            request.pod_set_slice_required_topology,
-            request.pod_set_slice_size,
-            request.podset_slice_required_topology_constraints,
-        )
-    )
-    if flavor.spec.topology_name is None:
-        return f"Flavor {quoted} does not support TopologyAwareScheduling" if is_asked else None
-    if is_asked:
-        return f"Flavor {quoted} information missing in TAS cache"
-    return f"Flavor {quoted} supports only TopologyAwareScheduling"
 
 
 def _show(taint: node.Taint) -> str:

@@ -13,14 +13,14 @@ those of the slice.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import structs
 
 from drachma import errors
 from drachma.queueing import amounts
-from drachma.queueing.admission import flavormatching
+from drachma.queueing.admission import flavormatching, topologyrequests
 from drachma.queueing.admission.flavorassignment import (
     Assignment,
     FlavorAssignment,
@@ -33,8 +33,11 @@ from drachma.queueing.admission.flavorassignment import (
     worse,
 )
 from drachma.queueing.admission.snapshot import Group, QueueState
+from drachma.queueing.admission.topologies import Topologies
+from drachma.queueing.admission.topologyplacement import TopologyPlacement
 from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.kinds import clusterqueue, resourceflavor
+from drachma.queueing.topology import assignment as compact
 from drachma.queueing.workloads.requests import FlavorResource, PodSetRequests
 from drachma.queueing.workloads.settings import Settings
 from drachma.queueing.workloads.workloadinfo import Attempt, WorkloadInfo
@@ -109,12 +112,16 @@ class FlavorSearch:
         settings: Settings,
         cycle: int = 0,
         nominated: Nominated | None = None,
+        topologies: Topologies,
         replaced: WorkloadInfo | None = None,
     ) -> None:
         """``nominated`` restricts the search to flavors that an earlier search in the same cycle chose.
 
         ``replaced`` is the workload that gives up its quota to this one.
         """
+        self.placement: Final = TopologyPlacement(info, queue, topologies, gates=settings.gates, replaced=replaced)
+        """Placement of the workload on the topologies of flavors."""
+        self._topologies = topologies
         self._info = info
         self._queue = queue
         self._flavors = flavors
@@ -130,9 +137,11 @@ class FlavorSearch:
         self._usage = {}
         pod_sets = self._requests(counts)
         assignments: dict[int, PodSetAssignment] = {}
+        has_failed = False
         for members in self._groups(pod_sets):
             self._assign(members, pod_sets, assignments)
             if any(self._failed(assignments[index]) for index in members):
+                has_failed = True
                 break
         assigned = tuple(assignments.values())
         tried = tuple({resource: each.tried for resource, each in pod_set.flavors.items()} for pod_set in assigned)
@@ -141,6 +150,8 @@ class FlavorSearch:
             self._usage,
             Attempt(tried, self._queue.generation, self._cycle, self._info.shape),
         )
+        if not has_failed and assignment.mode is not Mode.NO_FIT:
+            assignment = self.placement.assign(assignment)
         if assignment.mode is Mode.NO_FIT and self._settings.gates.on(Gate.UNADMITTED_OBSERVABILITY):
             return structs.replace(assignment, no_fit_reason=self._no_fit_reason(assignment))
         return assignment
@@ -174,7 +185,11 @@ class FlavorSearch:
         for index in members:
             for resource, amount in pod_sets[index].requests.items():
                 totals[resource] = amounts.clamp(totals.get(resource, 0) + amount)
-        flavors: dict[str, FlavorAssignment] = {}
+        flavors = {
+            resource: FlavorAssignment(name, Mode.FIT)
+            for index in members
+            for resource, name in self._held(pod_sets[index])
+        }
         reasons: tuple[str, ...] = ()
         error = ""
         attempts: dict[str, FlavorAttempt] = {}
@@ -194,15 +209,46 @@ class FlavorSearch:
         considered = tuple(attempts[name] for name in sorted(attempts))
         for index in members:
             each = pod_sets[index]
-            own = {resource: flavors[resource] for resource in each.requests if resource in flavors}
-            assignments[index] = PodSetAssignment(each.name, each.requests, each.count, own, reasons, error, considered)
+            own = self._own_flavors(index, each, flavors)
+            assignments[index] = PodSetAssignment(
+                each.name, each.requests, each.count, own, reasons, error, considered, *self._held_places(each.name)
+            )
             for resource, flavor in own.items():
                 key = FlavorResource(flavor.name, resource)
                 self._usage[key] = amounts.plus(self._usage.get(key, 0), self._beyond_replaced(each, resource))
 
+    def _held(self, pod_set: PodSetRequests) -> Iterable[tuple[str, str]]:
+        """Return the flavors that a pod set keeps in the second pass of a workload that holds quota."""
+        return pod_set.flavors.items() if self.placement.is_used else ()
+
+    def _held_places(self, pod_set: str) -> tuple[compact.Assignment | None, str | None]:
+        """Return the places that a pod set has from its first pass, and the state of a delayed search."""
+        admission = self._info.workload.status.admission
+        if admission is None or not self.placement.is_used:
+            return None, None
+        held = next((each for each in admission.pod_set_assignments if each.name == pod_set), None)
+        if held is None:
+            return None, None
+        places = None if held.topology_assignment is None else compact.decode(held.topology_assignment)
+        return places, held.delayed_topology_request
+
+    def _own_flavors(
+        self, index: int, pod_set: PodSetRequests, flavors: Mapping[str, FlavorAssignment]
+    ) -> dict[str, FlavorAssignment]:
+        """Return the flavors of a pod set among those of its group.
+
+        Pods without requests, such as some leaders, get the flavors of their group that have a topology.
+        """
+        if pod_set.requests:
+            return {resource: flavors[resource] for resource in pod_set.requests if resource in flavors}
+        request = self._info.workload.spec.pod_sets[index].topology_request
+        if request is None or request.pod_set_group_name is None:
+            return {}
+        return {resource: each for resource, each in flavors.items() if each.name in self._topologies}
+
     def _beyond_replaced(self, pod_set: PodSetRequests, resource: str) -> int:
         """Return the requests of a pod set beyond those of the replaced workload's pod set."""
-        amount = pod_set.requests[resource]
+        amount = pod_set.requests.get(resource, 0)
         if self._replaced is None:
             return amount
         had = next((each.requests.get(resource, 0) for each in self._replaced.pod_sets if each.name == pod_set.name), 0)
@@ -216,6 +262,7 @@ class FlavorSearch:
         policy = self._queue.fungibility
         needed = [name for name in amounts.walk(totals) if name in group.resources]
         pod_sets = [self._info.workload.spec.pod_sets[index] for index in members]
+        topology_check = topologyrequests.check(self._queue, group, self._topologies, gates=self._settings.gates)
         best: dict[str, FlavorAssignment] = {}
         best_grade = _WORST
         reasons: list[str] = []
@@ -233,7 +280,7 @@ class FlavorSearch:
                 problem = (
                     f"flavor {name} not found"
                     if flavor is None
-                    else flavormatching.mismatch(flavor, pod_sets, gates=self._settings.gates)
+                    else flavormatching.mismatch(flavor, pod_sets, topology_mismatch=topology_check)
                 )
             except errors.InvalidValueError as error:
                 attempts.append(FlavorAttempt(name, Mode.NO_FIT, no_fit_reason=Reason.NO_MATCHING_FLAVOR))
@@ -378,6 +425,9 @@ class FlavorSearch:
                         by_group[index] = attempt.no_fit_reason
             for reason in by_group.values():
                 overall = worse(overall, reason)
+        if overall is Reason.NONE and assignment.overall is Mode.NO_FIT:
+            # Differs from Kueue, whose reason is empty if one pod set has no place now and another none at all.
+            return Reason.TOPOLOGY_PLACEMENT_FAILED
         return overall
 
 

@@ -54,6 +54,8 @@ class Need(msgspec.Struct, frozen=True):
     usage: Usage
     keys: frozenset[FlavorResource]
     now: datetime
+    has_room: Callable[[], bool] = lambda: True
+    """Returns True if the pods find places on the topologies of their flavors."""
 
     def rank(self, candidate: WorkloadInfo) -> tuple[Any, ...]:
         """Return the sort key of a candidate: evicted first, then other queues, lower priority, latest admission."""
@@ -80,12 +82,13 @@ class Need(msgspec.Struct, frozen=True):
         return False
 
     def fits(self, *, may_borrow: bool) -> bool:
-        """Return True if the need fits into the free quota."""
+        """Return True if the need fits into the free quota, and its pods find places."""
         node = self.queue.node
-        return all(
+        has_quota = all(
             (may_borrow or not node.is_borrowing(key, amount)) and amount <= max(0, node.available(key))
             for key, amount in self.usage.items()
         )
+        return has_quota and self.has_room()
 
 
 def order(need: Need, snapshot: Snapshot) -> Callable[[WorkloadInfo], Any]:
@@ -120,12 +123,12 @@ def give_back(targets: list[Target], snapshot: Snapshot, fits: Callable[[], bool
     position = len(targets) - 2
     while position >= 0:
         target = targets[position]
-        snapshot.add(target.info)
+        snapshot.put_back(target.info)
         if fits():
             targets[position] = targets[-1]
             targets.pop()
         else:
-            snapshot.remove(target.info)
+            snapshot.withdraw(target.info)
         position -= 1
     return targets
 
@@ -133,7 +136,7 @@ def give_back(targets: list[Target], snapshot: Snapshot, fits: Callable[[], bool
 def restore(targets: list[Target], snapshot: Snapshot) -> None:
     """Add all targets back."""
     for target in targets:
-        snapshot.add(target.info)
+        snapshot.put_back(target.info)
 
 
 def message(preemptor: WorkloadInfo, target: Target, *, path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from drachma.queueing.admission import classicalpreemption, fairpreemption
@@ -52,10 +53,17 @@ class PreemptionOracle:
         is_own = any(target.info.cluster_queue == queue.name for target in victims)
         return Possibility.PREEMPT if is_own else Possibility.RECLAIM, level
 
-    def targets_for(self, assignment: Assignment) -> list[Target]:
-        """Return the workloads that have to give up their quota for an assignment."""
+    def targets_for(self, assignment: Assignment, has_room: Callable[[], bool] | None = None) -> list[Target]:
+        """Return the workloads that have to give up their quota for an assignment.
+
+        ``has_room`` returns True if the pods find places on topologies without the workloads removed so far.
+        """
         replaced = self._replaced.pod_sets if self._replaced is not None else ()
-        return self._targets(assignment.total(self._info.pod_sets, replaced), assignment.resources_to_preempt)
+        usage, keys = assignment.total(self._info.pod_sets, replaced), assignment.resources_to_preempt
+        if has_room is None:
+            return self._targets(usage, keys)
+        need = Need(self._info, self._queue, usage, keys, self._now, has_room)
+        return targets(need, self._snapshot, self._settings)
 
     def _targets(self, usage: Usage, keys: frozenset[FlavorResource]) -> list[Target]:
         # The flavor search asks for one resource at a time; with a single resource, the assignment is the same need.

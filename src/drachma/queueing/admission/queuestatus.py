@@ -14,11 +14,9 @@ from drachma.queueing.kinds import admissioncheck, clusterqueue, localqueue
 from drachma.queueing.workloads import requests, workloadstate
 from drachma.queueing.workloads.requests import FlavorResource
 from drachma.queueing.workloads.workloadinfo import WorkloadInfo
-from drachma.values import quantity
+from drachma.values import quantity, quotation
 
 ACTIVE: Final = "Active"
-_MULTI_KUEUE: Final = "kueue.x-k8s.io/multikueue"
-_PROVISIONING: Final = "kueue.x-k8s.io/provisioning-request"
 
 
 class Readiness(NamedTuple):
@@ -34,14 +32,18 @@ def readiness(
     *,
     flavors: Container[str],
     checks: Mapping[str, admissioncheck.AdmissionCheck],
+    missing_topologies: Mapping[str, str] | None = None,
 ) -> Readiness:
-    """Return the readiness of a cluster queue, with everything that keeps it from admitting workloads."""
+    """Return the readiness of a cluster queue, with everything that keeps it from admitting workloads.
+
+    ``missing_topologies`` are topologies that do not exist, by the flavors that name them.
+    """
     if queue is None:
         return Readiness(is_active=False, reason="NotFound", message="ClusterQueue not found")
     if queue.metadata.deletion_timestamp is not None:
         message = "Can't admit new workloads; clusterQueue is terminating"
         return Readiness(is_active=False, reason="Terminating", message=message)
-    obstacles = tuple(_obstacles(queue.spec, flavors, checks))
+    obstacles = tuple(_obstacles(queue.spec, flavors, checks, missing_topologies or {}))
     if not obstacles:
         return Readiness(is_active=True, reason="Ready", message="Can admit new workloads")
     message = f"Can't admit new workloads: {', '.join(text for _, text in obstacles)}."
@@ -52,6 +54,7 @@ def _obstacles(
     spec: clusterqueue.ClusterQueueSpec,
     flavors: Container[str],
     checks: Mapping[str, admissioncheck.AdmissionCheck],
+    missing_topologies: Mapping[str, str],
 ) -> Iterable[tuple[str, str]]:
     if spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
         yield "Stopped", "is stopped"
@@ -68,8 +71,12 @@ def _obstacles(
     inactive = sorted({rule.name for rule, check in present if not conditions.is_true(check.status.conditions, ACTIVE)})
     if inactive:
         yield "AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(inactive)}"
-    dispatching = sorted({rule.name for rule, check in present if check.spec.controller_name == _MULTI_KUEUE})
-    provisioning = sorted({rule.name for rule, check in present if check.spec.controller_name == _PROVISIONING})
+    dispatching = sorted(
+        {rule.name for rule, check in present if check.spec.controller_name == admissioncheck.MULTI_KUEUE}
+    )
+    provisioning = sorted(
+        {rule.name for rule, check in present if check.spec.controller_name == admissioncheck.PROVISIONING}
+    )
     partial = sorted({rule.name for rule, _ in present if rule.name in dispatching and rule.on_flavors})
     if len(dispatching) > 1:
         text = "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: "
@@ -80,6 +87,11 @@ def _obstacles(
     if dispatching and provisioning:
         text = "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: "
         yield "MultiKueueWithProvisioningRequest", f"{text}{','.join(dispatching)}, {','.join(provisioning)}"
+    for name in flavor_names if not dispatching else ():
+        # Another cluster places the pods of workloads that are dispatched to it.
+        if name in missing_topologies:
+            topology, flavor = quotation.quote(missing_topologies[name]), quotation.quote(name)
+            yield "TopologyNotFound", f"there is no Topology {topology} for TAS flavor {flavor}"
 
 
 def local_readiness(local_queue: localqueue.LocalQueue, *, is_active: bool | None) -> Readiness:

@@ -12,8 +12,10 @@ from typing import Final, NamedTuple
 
 from drachma.queueing.admission import usageledger
 from drachma.queueing.admission.quotatree import Node, Quota, QuotaTree
+from drachma.queueing.admission.topologies import NO_TOPOLOGIES, Topologies
 from drachma.queueing.admission.usageledger import UsageLedger
-from drachma.queueing.kinds import clusterqueue, resourceflavor
+from drachma.queueing.kinds import admissioncheck, clusterqueue, resourceflavor
+from drachma.queueing.workloads import admissibility
 from drachma.queueing.workloads.requests import FlavorResource, Usage
 from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
@@ -36,7 +38,8 @@ class QueueState:
     """A cluster queue at a moment."""
 
     __slots__ = (
-        "_groups_by_resource", "fungibility", "generation", "groups", "name", "node", "preemption", "spec", "workloads",
+        "_groups_by_resource", "fungibility", "generation", "groups", "is_dispatched", "is_topology_only", "name",
+        "node", "preemption", "provisioned_flavors", "spec", "workloads",
     )  # fmt: skip
 
     def __init__(self, queue: clusterqueue.ClusterQueue, node: Node, *, generation: int = 0) -> None:
@@ -53,6 +56,33 @@ class QueueState:
         self.preemption = queue.spec.preemption or _NO_PREEMPTION
         self.fungibility = queue.spec.flavor_fungibility or _DEFAULT_FUNGIBILITY
         self.workloads: dict[str, WorkloadInfo] = {}
+        self.is_topology_only = False
+        """True if all flavors have a topology, so that all pods are placed on one."""
+        self.provisioned_flavors: frozenset[str] = frozenset()
+        """Flavors whose nodes a ProvisioningRequest creates after quota is reserved."""
+        self.is_dispatched = False
+        """True if another cluster runs the workloads and places their pods."""
+
+    def set_flavors(
+        self,
+        flavors: Mapping[str, resourceflavor.ResourceFlavor],
+        checks: Mapping[str, admissioncheck.AdmissionCheck],
+    ) -> None:
+        """Derive the rules of placement from the flavors and admission checks that the queue names."""
+        names = [name for group in self.groups for name in group.flavors]
+        self.is_topology_only = all(name in flavors and flavors[name].spec.topology_name is not None for name in names)
+        controllers = {
+            name: (checks[name].spec.controller_name, flavor_names)
+            for name, flavor_names in admissibility.check_flavors(self.spec).items()
+            if name in checks
+        }
+        self.is_dispatched = any(name == admissioncheck.MULTI_KUEUE for name, _ in controllers.values())
+        self.provisioned_flavors = frozenset(
+            flavor
+            for name, flavor_names in controllers.values()
+            if name == admissioncheck.PROVISIONING
+            for flavor in flavor_names
+        )
 
     def group_of(self, resource: str) -> Group | None:
         """Return the group that covers a resource."""
@@ -77,6 +107,8 @@ class Snapshot:
         inactive: Iterable[str] = (),
         generations: Mapping[str, int] | None = None,
         ledger: UsageLedger | None = None,
+        topologies: Topologies = NO_TOPOLOGIES,
+        checks: Mapping[str, admissioncheck.AdmissionCheck] | None = None,
     ) -> None:
         """``inactive`` queues, and those in a cycle of cohorts, admit nothing; their quota still counts.
 
@@ -86,6 +118,7 @@ class Snapshot:
         self.tree = QuotaTree(queues, cohorts)
         self.flavors = flavors or {}
         self.ledger = ledger
+        self.topologies = topologies
         generations = generations or {}
         self.queues: dict[str, QueueState] = {}
         """Queues that admit workloads, by name."""
@@ -99,7 +132,15 @@ class Snapshot:
             if node is None:
                 self.inactive.add(name)
             else:
-                self.queues[name] = QueueState(queue, node, generation=generations.get(name, 0))
+                state = QueueState(queue, node, generation=generations.get(name, 0))
+                state.set_flavors(self.flavors, checks or {})
+                self.queues[name] = state
+
+    def set_topologies(self, topologies: Topologies) -> None:
+        """Replace the topologies, after nodes have changed. Costs a walk through all quota holders."""
+        self.topologies = topologies
+        for info in self.holders.values():
+            topologies.count(info.topology_usage)
 
     def hold(self, holders: Iterable[WorkloadInfo]) -> None:
         """Count workloads that hold quota, except those of queues that do not exist."""
@@ -131,18 +172,35 @@ class Snapshot:
 
     def add(self, info: WorkloadInfo) -> None:
         """Count a workload in its queue."""
+        self._put(info)
+        self.topologies.count(info.topology_usage)
+
+    def remove(self, info: WorkloadInfo) -> None:
+        """Remove a workload from its queue."""
+        self._take(info)
+        self.topologies.discount(info.topology_usage)
+
+    def withdraw(self, info: WorkloadInfo) -> None:
+        """Simulate that a workload does not exist, until it is put back."""
+        self._take(info)
+        self.topologies.remove(info.topology_usage)
+
+    def put_back(self, info: WorkloadInfo) -> None:
+        """Undo ``withdraw``."""
+        self._put(info)
+        self.topologies.add(info.topology_usage)
+
+    def _put(self, info: WorkloadInfo) -> None:
         queue = self._counted(info)
         queue.workloads[info.key] = info
         self.holders[info.key] = info
         queue.node.add(info.usage)
 
-    def remove(self, info: WorkloadInfo) -> QueueState:
-        """Remove a workload from its queue, and return the queue."""
+    def _take(self, info: WorkloadInfo) -> None:
         queue = self._counted(info)
         del queue.workloads[info.key]
         del self.holders[info.key]
         queue.node.remove(info.usage)
-        return queue
 
     def _counted(self, info: WorkloadInfo) -> QueueState:
         state = self.state(info.cluster_queue)
@@ -154,12 +212,12 @@ class Snapshot:
         """Simulate that these workloads do not exist."""
         removed = tuple(workloads)
         for info in removed:
-            self.remove(info)
+            self.withdraw(info)
         try:
             yield
         finally:
             for info in removed:
-                self.add(info)
+                self.put_back(info)
 
     @contextmanager
     def without_usage(self, workloads: Iterable[WorkloadInfo]) -> Iterator[None]:
@@ -167,11 +225,13 @@ class Snapshot:
         removed = tuple(workloads)
         for info in removed:
             self.queues[info.cluster_queue].node.remove(info.usage)
+            self.topologies.remove(info.topology_usage)
         try:
             yield
         finally:
             for info in removed:
                 self.queues[info.cluster_queue].node.add(info.usage)
+                self.topologies.add(info.topology_usage)
 
 
 @contextmanager

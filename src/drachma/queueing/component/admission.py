@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from datetime import datetime
 from typing import Any, Final
 
 from drachma.api import event
@@ -17,6 +18,7 @@ from drachma.queueing.admission.admitter import Admitter, CycleReport
 from drachma.queueing.admission.cycle import Status
 from drachma.queueing.admission.feasibility import PLACEMENT_FAILED, Placement
 from drachma.queueing.admission.queuestatus import Readiness
+from drachma.queueing.admission.topologyplacement import needs_second_pass
 from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import (
@@ -29,6 +31,7 @@ from drachma.queueing.component.caches import (
     key_of,
 )
 from drachma.queueing.component.decisionwrites import DecisionWrites
+from drachma.queueing.component.nodefollower import NodeFollower
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.component.statusrequests import StatusRequests
@@ -96,9 +99,12 @@ class Admission:
         self._to_retry: set[str] = set()
         """Cluster queues in which quota became free since the last cycle."""
         self._readiness: dict[str, tuple[clusterqueue.ClusterQueueSpec, Readiness]] = {}
+        self._nodes: Final = NodeFollower(caches, admitter=lambda: self.admitter, on_room=self._handle_room)
+        self._second_pass: datetime | None = None
+        """Time of the next second pass that a task waits for."""
         for queues in (caches.cluster_queues, caches.cohorts, caches.local_queues):
             self._follow_specs(queues)
-        for informer in (caches.flavors, caches.checks):
+        for informer in (caches.flavors, caches.topologies, caches.checks):
             call_on_change(informer, self._handle_queue)
         for place in (caches.namespaces, caches.limit_ranges, caches.runtime_classes):
             call_on_change(place, self._handle_place)
@@ -134,6 +140,11 @@ class Admission:
 
     def _handle_queue(self) -> None:
         self._are_queues_stale = True
+        self._wake.set()
+
+    def _handle_room(self) -> None:
+        """Retry workloads that found no places on a topology."""
+        self._to_retry.update(self.admitter.topology_queues())
         self._wake.set()
 
     def _handle_place(self) -> None:
@@ -193,6 +204,11 @@ class Admission:
                 self._retry(after.cluster_queue)
             if self._configured.settings.blocks_admission:
                 self._wake.set()
+            if needs_second_pass(wl):
+                self.admitter.second_passes.put(key, workloadwrites.current_time(self._clock))
+                self._await_second_pass()
+            else:
+                self.admitter.second_passes.drop(key)
             self._follow_usage(wl)
             self._request_statuses(wl)
             return
@@ -233,6 +249,7 @@ class Admission:
         info = self.admitter.snapshot.holders.get(key)
         if info is None:
             return
+        self.admitter.second_passes.drop(key)
         self.admitter.release(key)
         self._retry(info.cluster_queue)
 
@@ -276,6 +293,7 @@ class Admission:
             self._retry_parked()
             began = self._clock.monotonic()
             report = self.admitter.run_cycle(workloadwrites.current_time(self._clock))
+            self._await_second_pass()
             if report is None:
                 return
             is_success = any(each.status is Status.ADMITTED for each in report.entries)
@@ -292,6 +310,20 @@ class Admission:
             if heads <= tried:
                 return
             tried |= heads
+
+    def _await_second_pass(self) -> None:
+        """Wake the loop when the next second pass is due."""
+        due = self.admitter.second_passes.next_due
+        if due is None or (self._second_pass is not None and self._second_pass <= due):
+            return
+        self._second_pass = due
+        self._spawn(self._wake_at(due), name="second pass")
+
+    async def _wake_at(self, due: datetime) -> None:
+        await self._clock.sleep(max(0.0, (due - self._clock.utc()).total_seconds()))
+        if self._second_pass == due:
+            self._second_pass = None
+        self._wake.set()
 
     def _refresh(self) -> None:
         """Update the admitter with changed queues and namespaces."""
@@ -317,11 +349,14 @@ class Admission:
             and not self.is_decided(workloadstate.key(each))
         ]
         decided = [each for each in self._writes.under_way() if each.status.admission is not None]
+        self._nodes.fill()
         self.admitter.set_queues(
             queues,
             cohorts=caches.cohorts.cache,
             local_queues=caches.local_queues.cache,
             flavors=caches.flavors.cache,
+            topologies=caches.topologies.cache,
+            checks=caches.checks.cache,
             inactive=[name for name, (_, each) in readiness.items() if not each.is_active],
             holders=[*holders, *decided],
         )

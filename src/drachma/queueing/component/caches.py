@@ -10,6 +10,7 @@ from drachma.api import (
     limitrange,
     meta,
     namespace,
+    node,
     pod,
     resourceclaim,
     resourceclaimtemplate,
@@ -19,6 +20,7 @@ from drachma.client import target
 from drachma.queueing.admission import queuestatus
 from drachma.queueing.component import resources
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
+from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.devices import account as deviceaccount
 from drachma.queueing.devices.measure import Measure
 from drachma.queueing.devices.objects import DeviceObjects, devices_by_id
@@ -87,6 +89,8 @@ class Caches:
         self.cohorts: Final = informer_of(resources.COHORTS, with_documents=True)
         self.local_queues: Final = informer_of(resources.LOCAL_QUEUES, with_documents=True)
         self.flavors: Final = informer_of(resources.FLAVORS)
+        self.topologies: Final = informer_of(resources.TOPOLOGIES)
+        self.nodes: Final = informer_of(node.Node)
         self.checks: Final = informer_of(resources.CHECKS)
         self.workload_priorities: Final = informer_of(resources.WORKLOAD_PRIORITIES)
         self.pod_priorities: Final = informer_of(resources.POD_PRIORITIES)
@@ -111,7 +115,7 @@ class Caches:
             (self._devices_by_id, (self.slices,)),
             (self._priorities, (self.workload_priorities, self.pod_priorities)),
             (self._flavors, (self.flavors,)),
-            (self._readiness, (self.flavors, self.checks)),
+            (self._readiness, (self.flavors, self.topologies, self.checks)),
         ):
             for source in changing:
                 call_on_change(source, value.expire)
@@ -194,9 +198,24 @@ class Caches:
         queue, readiness = by_name.get(cluster_queue.metadata.name, (None, None))
         if readiness is None or queue is not cluster_queue:
             checks = {each.metadata.name: each for each in self.checks.cache}
-            readiness = queuestatus.readiness(cluster_queue, flavors=self.flavors_by_name, checks=checks)
+            readiness = queuestatus.readiness(
+                cluster_queue,
+                flavors=self.flavors_by_name,
+                checks=checks,
+                missing_topologies=self._missing_topologies(),
+            )
             by_name[cluster_queue.metadata.name] = cluster_queue, readiness
         return readiness
+
+    def _missing_topologies(self) -> dict[str, str]:
+        """Return the topologies that do not exist, by the flavors that name them."""
+        if not self._configured.gates.on(Gate.TAS):
+            return {}
+        return {
+            name: flavor.spec.topology_name
+            for name, flavor in self.flavors_by_name.items()
+            if flavor.spec.topology_name is not None and self.topologies.cache.get(flavor.spec.topology_name) is None
+        }
 
     def uses(self, wl: workload.Workload) -> tuple[settlement.PodUse, ...]:
         """Return the charges for the devices of a workload's pods, if they have to be settled."""

@@ -13,6 +13,7 @@ from drachma.queueing.component.configurationmap import ConfigurationMap
 from drachma.queueing.component.elasticpodcontroller import ElasticPodController
 from drachma.queueing.component.jobcontroller import JobController
 from drachma.queueing.component.jobwrites import JobWrites
+from drachma.queueing.component.nodefailurecontroller import NodeFailureController
 from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.podcontroller import PodController
@@ -21,6 +22,7 @@ from drachma.queueing.component.queuelevels import QueueLevels
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.component.reviews import Reviews
 from drachma.queueing.component.statusrequests import StatusRequests
+from drachma.queueing.component.topologypodcontroller import TopologyPodController
 from drachma.queueing.component.workloadcontroller import WorkloadController
 from drachma.queueing.component.workloadwrites import WorkloadLocks
 from drachma.runtime import Surroundings, controller, workqueue
@@ -88,6 +90,8 @@ class QueueingComponent:
             ),
             PodController(surroundings, caches, configured, writes=job_writes),
             ElasticPodController(surroundings, caches, configured),
+            TopologyPodController(surroundings, caches, configured),
+            NodeFailureController(surroundings, caches, configured, recorder=recorder, locks=locks),
             admission,
         )
 

@@ -16,7 +16,7 @@ from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, Source, is_spec_changed, key_of
-from drachma.queueing.component.statusrequests import COHORT, FLAVOR, StatusRequests
+from drachma.queueing.component.statusrequests import COHORT, FLAVOR, TOPOLOGY, StatusRequests
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor
 from drachma.queueing.lifecycle.workloadreconcile import IN_USE
 from drachma.queueing.workloads import workloadstate
@@ -70,7 +70,19 @@ class QueueController:
             )
         )
         configured.subscribe(self._handle_configuration)
-        caches.flavors.add_handler(Handler(added=self._handle_flavor, updated=lambda _, new: self._handle_flavor(new)))
+        caches.flavors.add_handler(
+            Handler(
+                added=self._handle_flavor,
+                updated=lambda _, new: self._handle_flavor(new),
+                deleted=self._handle_flavor,
+            )
+        )
+        caches.topologies.add_handler(
+            Handler(
+                added=lambda new: statuses.add_topology(new.metadata.name),
+                updated=lambda _, new: statuses.add_topology(new.metadata.name),
+            )
+        )
 
     async def run(self) -> None:
         await controller.work(self._statuses.queue, self._reconcile, workers=_WORKERS)
@@ -83,6 +95,8 @@ class QueueController:
 
     def _handle_flavor(self, flavor: resourceflavor.ResourceFlavor) -> None:
         self._statuses.add_flavor(flavor.metadata.name)
+        if flavor.spec.topology_name is not None:
+            self._statuses.add_topology(flavor.spec.topology_name)
 
     def _handle_configuration(self) -> None:
         """Update all statuses: shares and past usage may appear or disappear."""
@@ -96,6 +110,8 @@ class QueueController:
     async def _reconcile(self, key: str) -> controller.After | None:
         if key.startswith(FLAVOR):
             await self._flavor(key.removeprefix(FLAVOR))
+        elif key.startswith(TOPOLOGY):
+            await self._topology(key.removeprefix(TOPOLOGY))
         elif key.startswith(COHORT):
             await self._cohort(key.removeprefix(COHORT))
         elif "/" in key:
@@ -214,6 +230,14 @@ class QueueController:
             for flavor in group.flavors
         )
         await self._finalize(resources.FLAVORS, flavor_object, is_used=is_used)
+
+    # Topologies
+
+    async def _topology(self, name: str) -> None:
+        topology = self._caches.topologies.cache.get(name)
+        if topology is not None:
+            is_used = any(each.spec.topology_name == name for each in self._caches.flavors.cache)
+            await self._finalize(resources.TOPOLOGIES, topology, is_used=is_used)
 
     # Writes
 

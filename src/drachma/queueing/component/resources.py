@@ -4,7 +4,15 @@ from typing import Final, TypeVar
 
 from drachma.api import job, meta
 from drachma.client import target
-from drachma.queueing.kinds import admissioncheck, classes, clusterqueue, localqueue, resourceflavor, workload
+from drachma.queueing.kinds import (
+    admissioncheck,
+    classes,
+    clusterqueue,
+    localqueue,
+    resourceflavor,
+    topology,
+    workload,
+)
 
 GROUP: Final = "kueue.x-k8s.io"
 VERSION: Final = "v1beta2"
@@ -23,6 +31,7 @@ CLUSTER_QUEUES: Final = _kueue("clusterqueues", clusterqueue.ClusterQueue)
 COHORTS: Final = _kueue("cohorts", clusterqueue.Cohort)
 LOCAL_QUEUES: Final = _kueue("localqueues", localqueue.LocalQueue, namespaced=True)
 FLAVORS: Final = _kueue("resourceflavors", resourceflavor.ResourceFlavor)
+TOPOLOGIES: Final = _kueue("topologies", topology.Topology)
 CHECKS: Final = _kueue("admissionchecks", admissioncheck.AdmissionCheck)
 WORKLOAD_PRIORITIES: Final = _kueue("workloadpriorityclasses", classes.WorkloadPriorityClass)
 POD_PRIORITIES: Final = target.Target(

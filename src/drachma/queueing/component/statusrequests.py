@@ -1,7 +1,7 @@
-"""Requests to write the status of queues, cohorts and flavors, collected for a second.
+"""Requests to write the status of queues and cohorts, and to check finalizers, collected for a second.
 
 Many workloads change at once, and one write reports all of them. Keys are names of cluster queues, ``namespace/name``
-of local queues, and names of flavors and cohorts with a prefix.
+of local queues, and names of flavors, cohorts and topologies with a prefix.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from drachma.runtime import Surroundings, workqueue
 
 FLAVOR: Final = "flavor:"
 COHORT: Final = "cohort:"
+TOPOLOGY: Final = "topology:"
 
 _DELAY_SECONDS: Final = 1.0
 
@@ -31,6 +32,10 @@ class StatusRequests:
     def add_flavor(self, name: str) -> None:
         """Request a check of a flavor's finalizer soon."""
         self.add(f"{FLAVOR}{name}")
+
+    def add_topology(self, name: str) -> None:
+        """Request a check of a topology's finalizer soon."""
+        self.add(f"{TOPOLOGY}{name}")
 
     def add_cohort(self, name: str) -> None:
         """Request a write of a cohort's status soon."""

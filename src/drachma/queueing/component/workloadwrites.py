@@ -195,6 +195,7 @@ def _decision_basis(wl: workload.Workload) -> tuple[object, ...]:
         status.admission,
         status.reclaimable_pods,
         status.admission_checks,
+        status.unhealthy_nodes,
         conditions.is_true(status.conditions, conditions.EVICTED),
         conditions.is_true(status.conditions, conditions.FINISHED),
         conditions.is_true(status.conditions, conditions.QUOTA_RESERVED),

@@ -56,8 +56,12 @@ class Gate(enum.StrEnum):
     TAS = "TopologyAwareScheduling"
     TAS_BALANCED = "TASBalancedPlacement"
     TAS_ENCODE_BY_HOSTNAME = "TASAssignmentsEncodingByHostnamePrefix"
+    TAS_FAIL_FAST = "TASFailedNodeReplacementFailFast"
+    TAS_HANDLE_OVERLAPPING_FLAVORS = "TASHandleOverlappingFlavors"
     TAS_MULTI_LAYER = "TASMultiLayerTopology"
     TAS_PROFILE_MIXED = "TASProfileMixed"
+    TAS_RECOMPUTE_ASSIGNMENT = "TASRecomputeAssignmentWithinSchedulingCycle"
+    TAS_REPLACE_NODES = "TASFailedNodeReplacement"
     TAS_REPLACE_ON_POD_TERMINATION = "TASReplaceNodeOnPodTermination"
     TAS_REPLACE_ON_TAINTS = "TASReplaceNodeOnNodeTaints"
     TAS_REPLACE_OVER_FIXED_TIME = "TASReplaceNodeDueToNotReadyOverFixedTime"
@@ -89,10 +93,7 @@ WITHOUT_EFFECT: Final = frozenset({
     "MultiKueueRemoteSpecSync", "RemoveFinalizersWithStrictPatch", "SchedulerLibraryIntegration",
     "SkipAncestorCheckForDeletedWorkloads", "SparkApplicationIntegration",
     "TASCacheNodeMatchResults",
-    "TASCacheTopologyTree", "TASCachingRemainingResources", "TASFailedNodeReplacement",
-    "TASFailedNodeReplacementFailFast", "TASHandleOverlappingFlavors",
-    "TASRecomputeAssignmentWithinSchedulingCycle",
-      "TLSOptions",
+    "TASCacheTopologyTree", "TASCachingRemainingResources", "TLSOptions",
     "ValidateRayAndSparkJobUpdates", "VectorizedResourceRequests", "VisibilityOnDemand",
     "WorkloadRequestUseMergePatch",
 })  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from drachma import errors
-from drachma.queueing.admission import flavormatching
+from drachma.queueing.admission import flavormatching, topologyrequests
 from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.admission.cycle import Entry, Status
 from drachma.queueing.admission.flavorsearch import PODS
@@ -78,9 +78,13 @@ class Question:
             return f"flavor {flavor} not found"
         sets = [each for each in self._of.workload.spec.pod_sets if each.name == pod_set]
         try:
-            return flavormatching.mismatch(flavor_object, sets, gates=self.settings.gates)
+            return flavormatching.mismatch(flavor_object, sets, topology_mismatch=self._topology_check(flavor))
         except errors.InvalidValueError as error:
             return str(error)
+
+    def _topology_check(self, flavor: str) -> flavormatching.Check:
+        group = next(group for group in self.queue.groups if flavor in group.flavors)
+        return topologyrequests.check(self.queue, group, self.snapshot.topologies, gates=self.settings.gates)
 
     def holders(self, keys: frozenset[FlavorResource]) -> list[WorkloadInfo]:
         """Return the workloads of the queue's tree that use any of these, largest usage first."""

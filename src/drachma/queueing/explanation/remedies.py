@@ -235,7 +235,8 @@ def _few(question: Question, holders: Sequence[WorkloadInfo], usage: Usage) -> l
         return question.queue.node.fits(usage)
 
     for info in holders:
-        state = snapshot.remove(info)
+        state = snapshot.queues[info.cluster_queue]
+        snapshot.withdraw(info)
         removed.append(Target(info, "", state))
         if fits():
             removed = preemption.give_back(removed, snapshot, fits)

@@ -35,7 +35,6 @@ from drachma.queueing.workloads.workloadevents import WARNING
 from drachma.values import quotation
 
 _GROUP_WORKLOAD: Final = "kueue.x-k8s.io/is-group-workload"
-_INDEX: Final = "kueue.x-k8s.io/pod-group-pod-index"
 _FAST: Final = "kueue.x-k8s.io/pod-group-fast-admission"
 _SERVING: Final = "kueue.x-k8s.io/pod-group-serving"
 _REPLACEMENT: Final = "WaitingForReplacementPods"
@@ -434,7 +433,7 @@ class PodGroup:
 
     def _check_index(self) -> None:
         """Raise GroupError if the pod's index in its group is not a number below the total."""
-        text = self.labels.get(_INDEX)
+        text = self.labels.get(pods.INDEX_LABEL)
         if text is None:
             return
         problem = ""
@@ -502,7 +501,7 @@ def _pod_set(pod: Document, name: str, gates: Gates) -> dict[str, Any]:
     pod_set: dict[str, Any] = {"name": name, "count": 1, "template": podsetinfo.sanitized({"spec": pod["spec"]})}
     if gates.on(Gate.TAS):
         annotations = pod["metadata"].get("annotations") or {}
-        pod_set["topologyRequest"] = topologyrequest.build(annotations, gates, index_label=_INDEX)
+        pod_set["topologyRequest"] = topologyrequest.build(annotations, gates, index_label=pods.INDEX_LABEL)
     return pod_set
 
 

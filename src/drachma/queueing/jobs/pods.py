@@ -28,7 +28,10 @@ GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 TOTAL: Final = "kueue.x-k8s.io/pod-group-total-count"
 RETRIABLE: Final = "kueue.x-k8s.io/retriable-in-group"
 ROLE: Final = "kueue.x-k8s.io/role-hash"
-_TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
+TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
+INDEX_LABEL: Final = "kueue.x-k8s.io/pod-group-pod-index"
+INDEX_LABEL_ANNOTATION: Final = "kueue.x-k8s.io/pod-group-pod-index-label"
+"""Annotation with the name of the label that numbers the pods of a group."""
 
 _HASH_LENGTH: Final = 8
 _FIELDS: Final = (
@@ -86,7 +89,12 @@ def is_terminated(pod: Document) -> bool:
 
 def is_gated(pod: Document) -> bool:
     """Return True if the pod has Kueue's scheduling gate."""
-    return any(each["name"] == GATE for each in pod["spec"].get("schedulingGates") or ())
+    return has_gate(pod, GATE)
+
+
+def has_gate(pod: Document, name: str) -> bool:
+    """Return True if the pod has a scheduling gate."""
+    return any(each["name"] == name for each in pod["spec"].get("schedulingGates") or ())
 
 
 def is_suspended(pod: Document) -> bool:
@@ -120,7 +128,7 @@ def has_finalizer(pod: Document) -> bool:
 def ungated(pod: Document, info: PodSetInfo) -> Document:
     """Return a pod without its gate and with the changes of admission. Raises PodSetConflictError."""
     after = dict(info.applied(pod))
-    removed = {GATE} if {"name": _TOPOLOGY_GATE} in info.scheduling_gates else {GATE, _TOPOLOGY_GATE}
+    removed = {GATE} if {"name": TOPOLOGY_GATE} in info.scheduling_gates else {GATE, TOPOLOGY_GATE}
     spec = dict(after["spec"])
     gates = [each for each in spec.pop("schedulingGates", ()) if each["name"] not in removed]
     after["spec"] = {**spec, "schedulingGates": gates} if gates else spec

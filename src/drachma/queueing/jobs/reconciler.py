@@ -36,7 +36,7 @@ from drachma.queueing.workloads.workloadevents import WARNING, Event
 _NOT_READY: Final = "Not all pods are ready or succeeded"
 _READY: Final = "All pods reached readiness and the workload is running"
 _RECOVERING: Final = "At least one pod has failed, waiting for recovery"
-_REQUEUED_REASONS: Final = (transitions.PREEMPTED, transitions.DEVICES_CHANGED, "NodeFailures")
+_REQUEUED_REASONS: Final = (transitions.PREEMPTED, transitions.DEVICES_CHANGED, transitions.NODE_FAILURES)
 """Reasons of evictions after which a workload goes back to its queue."""
 
 

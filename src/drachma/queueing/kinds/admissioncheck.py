@@ -3,6 +3,11 @@
 from drachma.api import meta
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
 
+MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
+"""Controller that dispatches workloads to other clusters."""
+PROVISIONING = "kueue.x-k8s.io/provisioning-request"
+"""Controller that has nodes created for workloads."""
+
 
 class AdmissionCheckSpec(Struct, frozen=True, kw_only=True):
     """Controller of the check."""

@@ -66,12 +66,23 @@ def completed_pod(document: Document, place: Place, settings: JobSettings) -> di
         finalizers = after["metadata"].get("finalizers") or []
         if pods.FINALIZER not in finalizers:
             after["metadata"] = {**after["metadata"], "finalizers": [*finalizers, pods.FINALIZER]}
+    names = [pods.GATE]
+    if settings.gates.on(Gate.TAS):
+        names.append(pods.TOPOLOGY_GATE)
+        after = _indexed(after)
     gates = after["spec"].get("schedulingGates") or []
-    if not pods.is_gated(after):
-        after["spec"] = {**after["spec"], "schedulingGates": [*gates, {"name": pods.GATE}]}
+    added = [{"name": name} for name in names if not pods.has_gate(after, name)]
+    if added:
+        after["spec"] = {**after["spec"], "schedulingGates": [*gates, *added]}
     annotations = {**(after["metadata"].get("annotations") or {}), pods.ROLE: pods.role_hash(after["spec"])}
     after["metadata"] = {**after["metadata"], "annotations": annotations}
     return after
+
+
+def _indexed(document: Document) -> dict[str, Any]:
+    """Return a pod with the index in its group, from the label that its annotation names."""
+    label = (document["metadata"].get("annotations") or {}).get(pods.INDEX_LABEL_ANNOTATION)
+    return dict(document) if label is None else _labelled(document, pods.INDEX_LABEL, _label(document, label))
 
 
 def _ancestor(document: Document, place: Place, settings: JobSettings) -> Document | None:

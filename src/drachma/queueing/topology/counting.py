@@ -1,7 +1,8 @@
 """Counting: how many pods, slices and leaders fit into every domain of a tree, from the leaves up.
 
-A search works on :class:`Place` objects, one for each domain, which it may change. Counts "with leader" are the pods
-and slices that still fit once the leader of the group is in the domain.
+Counts are kept in :class:`Place` objects, one for each domain. Counts "with leader" are the pods and slices that still
+fit once the leader of the group is in the domain. :class:`Counts` keeps the places of a kind of pods for the next
+search, and counts again only in leaves whose room has changed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
+
+import msgspec
 
 from drachma.api import pod
 from drachma.claims import nodeaffinity, taints
@@ -19,6 +22,10 @@ from drachma.values import nodes, quotation
 
 _MOST: Final = 2**31 - 1
 """Largest count, for pods that request nothing."""
+_MOST_PLACES: Final = 100_000
+"""Most places of leaves that are kept for later searches in a tree."""
+_LEAST_KINDS: Final = 4
+"""Number of kinds of pods whose places are kept in any case."""
 
 
 class Place:
@@ -56,25 +63,6 @@ class Place:
             child.clear_leader()
 
 
-class Exclusions:
-    """Leaves that no pod fits into, by reason."""
-
-    def __init__(self) -> None:
-        self.total = 0
-        self._reasons: Final[collections.Counter[str]] = collections.Counter()
-
-    def add(self, reason: str) -> None:
-        """Count a leaf."""
-        self._reasons[reason] += 1
-
-    def text(self) -> str:
-        """Return the end of a message, empty if nothing was excluded."""
-        if not self._reasons:
-            return ""
-        reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(self._reasons.items()))
-        return f". Total nodes: {self.total}; excluded: {reasons}"
-
-
 class Pods(NamedTuple):
     """Pods to be counted, and the conditions of their placement."""
 
@@ -83,8 +71,6 @@ class Pods(NamedTuple):
     node_selector: Mapping[str, str]
     affinity: pod.NodeAffinity | None
     tolerations: tuple[pod.Toleration, ...]
-    assumed: Mapping[tuple[str, ...], Mapping[str, int]]
-    """Usage of earlier pod sets of the same workload, by leaf."""
     within: str = ""
     """Identity of the domain that a replacement must be in."""
     ignores_usage: bool = False
@@ -92,20 +78,107 @@ class Pods(NamedTuple):
     respects_preferences: bool = False
     """True to weigh preferred node affinity."""
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Value that is equal exactly for pods with the same counts."""
+        return (
+            tuple(sorted(self.per_pod.items())),
+            None if self.leader is None else tuple(sorted(self.leader.items())),
+            tuple(sorted(self.node_selector.items())),
+            None if self.affinity is None else msgspec.json.encode(self.affinity),
+            self.tolerations,
+            self.ignores_usage,
+            self.respects_preferences,
+        )
 
-def count(tree: Tree, pods: Pods, shape: Shape, exclusions: Exclusions) -> list[dict[tuple[str, ...], Place]]:
-    """Return the places of each level by their values, counted."""
-    places: list[dict[tuple[str, ...], Place]] = [{} for _ in tree.levels]
-    leaf_counter = _LeafCounter(tree, pods, exclusions)
-    for level in range(len(tree.levels) - 1, -1, -1):
-        below = places[level + 1] if level + 1 < len(places) else {}
-        for values, domain in tree.domains[level].items():
-            place = Place(domain, [below[child.values] for child in domain.children])
-            places[level][values] = place
-            if isinstance(domain, Leaf):
-                leaf_counter.count(place, domain)
-            roll_up(place, shape, shape.inner_sizes, has_leader=pods.leader is not None)
-    return places
+
+class CountedPlaces:
+    """Places of all domains of a tree for one kind of pods."""
+
+    def __init__(self, tree: Tree, pods: Pods, shape: Shape) -> None:
+        self._tree: Final = tree
+        self._shape: Final = shape
+        self._has_leader: Final = pods.leader is not None
+        self._counter: Final = _LeafCounter(tree, pods)
+        self.follows_usage: Final = not pods.ignores_usage
+        self.levels: Final[list[dict[tuple[str, ...], Place]]] = [{} for _ in tree.levels]
+        """Places of each level by their values."""
+        for level in range(len(tree.levels) - 1, -1, -1):
+            below = self.levels[level + 1] if level + 1 < len(self.levels) else {}
+            for values, domain in tree.domains[level].items():
+                self.levels[level][values] = Place(domain, [below[child.values] for child in domain.children])
+        self._reasons: Final[dict[Leaf, str]] = {}
+        """Reasons of leaves that no pod fits into."""
+        self._stale: set[Leaf] = set(tree.leaves.values())
+
+    def mark(self, leaf: Leaf) -> None:
+        """Count again in a leaf before the next search."""
+        self._stale.add(leaf)
+
+    def refresh(self, assumed: Mapping[tuple[str, ...], Mapping[str, int]]) -> None:
+        """Count again where room has changed. ``assumed`` is usage by leaf that counts until the next refresh."""
+        leaves = self._tree.leaves
+        added = {leaves[key] for key in assumed if key in leaves}
+        stale = self._stale | added
+        if not stale:
+            return
+        parents: set[Domain] = set()
+        lowest = self.levels[-1]
+        for leaf in stale:
+            place = lowest[leaf.values]
+            reason = self._counter.count(place, leaf, assumed.get(leaf.key, {}))
+            if reason:
+                self._reasons[leaf] = reason
+            else:
+                self._reasons.pop(leaf, None)
+            roll_up(place, self._shape, self._shape.inner_sizes, has_leader=self._has_leader)
+            if leaf.parent is not None:
+                parents.add(leaf.parent)
+        while parents:
+            above: set[Domain] = set()
+            for domain in parents:
+                place = self.levels[domain.level][domain.values]
+                roll_up(place, self._shape, self._shape.inner_sizes, has_leader=self._has_leader)
+                if domain.parent is not None:
+                    above.add(domain.parent)
+            parents = above
+        self._stale = added
+
+    def exclusions(self) -> str:
+        """Return the end of a message about leaves that no pod fits into, empty if there are none."""
+        if not self._reasons:
+            return ""
+        counts = collections.Counter(self._reasons.values())
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(counts.items()))
+        return f". Total nodes: {len(self._tree.leaves)}; excluded: {reasons}"
+
+
+class Counts:
+    """Counted places of a tree, for the kinds of pods that were searched last."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree: Final = tree
+        self._counted: Final[dict[tuple[object, ...], CountedPlaces]] = {}
+        """Places by kind of pods, the least recently used first."""
+        tree.subscribe(self._mark)
+
+    def get(self, pods: Pods, shape: Shape, assumed: Mapping[tuple[str, ...], Mapping[str, int]]) -> CountedPlaces:
+        """Return the places for pods. A search must leave the counts as they are."""
+        if pods.within:
+            counted = CountedPlaces(self._tree, pods, shape)
+        else:
+            key = (pods.identity, shape.slice_level, shape.slice_size, tuple(shape.inner_sizes.items()))
+            counted = self._counted.pop(key, None) or CountedPlaces(self._tree, pods, shape)
+            self._counted[key] = counted
+            if len(self._counted) > max(_LEAST_KINDS, _MOST_PLACES // max(1, len(self._tree.leaves))):
+                del self._counted[next(iter(self._counted))]
+        counted.refresh(assumed)
+        return counted
+
+    def _mark(self, leaf: Leaf, is_usage: bool) -> None:  # noqa: FBT001 -- a listener of the tree
+        for counted in self._counted.values():
+            if counted.follows_usage or not is_usage:
+                counted.mark(leaf)
 
 
 def roll_up(place: Place, shape: Shape, inner_sizes: Mapping[int, int], *, has_leader: bool) -> None:
@@ -151,59 +224,54 @@ def _add_children(place: Place, inner_size: int | None, *, has_leader: bool) -> 
 class _LeafCounter:
     """Counts pods in single leaves."""
 
-    def __init__(self, tree: Tree, pods: Pods, exclusions: Exclusions) -> None:
+    def __init__(self, tree: Tree, pods: Pods) -> None:
         self._pods: Final = pods
         self._per_pod: Final = _with_pod(pods.per_pod)
         self._leader: Final = None if pods.leader is None else _with_pod(pods.leader)
-        self._exclusions: Final = exclusions
         self._checks_nodes: Final = tree.has_hostnames
         self._matcher: Final = _required_matcher(pods)
         self._preferences: Final = _preferences(pods) if pods.respects_preferences else ()
 
-    def count(self, place: Place, leaf: Leaf) -> None:
-        """Count the pods and the leader that fit into a leaf."""
-        self._exclusions.total += 1
-        if self._checks_nodes and not self._is_suitable(place, leaf):
-            return
+    def count(self, place: Place, leaf: Leaf, assumed: Mapping[str, int]) -> str:
+        """Count the pods and the leader that fit into a leaf. Return the reason if no pod does."""
+        place.pods = place.slices = place.score = 0
+        place.leaders = place.pods_with_leader = place.slices_with_leader = 0
+        if self._checks_nodes and (reason := self._mismatch(place, leaf)):
+            return reason
         if not leaf.is_within(self._pods.within):
-            self._exclusions.add("topologyDomain")
-            return
-        room = self._room(leaf)
+            return "topologyDomain"
+        room = self._room(leaf, assumed)
         place.pods, limit = _times(self._per_pod, room)
-        if not place.pods and limit:
-            self._exclusions.add(f"resource {quotation.quote(limit)}")
         if self._leader is not None and _times(self._leader, room)[0]:
             place.leaders = 1
             for name, amount in self._leader.items():
                 room[name] = room.get(name, 0) - amount
-        place.pods_with_leader = _times(self._per_pod, room)[0]
+            place.pods_with_leader = _times(self._per_pod, room)[0]
+        else:
+            place.pods_with_leader = place.pods
+        return f"resource {quotation.quote(limit)}" if not place.pods and limit else ""
 
-    def _is_suitable(self, place: Place, leaf: Leaf) -> bool:
+    def _mismatch(self, place: Place, leaf: Leaf) -> str:
+        """Return the reason why the node of a leaf does not suit the pods, or an empty text."""
         node = leaf.node
         assert node is not None, "a leaf with a hostname is a node"
         taint = taints.first_untolerated(node.spec.taints, self._pods.tolerations)
         if taint is not None:
             value = f"={taint.value}" if taint.value else ""
-            self._exclusions.add(f"taint {quotation.quote(f'{taint.key}{value}:{taint.effect}')}")
-            return False
+            return f"taint {quotation.quote(f'{taint.key}{value}:{taint.effect}')}"
         labels = node.metadata.labels
         if any(labels.get(key) != value for key, value in self._pods.node_selector.items()):
-            self._exclusions.add("nodeSelector")
-            return False
+            return "nodeSelector"
         if self._matcher is not None and not self._matcher.matches(labels, node.metadata.name):
-            self._exclusions.add("affinity")
-            return False
+            return "affinity"
         place.score = sum(
             weight for weight, matcher in self._preferences if matcher.matches(labels, node.metadata.name)
         )
-        return True
+        return ""
 
-    def _room(self, leaf: Leaf) -> Amounts:
+    def _room(self, leaf: Leaf, assumed: Mapping[str, int]) -> Amounts:
         room = dict(leaf.capacity)
-        usages = [self._pods.assumed.get(leaf.key, {})]
-        if not self._pods.ignores_usage:
-            usages.append(leaf.usage)
-        for usage in usages:
+        for usage in (assumed,) if self._pods.ignores_usage else (assumed, leaf.usage):
             for name, amount in usage.items():
                 room[name] = room.get(name, 0) - amount
         return room

@@ -20,7 +20,7 @@ from drachma.queueing.kinds import resourceflavor, workload
 from drachma.queueing.topology import assignment, podusage, ungating
 from drachma.queueing.workloads import transitions, workloadstate
 
-REASON: Final = "NodeFailures"
+REASON: Final = transitions.NODE_FAILURES
 POD_CONDITION: Final = "TerminatedByKueue"
 POD_REASON: Final = "UnschedulableOnAssignedNode"
 POD_MESSAGE: Final = "Pod terminated by Kueue NodeController due to node taint"

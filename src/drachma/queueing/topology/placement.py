@@ -37,6 +37,9 @@ class NotPlaced(NamedTuple):
 
 Result = Placed | NotPlaced
 
+Assumed = dict[tuple[str, ...], tree.Amounts]
+"""Usage by placed pod sets of the same workload, by leaf."""
+
 
 class Replacement(NamedTuple):
     """Node that failed, and the assignments of the workload that used it."""
@@ -55,20 +58,34 @@ class Placer:
         self,
         domains: tree.Tree,
         *,
+        counts: counting.Counts | None = None,
         tolerations: tuple[pod.Toleration, ...] = (),
         gates: Gates,
         ignores_usage: bool = False,
     ) -> None:
-        """``tolerations`` are those of the flavor. ``ignores_usage`` places as if no workload were admitted."""
+        """``tolerations`` are those of the flavor. ``ignores_usage`` places as if no workload were admitted.
+
+        ``counts`` keeps what earlier searches in the tree have counted.
+        """
         self._tree: Final = domains
+        self._counts: Final = counts or counting.Counts(domains)
         self._tolerations: Final = tolerations
         self._gates: Final = gates
         self._ignores_usage: Final = ignores_usage
-        self._assumed: dict[tuple[str, ...], tree.Amounts] = {}
+        self._assumed: Assumed = {}
 
-    def place(self, requests: Sequence[PodSetRequest], *, replacement: Replacement | None = None) -> dict[str, Result]:
-        """Return the results by pod set. Groups after the first that does not fit are missing."""
-        self._assumed = {}
+    def place(
+        self,
+        requests: Sequence[PodSetRequest],
+        *,
+        replacement: Replacement | None = None,
+        assumed: Assumed | None = None,
+    ) -> dict[str, Result]:
+        """Return the results by pod set. Groups after the first that does not fit are missing.
+
+        ``assumed`` is usage by other pod sets of the workload; usage by these pod sets is added to it.
+        """
+        self._assumed = {} if assumed is None else assumed
         results: dict[str, Result] = {}
         for group in _groups(requests):
             part = self._place_group(group) if replacement is None else self._replace(group, replacement)
@@ -97,39 +114,39 @@ class Placer:
         self, workers: PodSetRequest, leader: PodSetRequest | None, *, within: str = ""
     ) -> dict[str, Assignment]:
         """Return the assignments of workers and leader. Raises NotFoundError or ShapeError."""
+        if workers.problem:
+            raise ShapeError(workers.problem)
         resolved = shape.resolve(self._tree, workers.pod_set.topology_request, is_implied=workers.is_implied)
         spec = workers.pod_set.template.spec
         respects_preferences = self._gates.on(Gate.TAS_RESPECT_NODE_AFFINITY)
-        exclusions = counting.Exclusions()
         pods = counting.Pods(
             per_pod=workers.per_pod,
             leader=None if leader is None else leader.per_pod,
             node_selector=spec.node_selector,
             affinity=None if spec.affinity is None else spec.affinity.node_affinity,
             tolerations=(*spec.tolerations, *self._tolerations),
-            assumed=self._assumed,
             within=within,
             ignores_usage=self._ignores_usage,
             respects_preferences=respects_preferences,
         )
-        places = counting.count(self._tree, pods, resolved, exclusions)
+        counted = self._counts.get(pods, resolved, self._assumed)
         request = Request(workers.pods, 0 if leader is None else 1, resolved)
         rules = Rules(
             is_least_free=resolved.is_unconstrained and self._gates.on(Gate.TAS_PROFILE_MIXED),
             respects_preferences=respects_preferences,
         )
-        search = Search(self._tree, places, request, rules=rules, exclusions=exclusions)
-        leaves = None
-        if self._gates.on(Gate.TAS_BALANCED) and not resolved.is_required and not resolved.is_unconstrained:
-            even = balanced.place_balanced(places, request, rules=rules)
-            if even is not None:
-                leaves = search.descend(*even, by_parent=True)
-        if leaves is None:
-            leaves = search.descend(*search.find())
-        assignments = {workers.name: self._tree.assignment((leaf.domain, leaf.pods) for leaf in leaves)}
-        if leader is not None:
-            assignments[leader.name] = self._tree.assignment((leaf.domain, leaf.leaders) for leaf in leaves)
-        return assignments
+        with Search(self._tree, counted, request, rules=rules) as search:
+            leaves = None
+            if self._gates.on(Gate.TAS_BALANCED) and not resolved.is_required and not resolved.is_unconstrained:
+                even = balanced.place_balanced(counted.levels, request, rules=rules)
+                if even is not None:
+                    leaves = search.descend(*even, by_parent=True)
+            if leaves is None:
+                leaves = search.descend(*search.find())
+            assignments = {workers.name: self._tree.assignment((leaf.domain, leaf.pods) for leaf in leaves)}
+            if leader is not None:
+                assignments[leader.name] = self._tree.assignment((leaf.domain, leaf.leaders) for leaf in leaves)
+            return assignments
 
     def _replace(self, group: list[PodSetRequest], replacement: Replacement) -> dict[str, Result]:
         results: dict[str, Result] = {}

@@ -11,9 +11,9 @@ them. Least free capacity, for unconstrained requests, takes small domains first
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
-from drachma.queueing.topology.counting import Exclusions, Place
+from drachma.queueing.topology.counting import CountedPlaces, Place
 from drachma.queueing.topology.shape import Shape
 from drachma.queueing.topology.tree import Tree
 from drachma.values import quotation
@@ -40,17 +40,17 @@ class Rules(NamedTuple):
 
     def leader_order(self, places: Iterable[Place]) -> list[Place]:
         """Sort places for a leader."""
+        return sorted(places, key=self.leader_rank)
+
+    def leader_rank(self, place: Place) -> tuple[object, ...]:
+        """Return the sort key of a place for a leader."""
         sign = 1 if self.is_least_free else -1
-        weight = 1 if self.respects_preferences else 0
-        return sorted(
-            places,
-            key=lambda each: (
-                -each.leaders,
-                -each.score * weight,
-                sign * each.slices_with_leader,
-                each.pods_with_leader,
-                each.domain.values,
-            ),
+        return (
+            -place.leaders,
+            -place.score if self.respects_preferences else 0,
+            sign * place.slices_with_leader,
+            place.pods_with_leader,
+            place.domain.values,
         )
 
     def best_fit(
@@ -97,22 +97,28 @@ def _pods_with_leader(place: Place) -> int:
 
 
 class Search:
-    """One search on counted places."""
+    """One search on counted places, whose counts are as before when the search is left as a context."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        places: Sequence[dict[tuple[str, ...], Place]],
-        request: Request,
-        *,
-        rules: Rules,
-        exclusions: Exclusions,
-    ) -> None:
+    def __init__(self, tree: Tree, counted: CountedPlaces, request: Request, *, rules: Rules) -> None:
         self._tree: Final = tree
-        self._places: Final = places
+        self._counted: Final = counted
+        self._places: Final = counted.levels
         self._request: Final = request
         self._rules: Final = rules
-        self._exclusions: Final = exclusions
+        self._changed: Final[list[tuple[Place, int, int, int, int]]] = []
+        """Places with the counts that they had before the search changed them."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for place, pods, slices, slices_with_leader, leaders in reversed(self._changed):
+            place.pods, place.slices = pods, slices
+            place.slices_with_leader, place.leaders = slices_with_leader, leaders
+
+    def _keep(self, place: Place) -> None:
+        """Note the counts of a place before they change."""
+        self._changed.append((place, place.pods, place.slices, place.slices_with_leader, place.leaders))
 
     def find(self) -> tuple[int, list[Place]]:
         """Return the level found and its domains. Raises NotFoundError."""
@@ -140,35 +146,43 @@ class Search:
         request, rules = self._request, self._rules
         if not self._places[level]:
             raise NotFoundError(f"no topology domains at level: {self._tree.levels[level]}")
-        ordered = rules.leader_order(self._places[level].values())
+        places = self._places[level].values()
         if rules.is_least_free:
             size = _slices_with_leader if request.leaders else _slices
-            for place in ordered:
-                if place.leaders >= request.leaders and size(place) >= request.slices:
-                    return level, [place]
+            enough = [each for each in places if each.leaders >= request.leaders and size(each) >= request.slices]
+            if enough:
+                return level, [min(enough, key=rules.leader_rank)]
             if request.shape.is_required:
-                raise self._failure(level, ordered[-1].pods)
-        first = ordered[0]
+                raise self._failure(level, rules.leader_order(places)[-1].pods)
+        first = min(places, key=rules.leader_rank)
         if self._holds_all(first):
-            if not rules.is_least_free:
-                first = self._best_place(ordered)
-            return level, [first]
+            return level, [first if rules.is_least_free else self._best_place(first, places)]
         if request.shape.is_required:
             if rules.respects_preferences:
+                ordered = rules.leader_order(places)
                 for position, place in enumerate(ordered):
                     if self._holds_all(place):
-                        return level, [self._best_place(ordered[position:])]
+                        return level, [self._best_place(place, ordered[position:])]
             raise self._failure(level, first.slices)
         if level > 0 and not request.shape.is_unconstrained:
             return self._find(level - 1)
-        return level, self._take_several(level, ordered)
+        return level, self._take_several(level, rules.leader_order(places))
 
     def _holds_all(self, place: Place) -> bool:
         return place.slices_with_leader >= self._request.slices and place.leaders >= self._request.leaders
 
-    def _best_place(self, ordered: Sequence[Place]) -> Place:
-        size = _slices_with_leader if self._request.leaders else _slices
-        return self._rules.best_fit(ordered, self._request.slices, size, leaders=self._request.leaders)
+    def _best_place(self, first: Place, places: Iterable[Place]) -> Place:
+        """Return the best fit among places, the first of which by their order is ``first``."""
+        request, rules = self._request, self._rules
+        size = _slices_with_leader if request.leaders else _slices
+        enough = [
+            each
+            for each in places
+            if each.leaders >= request.leaders
+            and size(each) >= request.slices
+            and (not rules.respects_preferences or each.score == first.score)
+        ]
+        return min(enough, key=lambda each: (size(each), rules.leader_rank(each)), default=first)
 
     def _take_several(self, level: int, ordered: list[Place]) -> list[Place]:
         request, rules = self._request, self._rules
@@ -221,6 +235,7 @@ class Search:
         children = self._rules.plain_order(parent.children)
         if size > 1:
             for child in children:
+                self._keep(child)
                 child.slices = child.pods // size
                 child.slices_with_leader = child.pods_with_leader // size
         return self._fill(children, parent.pods, parent.leaders, size=size, in_slices=size > 1)
@@ -238,6 +253,7 @@ class Search:
                 place = self._rules.best_fit(places[position:], units, current, leaders=leaders)
             amount = min(current(place), units)
             is_last = current(place) >= units and place.leaders >= leaders
+            self._keep(place)
             place.leaders = min(place.leaders, leaders)
             place.pods = amount * unit
             if in_slices:
@@ -255,12 +271,12 @@ class Search:
         topology = quotation.quote(self._tree.name)
         if len(shape.layers) > 1:
             return NotFoundError(
-                f"topology {topology} doesn't allow to fit{self._layer_counts(level)}{self._exclusions.text()}"
+                f"topology {topology} doesn't allow to fit{self._layer_counts(level)}{self._counted.exclusions()}"
             )
         unit = "pod" if shape.slice_size == 1 else "slice"
         wanted = f"{self._request.slices} {unit}(s)"
         fit = f"allows to fit only {slices} out of" if slices else "doesn't allow to fit any of"
-        return NotFoundError(f"topology {topology} {fit} {wanted}{self._exclusions.text()}")
+        return NotFoundError(f"topology {topology} {fit} {wanted}{self._counted.exclusions()}")
 
     def _layer_counts(self, level: int) -> str:
         """Describe, for each layer, the slices that fit into the domain with the most slices."""

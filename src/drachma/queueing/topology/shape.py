@@ -25,6 +25,8 @@ class PodSetRequest(NamedTuple):
     """True if the pod set asks for no topology, and all flavors of its queue have one."""
     previous: Assignment | None = None
     """Assignment of the workload that this one replaces, for elastic jobs."""
+    problem: str = ""
+    """Contradiction in the pod set's updates by admission checks, with which no place is searched."""
 
     @property
     def name(self) -> str:
@@ -78,6 +80,12 @@ def requested_level(tree: Tree, request: workload.PodSetTopologyRequest | None, 
         if request.unconstrained:
             return tree.levels[-1]
     return tree.levels[-1] if is_implied else None
+
+
+def has_levels(tree: Tree, request: workload.PodSetTopologyRequest | None) -> bool:
+    """Return True if a tree has all levels that an explicit request names."""
+    label = requested_level(tree, request, is_implied=False)
+    return label in tree.levels and all(layer.label in tree.levels for layer in layers(request))
 
 
 def resolve(tree: Tree, request: workload.PodSetTopologyRequest | None, *, is_implied: bool) -> Shape:

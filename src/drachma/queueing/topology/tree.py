@@ -7,7 +7,7 @@ is one node, which the hostname label identifies, and taints and node affinity a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from drachma.api import node, pod
@@ -84,6 +84,14 @@ class Tree:
         """Domains of each level by their values."""
         self.leaves: Final[dict[tuple[str, ...], Leaf]] = {}
         self._leaf_of_node: Final[dict[str, Leaf]] = {}
+        self._listeners: Final[list[Callable[[Leaf, bool], None]]] = []
+
+    def subscribe(self, listener: Callable[[Leaf, bool], None]) -> None:
+        """Call a function with every leaf whose room changes, and True if that is by usage of admitted workloads.
+
+        All nodes must be in the tree by then.
+        """
+        self._listeners.append(listener)
 
     @property
     def has_hostnames(self) -> bool:
@@ -110,14 +118,18 @@ class Tree:
         for name, quantity in added.status.allocatable.items():
             leaf.capacity[name] = leaf.capacity.get(name, 0) + amounts.requested(name, quantity)
 
-    def add_pod(self, node_name: str, requests: Mapping[str, int]) -> None:
-        """Count a running pod outside topology aware scheduling, which takes its requests and one ``pods``."""
+    def add_pod(self, node_name: str, requests: Mapping[str, int], *, sign: int = 1) -> None:
+        """Count a running pod outside topology aware scheduling, which takes its requests and one ``pods``.
+
+        -1 as ``sign`` takes it back.
+        """
         leaf = self._leaf_of_node.get(node_name)
         if leaf is None:
             return
         for name, amount in requests.items():
-            leaf.capacity[name] = leaf.capacity.get(name, 0) - amount
-        leaf.capacity[PODS] = leaf.capacity.get(PODS, 0) - 1
+            leaf.capacity[name] = leaf.capacity.get(name, 0) - sign * amount
+        leaf.capacity[PODS] = leaf.capacity.get(PODS, 0) - sign
+        self._report(leaf, is_usage=False)
 
     def add_usage(self, key: tuple[str, ...], usage: Mapping[str, int], *, sign: int = 1) -> None:
         """Count the usage of admitted workloads in a leaf; -1 as ``sign`` takes it back."""
@@ -125,6 +137,11 @@ class Tree:
         if leaf is not None:
             for name, amount in usage.items():
                 leaf.usage[name] = leaf.usage.get(name, 0) + sign * amount
+            self._report(leaf, is_usage=True)
+
+    def _report(self, leaf: Leaf, *, is_usage: bool) -> None:
+        for listener in self._listeners:
+            listener(leaf, is_usage)
 
     def level_index(self, label: str) -> int | None:
         """Return the number of a level, 0 for the highest, or None."""

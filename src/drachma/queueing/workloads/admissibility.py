@@ -46,7 +46,7 @@ def objection(wl: workload.Workload, selector: labels.Selector, places: Places) 
 # Admission checks
 
 
-def _rules(spec: clusterqueue.ClusterQueueSpec) -> dict[str, frozenset[str]]:
+def check_flavors(spec: clusterqueue.ClusterQueueSpec) -> dict[str, frozenset[str]]:
     """Return the flavors of each check. A check that names none is for all flavors of the queue."""
     strategy = spec.admission_checks_strategy
     return {
@@ -62,14 +62,14 @@ def _flavors(spec: clusterqueue.ClusterQueueSpec) -> frozenset[str]:
 def required_checks(admission: workload.Admission, spec: clusterqueue.ClusterQueueSpec) -> tuple[str, ...]:
     """Return the names of the checks for the flavors of an admission."""
     flavors = {flavor for each in admission.pod_set_assignments for flavor in each.flavors.values()}
-    return tuple(name for name, on_flavors in _rules(spec).items() if flavors & on_flavors)
+    return tuple(name for name, on_flavors in check_flavors(spec).items() if flavors & on_flavors)
 
 
 def expected_checks(wl: workload.Workload, spec: clusterqueue.ClusterQueueSpec) -> tuple[str, ...]:
     """Return the names of a workload's checks; without an admission, those of checks for all flavors."""
     if wl.status.admission is not None:
         return required_checks(wl.status.admission, spec)
-    return tuple(name for name, on_flavors in _rules(spec).items() if on_flavors >= _flavors(spec))
+    return tuple(name for name, on_flavors in check_flavors(spec).items() if on_flavors >= _flavors(spec))
 
 
 def has_all_checks(wl: workload.Workload, spec: clusterqueue.ClusterQueueSpec) -> bool:

@@ -168,20 +168,23 @@ def _assignment_info(
     )
 
 
+def update_info(update: workload.PodSetUpdate) -> PodSetInfo:
+    """Return the changes that an admission check makes."""
+    return PodSetInfo(
+        annotations=update.annotations,
+        labels=update.labels,
+        node_selector=update.node_selector,
+        tolerations=tuple(map(decoding.document, update.tolerations)),
+    )
+
+
 def _with_updates(info: PodSetInfo, checks: tuple[workload.AdmissionCheckState, ...]) -> PodSetInfo:
     for check in checks:
         update = next((each for each in check.pod_set_updates if each.name == info.name), None)
         if update is None:
             continue
         try:
-            info = info.merged(
-                PodSetInfo(
-                    annotations=update.annotations,
-                    labels=update.labels,
-                    node_selector=update.node_selector,
-                    tolerations=tuple(map(decoding.document, update.tolerations)),
-                )
-            )
+            info = info.merged(update_info(update))
         except PodSetConflictError as error:
             raise PodSetConflictError(f"in admission check {quotation.quote(check.name)}: {error}") from None
     return info

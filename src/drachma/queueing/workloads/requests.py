@@ -52,6 +52,8 @@ class PodSetRequests(msgspec.Struct, frozen=True):
     flavors: Mapping[str, str] = _NO_FLAVORS
     once: amounts.Requests = _NOTHING
     """Part of the requests that does not depend on the number of pods."""
+    pod: amounts.Requests = _NOTHING
+    """Requests of one pod's spec, which decide where the pod fits; empty if an admission has no topology."""
 
     def scaled(self, count: int) -> PodSetRequests:
         """Return the requests for another number of pods."""
@@ -61,7 +63,7 @@ class PodSetRequests(msgspec.Struct, frozen=True):
         for name, amount in self.once.items():
             part = amounts.minus(self.requests[name], amount)
             scaled[name] = amounts.plus(_scaled({name: part}, self.count, count)[name], amount)
-        return PodSetRequests(self.name, scaled, count, self.flavors, self.once)
+        return PodSetRequests(self.name, scaled, count, self.flavors, self.once, self.pod)
 
 
 def _scaled(requests: amounts.Requests, before: int, count: int) -> dict[str, int]:
@@ -81,19 +83,24 @@ def total(
     """Return the requests of each pod set: of its admission, or else of its spec."""
     counts = counts_after_reclaim(wl, counting.gates)
     if wl.status.admission is not None:
-        return tuple(_admitted(each, wl, counts) for each in wl.status.admission.pod_set_assignments)
+        specs = {each.name: each for each in wl.spec.pod_sets}
+        return tuple(
+            _admitted(each, wl, counts, specs.get(each.name)) for each in wl.status.admission.pod_set_assignments
+        )
     return tuple(_requested(each, counts[each.name], counting=counting, devices=devices) for each in wl.spec.pod_sets)
 
 
 def _requested(
     pod_set: workload.PodSet, count: int, *, counting: Counting, devices: DeviceRequests | None
 ) -> PodSetRequests:
+    nanos = podrequests.total(pod.Pod(spec=pod_set.template.spec))
+    one_pod = {name: amounts.amount_of_nanos(name, amount) for name, amount in nanos.items()}
     requests = {
         name: amounts.clamp(max(amount, 0) * count)
-        for name, amount in per_pod(pod_set, counting=counting, devices=devices).items()
+        for name, amount in _charges(nanos, pod_set.name, counting=counting, devices=devices).items()
     }
     if devices is None or not devices.named or not counting.gates.on(Gate.DRA):
-        return PodSetRequests(pod_set.name, requests, count)
+        return PodSetRequests(pod_set.name, requests, count, pod=one_pod)
     once: dict[str, int] = {}
     for named_charge in devices.named.values():
         for name, amount in (
@@ -101,11 +108,14 @@ def _requested(
         ):
             once[name] = amounts.plus(once.get(name, 0), amount)
             requests[name] = amounts.plus(requests.get(name, 0), amount)
-    return PodSetRequests(pod_set.name, requests, count, once=once)
+    return PodSetRequests(pod_set.name, requests, count, once=once, pod=one_pod)
 
 
 def _admitted(
-    assignment: workload.PodSetAssignment, owner: workload.Workload, counts: Mapping[str, int]
+    assignment: workload.PodSetAssignment,
+    owner: workload.Workload,
+    counts: Mapping[str, int],
+    pod_set: workload.PodSet | None,
 ) -> PodSetRequests:
     totals = {each.name: each.count for each in owner.spec.pod_sets}
     count = totals.get(assignment.name, 0) if assignment.count is None else assignment.count
@@ -120,7 +130,9 @@ def _admitted(
             # Settlement gives back the devices of terminated pods, each with its own charge.
             requests[name] = assigned_requests.get(name, 0) - resource.beside * (count - after)
         count = after
-    return PodSetRequests(assignment.name, requests, count, assignment.flavors)
+    has_topology = assignment.topology_assignment is not None or assignment.delayed_topology_request is not None
+    one_pod = pod_requests(pod_set) if has_topology and pod_set is not None else _NOTHING
+    return PodSetRequests(assignment.name, requests, count, assignment.flavors, pod=one_pod)
 
 
 def counts_after_reclaim(wl: workload.Workload, gates: Gates = DEFAULT) -> dict[str, int]:
@@ -138,12 +150,24 @@ def per_pod(
 ) -> dict[str, int]:
     """Return the requests of one pod of a set; they may be negative if the pod's requests are."""
     nanos = podrequests.total(pod.Pod(spec=pod_set.template.spec))
+    return _charges(nanos, pod_set.name, counting=counting, devices=devices)
+
+
+def pod_requests(pod_set: workload.PodSet) -> dict[str, int]:
+    """Return the requests in the spec of one pod of a set, without the rules of charging."""
+    nanos = podrequests.total(pod.Pod(spec=pod_set.template.spec))
+    return {name: amounts.amount_of_nanos(name, amount) for name, amount in nanos.items()}
+
+
+def _charges(
+    nanos: Mapping[str, int], pod_set: str, *, counting: Counting, devices: DeviceRequests | None
+) -> dict[str, int]:
     charged = {name: amount for name, amount in nanos.items() if not name.startswith(counting.excluded_prefixes)}
     charged = _transformed(charged, counting.transformations)
     if devices is not None and counting.gates.on(Gate.DRA):
-        for name in devices.replaced.get(pod_set.name, ()):
+        for name in devices.replaced.get(pod_set, ()):
             charged.pop(name, None)
-        for name, amount in devices.charges.get(pod_set.name, {}).items():
+        for name, amount in devices.charges.get(pod_set, {}).items():
             charged[name] = charged.get(name, 0) + amount.nanos
     return {name: amounts.amount_of_nanos(name, amount) for name, amount in charged.items()}
 
@@ -172,6 +196,17 @@ def _product(one: int, other: int) -> int:
     """Return the product of two amounts in nanos, rounded away from zero."""
     product = one * other
     return -(-product // _GIGA) if product >= 0 else product // _GIGA
+
+
+class DomainUsage(NamedTuple):
+    """Pods of a workload in one domain of a flavor's topology."""
+
+    flavor: str
+    values: tuple[str, ...]
+    """Values of the topology's levels; the hostname alone if that is the lowest level."""
+    pod: amounts.Requests
+    """Requests of one pod's spec."""
+    pods: int
 
 
 class FlavorResource(NamedTuple):

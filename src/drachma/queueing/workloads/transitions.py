@@ -20,6 +20,7 @@ from drachma.queueing.workloads import workloadstate
 
 DEACTIVATED: Final = "Deactivated"
 PREEMPTED: Final = "Preempted"
+NODE_FAILURES: Final = "NodeFailures"
 DEVICES_CHANGED: Final = "DevicesChanged"
 """Eviction reason: the workload's devices are not those that it was charged for."""
 _RESERVED: Final = "QuotaReserved"

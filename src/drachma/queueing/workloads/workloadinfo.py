@@ -14,7 +14,7 @@ from drachma.queueing import conditions
 from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import requests, workloadstate
-from drachma.queueing.workloads.requests import FlavorResource, PodSetRequests
+from drachma.queueing.workloads.requests import DomainUsage, FlavorResource, PodSetRequests
 from drachma.queueing.workloads.settings import DEFAULT_SETTINGS, Settings
 
 NO_SHAPE: Final = b""
@@ -51,7 +51,7 @@ class WorkloadInfo:
 
     __slots__ = (
         "_flavors", "_reserved_at", "_shape", "attempt", "cluster_queue", "is_evicted", "key", "order", "pod_sets",
-        "priority", "queue_time", "usage", "workload",
+        "priority", "queue_time", "topology_usage", "usage", "workload",
     )  # fmt: skip
 
     def __init__(
@@ -62,7 +62,9 @@ class WorkloadInfo:
         *,
         settings: Settings = DEFAULT_SETTINGS,
         attempt: Attempt | None = None,
+        topology_usage: tuple[DomainUsage, ...] = (),
     ) -> None:
+        """``topology_usage`` are the domains of topologies that its admission assigns to it."""
         self.workload = wl
         self.pod_sets = pod_sets
         self.cluster_queue = cluster_queue
@@ -74,6 +76,7 @@ class WorkloadInfo:
         """Sort key of pending workloads: priority, queueing time, uid."""
         self.is_evicted = workloadstate.is_evicted(wl)
         self.usage: requests.Usage = requests.usage(pod_sets)
+        self.topology_usage = topology_usage
         self._flavors: frozenset[FlavorResource] | None = None
         self._reserved_at: datetime | None = None
         self._shape = None if settings.gates.on(Gate.SCHEDULING_EQUIVALENCE_HASHING) else NO_SHAPE
@@ -85,7 +88,14 @@ class WorkloadInfo:
         self, wl: workload.Workload, *, settings: Settings = DEFAULT_SETTINGS, attempt: Attempt | None = None
     ) -> WorkloadInfo:
         """Return the info of a version with another status, but the same requests and assignment."""
-        info = WorkloadInfo(wl, self.pod_sets, self.cluster_queue, settings=settings, attempt=attempt)
+        info = WorkloadInfo(
+            wl,
+            self.pod_sets,
+            self.cluster_queue,
+            settings=settings,
+            attempt=attempt,
+            topology_usage=self.topology_usage,
+        )
         info._flavors, info._shape = self._flavors, self._shape
         return info
 

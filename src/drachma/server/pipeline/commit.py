@@ -179,16 +179,16 @@ def _outcomes(
     return outcomes
 
 
-def _outcome(decision: group.Change, written: record.Record | None) -> intents.Outcome:
+def _outcome(decision: group.Change, stored_record: record.Record | None) -> intents.Outcome:
     match decision:
         case intents.Make():
-            return intents.Outcome(decision.document, written, is_created=True)
+            return intents.Outcome(decision.document, stored_record, is_created=True)
         case intents.Replace():
-            return intents.Outcome(decision.document, written)
+            return intents.Outcome(decision.document, stored_record)
         case intents.Remove():
             if decision.answer is not None:
                 return intents.Outcome(decision.answer, None, is_gone=True)
-            return intents.Outcome(decision.last, written, is_gone=True)
+            return intents.Outcome(decision.last, stored_record, is_gone=True)
     assert_never(decision)
 
 

@@ -40,8 +40,8 @@ def read(
 
 
 def set_condition(
-    known: Sequence[Mapping[str, Any]], condition: Mapping[str, Any], *, write: Write
+    existing: Sequence[Mapping[str, Any]], condition: Mapping[str, Any], *, write: Write
 ) -> list[Mapping[str, Any]]:
     """Return the conditions of a pod with one set."""
     moment = meta.time_text(write.now)
-    return conditions.put_document(known, {"lastProbeTime": None, "lastTransitionTime": moment, **condition})
+    return conditions.put_document(existing, {"lastProbeTime": None, "lastTransitionTime": moment, **condition})

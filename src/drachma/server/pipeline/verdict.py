@@ -3,7 +3,7 @@
 Documents are created in a dry run on an empty store, by the pipeline that serves clients. Steps that need the cluster
 are skipped: existence of namespaces, priority classes and runtime classes, and capabilities of nodes. Only namespaces
 are known, because their labels decide about privileged claims: those among the documents are used as they are, and all
-others are assumed to allow everything.
+others are assumed to allow everything. Custom resources are checked by the definitions among the documents.
 """
 
 import contextlib
@@ -22,6 +22,8 @@ from drachma.server import mediatypes, status
 from drachma.server.access import access, authentication
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
+from drachma.server.kinds.apiextensions import customresource
+from drachma.server.kinds.apiextensions.definition import Definition
 from drachma.server.pipeline import services, standardphases
 from drachma.server.pipeline.answer import Unstored
 from drachma.server.pipeline.dispatcher import Dispatcher
@@ -35,6 +37,7 @@ DEFAULT_NAMESPACE: Final = "default"
 
 _DRY_RUN: Final = {"dryRun": ("All",), "fieldValidation": ("Strict",)}
 _NAMESPACE: Final = ("v1", "Namespace")
+_DEFINITION: Final = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
 class Verdict(NamedTuple):
@@ -54,7 +57,7 @@ class Judge:
     def __init__(self, *, gates: feature.Gates, clock: Callable[[], datetime]) -> None:
         namespaces, nothing = memory.MemoryStore(), memory.MemoryStore()
         environment = Environment(gates=gates, store=namespaces)
-        surface = self._surface = apisurface.ApiSurface((*builtin.KINDS, *builtin.FIRST_ALPHA), environment=environment)
+        surface = apisurface.ApiSurface((*builtin.KINDS, *builtin.FIRST_ALPHA), environment=environment)
 
         def dispatcher(store: memory.MemoryStore) -> Dispatcher:
             rng = _Placeholders()
@@ -68,11 +71,15 @@ class Judge:
             alone = msgspec.structs.replace(standard, phases=standard.phases.without_cluster())
             return Dispatcher(alone, surface)
 
+        self._surface = surface
         self._cluster: Final = dispatcher(namespaces)
         self._dispatcher: Final = dispatcher(nothing)
 
     async def assume(self, documents: Iterable[Any]) -> None:
-        """Take the namespaces among these documents as they are, and assume the others that they name."""
+        """Take the namespaces and definitions among these documents as they are.
+
+        Other namespaces that they name are assumed.
+        """
         objects = [document for document in documents if isinstance(document, dict)]
         api_version, kind = _NAMESPACE
         for document in objects:
@@ -81,6 +88,10 @@ class Judge:
         for name in sorted({_namespace(document) for document in objects}):
             metadata = {"name": name, "labels": {access_rules.ADMIN_ACCESS_LABEL: "true"}}
             await self._establish({"apiVersion": api_version, "kind": kind, "metadata": metadata})
+
+        for document in objects:
+            if (document.get("apiVersion"), document.get("kind")) == _DEFINITION:
+                await self._define(document)
 
     async def judge(self, document: Any) -> Verdict:
         """Return the verdict on a document.
@@ -99,11 +110,26 @@ class Judge:
             refusal = error.document
         return Verdict(call.target.resource, name, refusal, tuple(call.warnings), accepted)
 
-    async def _establish(self, namespace: dict[str, Any]) -> None:
-        """Create a namespace unless it exists. Problems of a namespace show in its own verdict."""
-        call = msgspec.structs.replace(self._call(namespace), query={})
+    async def _establish(self, document: dict[str, Any]) -> None:
+        """Create a namespace or a definition unless it exists. Its problems show in its own verdict."""
+        call = msgspec.structs.replace(self._call(document), query={})
         with contextlib.suppress(status.StatusError):
             await self._cluster.dispatch(call)
+
+    async def _define(self, document: dict[str, Any]) -> None:
+        """Serve the kind of a valid definition. Problems of a definition show in its own verdict."""
+        try:
+            verdict = await self.judge(document)
+        except errors.DecodeError:
+            return
+        if verdict.stored is None:
+            return
+        # No controller has accepted its names, so those of the spec count.
+        definition = {key: value for key, value in verdict.stored.items() if key != "status"}
+        kind = customresource.kind(Definition(definition, revision=0))
+        if all(self._surface.find(kind.group, version, plural=kind.plural) is None for version in kind.versions):
+            await self._establish(document)
+            self._surface = self._dispatcher.surface = self._surface.with_kinds(kind)
 
     def _call(self, document: Any) -> Call:
         api_version, kind = codec.type_meta(document)

@@ -7,7 +7,7 @@ task costs the machines that changed, not all machines.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma.simulate.packing.machines import Machine, Task
@@ -30,8 +30,8 @@ class Outcome(NamedTuple):
         return 100 * self.allocated_milli / self.total_milli
 
 
-def arrivals(tasks: Sequence[Task], *, total_milli: int, demand: float, rng: random.Random) -> Iterator[Task]:
-    """Yield the tasks in random order, then random copies, until they request ``demand`` times all GPUs.
+def arrivals(tasks: Sequence[Task], *, total_milli: int, demand: float, rng: random.Random) -> list[Task]:
+    """Return the tasks in random order, then random copies, until they request ``demand`` times all GPUs.
 
     A workload that requests more than that loses random tasks.
     """
@@ -41,18 +41,17 @@ def arrivals(tasks: Sequence[Task], *, total_milli: int, demand: float, rng: ran
     requested = sum(task.total_milli for task in ordered)
     while requested > limit:
         requested -= ordered.pop(rng.randrange(len(ordered))).total_milli
-    yield from ordered
     while True:
         task = rng.choice(tasks)
         if requested + task.gpu_milli > limit:
-            return
+            return ordered
         requested += task.total_milli
-        yield task
+        ordered.append(task)
 
 
-def run(machines: Sequence[Machine], tasks: Iterator[Task], *, policy: Policy, rng: random.Random) -> Outcome:
-    """Place tasks until there are no more."""
-    cluster = _Cluster(machines, policy)
+def run(machines: Sequence[Machine], tasks: Iterable[Task], *, policy: Policy, rng: random.Random) -> Outcome:
+    """Place tasks until there are no more. Machines are in random order, which decides between equal ratings."""
+    cluster = _Cluster(rng.sample(machines, len(machines)), policy)
     arrived = failed = allocated = 0
     for task in tasks:
         arrived += 1

@@ -1,7 +1,7 @@
 """Policies: rate the machines that a task fits on, and choose the GPU that it shares.
 
-The machine with the highest rating wins, of equals the first by name. The policies of the paper rate with whole numbers
-from 0 to 100, as kube-scheduler's plugins do, so that ties are frequent and the order of names is a part of the policy.
+The machine with the highest rating wins, of equals the first in the order of the experiment, which is random. The
+policies of the paper rate with whole numbers from 0 to 100, as kube-scheduler's plugins do, so that ties are frequent.
 """
 
 from __future__ import annotations

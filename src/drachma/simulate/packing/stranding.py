@@ -1,102 +1,157 @@
-"""Stranding: the free GPU of a machine that will probably never be used, by three measures of one machine state.
+"""Stranding: the GPU of a machine that will probably never be used, estimated by completing the machine.
 
-* Fragmentation asks which GPUs one more typical task could use (:mod:`drachma.simulate.packing.fragmentation`).
-* Capacity asks how much GPU a machine full of one typical task would use, so that it sees machines whose CPU does not
-  suffice for all their GPUs, and the rest that a share leaves on its GPU. The mean is over the mix.
-* Remainder asks how much of a single GPU is left once no share fits any more, if shares that leave less come first.
+A few fixed sequences of typical tasks stand for the future. Each sequence fills a machine: a task that fits takes the
+fullest GPU that has room, and a task that does not fit is skipped. The GPU that is free afterwards is stranded. The
+mean over the sequences sees machines whose CPU does not suffice for all their GPUs, and the rests that shares leave.
+
+Sequences are not drawn at random. They step through the mix by the golden ratio, so that every stretch of a sequence
+has nearly the shares of the mix, rare large tasks included, and equal machines always get equal amounts.
 """
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import math
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from drachma.simulate.packing.fragmentation import Fragmentation, TypicalTask
-from drachma.simulate.packing.machines import WHOLE_GPU, Machine
+from drachma.simulate.packing.machines import Machine, Task
 
-_FRAGMENTATION_WEIGHT: Final = 0.5
-_EAGERNESS: Final = 60.0
-"""Preference for shares that leave less, in the remainder of a GPU: 0 fills it with whatever comes."""
+_SEQUENCES: Final = 24
+_LENGTH: Final = 60
+_FRAGMENTATION_WEIGHT: Final = 0.1
+_GOLDEN: Final = (math.sqrt(5) - 1) / 2
 _STATES: Final = 500_000
 """Machine states whose amounts are kept."""
 
-_State = tuple[int, tuple[int, ...], str]
+_Request = tuple[int, int, int]
+"""CPU, number of GPUs, and thousandths of each of them."""
+_Gpus = tuple[int, ...]
+
+
+class _Ample(NamedTuple):
+    """Amount of GPUs whose machine has CPU to spare."""
+
+    cpu: int
+    """CPU from which on no task is skipped for CPU."""
+    amount: float
+
+
+class _Future:
+    """Sequences of tasks that may run on one GPU model."""
+
+    def __init__(self, sequences: Sequence[Sequence[_Request]]) -> None:
+        self._sequences: Final = sequences
+        self._ample: Final[dict[_Gpus, _Ample]] = {}
+        self._amounts: Final[dict[tuple[int, _Gpus], float]] = {}
+
+    def stranded(self, cpu: int, gpus: _Gpus) -> float:
+        """Return the mean of the thousandths that stay free once the sequences have filled the machine."""
+        ample = self._ample.get(gpus)
+        if ample is not None and cpu >= ample.cpu:
+            return ample.amount
+        amount = self._amounts.get((cpu, gpus))
+        return self._complete(cpu, gpus) if amount is None else amount
+
+    def _complete(self, cpu: int, gpus: _Gpus) -> float:
+        if len(self._amounts) >= _STATES:
+            self._amounts.clear()
+            self._ample.clear()
+        total = most_cpu = 0
+        skips = False
+        for sequence in self._sequences:
+            free, left, skipped = _fill(sequence, cpu, gpus)
+            total += free
+            skips = skips or skipped
+            most_cpu = max(most_cpu, cpu - left)
+        amount = total / len(self._sequences)
+        if skips:
+            self._amounts[cpu, gpus] = amount
+        else:
+            self._ample[gpus] = _Ample(most_cpu, amount)
+        return amount
+
+
+def _fill(sequence: Sequence[_Request], cpu: int, gpus: _Gpus) -> tuple[int, int, bool]:
+    """Return the free GPU and CPU of a machine after a sequence, and True if a task was skipped for lack of CPU."""
+    free = list(gpus)
+    largest = free[-1] if free else 0
+    skipped = False
+    for task_cpu, count, milli in sequence:
+        if milli > largest:
+            continue
+        if count == 1:
+            if task_cpu > cpu:
+                skipped = True
+                continue
+            rest = free.pop(bisect.bisect_left(free, milli)) - milli
+            if rest:
+                bisect.insort(free, rest)
+        else:
+            if count > len(free) or free[-count] < milli:
+                continue
+            if task_cpu > cpu:
+                skipped = True
+                continue
+            del free[-count:]
+        cpu -= task_cpu
+        if not free:
+            break
+        largest = free[-1]
+    return sum(free), cpu, skipped
 
 
 class Stranding:
     """Expected stranded GPU of machines for one mix of typical tasks."""
 
     def __init__(self, mix: Sequence[TypicalTask]) -> None:
-        gpu_share = sum(entry.share for entry in mix if entry.task.gpus) or 1.0
-        self._tasks: Final = [(entry.task, entry.share / gpu_share) for entry in mix if entry.task.gpus]
+        self._sequences: Final = _sequences(mix)
         self._fragmentation: Final = Fragmentation(mix)
-        self._sizes: Final = _share_sizes(mix)
-        self._remainders: Final[dict[int, float]] = {}
-        self._instances: Final[dict[tuple[str, tuple[int, ...]], list[tuple[int, int, float]]]] = {}
-        self._amounts: Final[dict[_State, float]] = {}
+        self._futures: Final[dict[str, _Future]] = {}
+        self._futures_by_tasks: Final[dict[tuple[tuple[_Request, ...], ...], _Future]] = {}
 
     def amount(self, machine: Machine) -> float:
         """Return the expected stranded thousandths of GPUs. Only differences of two states have a meaning."""
-        state = (machine.cpu, machine.gpus, machine.model)
-        amount = self._amounts.get(state)
-        if amount is None:
-            amount = (
-                machine.free_milli
-                - self._capacity(machine)
-                + _FRAGMENTATION_WEIGHT * self._fragmentation.amount(machine)
-                + sum(map(self._remainder, machine.gpus))
+        if not machine.gpus or not machine.gpus[-1]:
+            return 0.0
+        gpus = machine.gpus[bisect.bisect_right(machine.gpus, 0) :]
+        return self._future(machine.model).stranded(
+            machine.cpu, gpus
+        ) + _FRAGMENTATION_WEIGHT * self._fragmentation.amount_of(machine.model, gpus, machine.cpu)
+
+    def _future(self, model: str) -> _Future:
+        """Return the future of a model. Models that may run the same tasks share one."""
+        future = self._futures.get(model)
+        if future is None:
+            tasks = tuple(
+                tuple(
+                    (task.cpu, task.gpus, task.gpu_milli)
+                    for task in sequence
+                    if not task.models or model in task.models
+                )
+                for sequence in self._sequences
             )
-            if len(self._amounts) >= _STATES:
-                self._amounts.clear()
-            self._amounts[state] = amount
-        return amount
-
-    def _capacity(self, machine: Machine) -> float:
-        """Return the GPU that a machine full of one typical task uses, as the mean over the mix."""
-        key = (machine.model, machine.gpus)
-        instances = self._instances.get(key)
-        if instances is None:
-            instances = self._instances[key] = list(self._count_instances(*key))
-        cpu = machine.cpu
-        return sum(
-            [weight * (min(cpu // task_cpu, count) if task_cpu else count) for task_cpu, count, weight in instances]
-        )
-
-    def _count_instances(self, model: str, gpus: tuple[int, ...]) -> list[tuple[int, int, float]]:
-        """Return, for each typical task, its CPU, the instances that the GPUs hold, and the weight of one instance."""
-        entries = []
-        for task, share in self._tasks:
-            if task.models and model not in task.models:
-                continue
-            if task.gpus == 1:
-                count = sum(free // task.gpu_milli for free in gpus)
-            else:
-                count = gpus.count(WHOLE_GPU) // task.gpus
-            if count:
-                entries.append((task.cpu, count, share * task.total_milli))
-        return entries
-
-    def _remainder(self, free: int) -> float:
-        """Return the expected rest of a GPU with this free amount once no share fits any more."""
-        remainder = self._remainders.get(free)
-        if remainder is None:
-            total = weights = 0.0
-            for size, share in self._sizes:
-                if size > free:
-                    break
-                rest = self._remainder(free - size)
-                weight = share * math.exp(-_EAGERNESS * rest / WHOLE_GPU)
-                total += weight * rest
-                weights += weight
-            remainder = self._remainders[free] = total / weights if weights else float(free)
-        return remainder
+            future = self._futures[model] = self._futures_by_tasks.setdefault(tasks, _Future(tasks))
+        return future
 
 
-def _share_sizes(mix: Sequence[TypicalTask]) -> list[tuple[int, float]]:
-    """Return the amounts that tasks take of one GPU with their frequencies, in ascending order."""
-    sizes: dict[int, float] = {}
-    for task, share in mix:
-        if task.gpus:
-            sizes[task.gpu_milli] = sizes.get(task.gpu_milli, 0.0) + share * task.gpus
-    return sorted(sizes.items())
+def _sequences(mix: Sequence[TypicalTask]) -> list[list[Task]]:
+    """Return sequences of typical GPU tasks in the proportions of the mix."""
+    entries = sorted((entry for entry in mix if entry.task.gpus), key=_size)
+    if not entries:
+        return [[]]
+    bounds = list(itertools.accumulate(entry.share for entry in entries))
+
+    def draw(start: float) -> Iterator[Task]:
+        for step in range(_LENGTH):
+            place = (start + step * _GOLDEN) % 1.0 * bounds[-1]
+            yield entries[min(bisect.bisect_right(bounds, place), len(entries) - 1)].task
+
+    return [list(draw((number + 0.5) / _SEQUENCES)) for number in range(_SEQUENCES)]
+
+
+def _size(entry: TypicalTask) -> tuple[int, int, int, list[str]]:
+    task = entry.task
+    return task.gpus, task.gpu_milli, task.cpu, sorted(task.models)

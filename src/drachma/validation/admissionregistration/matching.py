@@ -1,53 +1,20 @@
 """Rules for match resources, resource rules and parameters of policies, bindings and webhooks."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from drachma.validation import constraints, fielderror, rendering, selectors, typerules
-from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation import constraints, fielderror, rendering, rulenotation
+from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.values import names
 
-Document = Mapping[str, Any]
-
 ANY: Final = "*"
-_is_operation: Final = constraints.one_of(ANY, "CONNECT", "CREATE", "DELETE", "UPDATE")
+_lone_operation: Final = constraints.lone_star("operations")
+_lone_group: Final = constraints.lone_star("API groups")
+_lone_version: Final = constraints.lone_star("API versions")
 
 
 # Resource rules
-
-
-def _resource_names(resource_names: Sequence[str], at: Path) -> Errors:
-    for position, name in enumerate(resource_names):
-        yield from constraints.path_segment(name, at.item(position))
-        if name in resource_names[:position]:
-            yield fielderror.duplicate(at.item(position), name)
-
-
-def _check_rule(rule: Document, at: Path) -> list[FieldError]:
-    return TYPES["RuleWithOperations"](rule, at)
-
-
-def _operations(operations: Sequence[str], at: Path) -> Errors:
-    yield from _check_alone(operations, at, "operations")
-    for position, operation in enumerate(operations):
-        yield from _is_operation(operation, at.item(position))
-
-
-def _api_groups(groups: Sequence[str], at: Path) -> Errors:
-    yield from _check_alone(groups, at, "API groups")
-
-
-def _api_versions(versions: Sequence[str], at: Path) -> Errors:
-    yield from _check_alone(versions, at, "API versions")
-    for position, version in enumerate(versions):
-        if not version:
-            yield fielderror.required(at.item(position))
-
-
-def _check_alone(items: Sequence[str], at: Path, title: str) -> Errors:
-    if len(items) > 1 and ANY in items:
-        yield fielderror.invalid(at, rendering.wire(list(items)), f"if '*' is present, must not specify other {title}")
 
 
 def _resources(resources: Sequence[str], at: Path) -> Errors:
@@ -96,25 +63,4 @@ def _api_version(text: str, at: Path) -> Errors:
         yield fielderror.invalid(at, version, ",".join(problems))
 
 
-def _kind_name(name: str, at: Path) -> Errors:
-    if problems := names.dns1035_label(name.lower()):
-        detail = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-        yield fielderror.invalid(at, name, detail)
-
-
-def _check_parameters(ref: Document, at: Path) -> Errors:
-    name, selector = ref.get("name", ""), ref.get("selector")
-    exclusive = "name and selector are mutually exclusive"
-    if name:
-        yield from constraints.path_segment(name, at.child("name"))
-        if selector is not None:
-            yield fielderror.forbidden(at.child("name"), exclusive)
-    if selector is not None:
-        yield from selectors.check(selector, at.child("selector"))
-        if name:
-            yield fielderror.forbidden(at.child("selector"), exclusive)
-    if not name and selector is None:
-        yield fielderror.required(at, "one of name or selector must be specified")
-
-
-TYPES: Final = typerules.load("admissionregistration/matching", globals())
+TYPES: Final = rulenotation.load("admissionregistration/matching", globals())

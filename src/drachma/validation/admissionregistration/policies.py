@@ -8,7 +8,7 @@ import msgspec
 
 from drachma.api import meta
 from drachma.cel import admission, patches, types
-from drachma.validation import conditions, fielderror, rendering, typerules
+from drachma.validation import conditions, fielderror, rendering, rulenotation, typerules
 from drachma.validation.admissionregistration import expressions
 from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import KindRules
@@ -25,7 +25,7 @@ def check_mutating(spec: Mapping[str, Any], *, old: Mapping[str, Any] | None = N
     compiler = admission.Compiler(has_params=spec.get("paramKind") is not None, composes=True)
     yield from check_frame(spec, old=old)
     if spec.get("matchConstraints") is not None:
-        yield from check_operations(spec["matchConstraints"], SPEC.child("matchConstraints"))
+        yield from _TYPES["MutatedResources"](spec["matchConstraints"], SPEC.child("matchConstraints"))
     yield from expressions.check_variables(spec.get("variables") or (), SPEC.child("variables"), compiler)
     mutations = spec.get("mutations") or ()
     if not mutations:
@@ -86,19 +86,6 @@ def _actions(actions: Sequence[str], at: Path) -> Errors:
         yield fielderror.invalid(at, rendering.wire(list(actions)), _BOTH)
 
 
-_MUTABLE: Final = ("*", "CONNECT", "CREATE", "UPDATE")
-
-
-def check_operations(resources: Mapping[str, Any], at: Path) -> Errors:
-    """Yield errors of operations other than those that create or change objects, which can be mutated."""
-    for rule in resources.get("resourceRules") or ():
-        for operation in rule.get("operations") or ():
-            if operation not in _MUTABLE:
-                place = at.child("resourceRules", "operations")
-                yield fielderror.not_supported(place, rendering.named(operation), _MUTABLE)
-
-
-_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ANNOTATIONS: Final = 20
 _VALUE_EXPRESSION_BYTES: Final = 5 * 1024
 _LINE_BREAK: Final = re.compile(r"[\n\r]")
@@ -135,11 +122,6 @@ def check_frame(spec: Mapping[str, Any], *, old: Mapping[str, Any] | None) -> Er
         )
 
 
-def _has_resource_rules(constraints: Mapping[str, Any], at: Path) -> Errors:
-    if not constraints.get("resourceRules"):
-        yield fielderror.required(at.child("resourceRules"))
-
-
 def _validations(
     validations: Sequence[Mapping[str, Any]], compiler: admission.Compiler, *, old: Sequence[Mapping[str, Any]]
 ) -> Errors:
@@ -163,14 +145,11 @@ def _validations(
             yield from expressions.check(
                 computed, where, compiler, types.STRING, stored_expressions=old_messages, authorizer=False
             )
-        yield from _message(validation.get("message", ""), at.child("message"))
-        reason = validation.get("reason")
-        if reason is not None and reason not in _REASONS:
-            yield fielderror.not_supported(at.child("reason"), rendering.named(reason), _REASONS)
+        yield from _TYPES["Validation"](validation, at)
 
 
-def _message(message: str, at: Path) -> Errors:
-    if message and not message.strip():
+def _one_line(message: str, at: Path) -> Errors:
+    if not message.strip():
         yield fielderror.invalid(at, message, "must be non-empty if specified")
     elif _LINE_BREAK.search(message.strip()):
         yield fielderror.invalid(at, message, "must not contain line breaks")
@@ -216,15 +195,17 @@ def _annotations(
 def check_status(status: Mapping[str, Any]) -> Errors:
     """Yield the errors of the status of a policy."""
     at = STATUS.child("typeChecking", "expressionWarnings")
-    for position, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
-        if not warning.get("warning"):
-            yield fielderror.required(at.item(position).child("warning"))
-        if not warning.get("fieldRef", "").strip():
-            yield fielderror.required(at.item(position).child("fieldRef"))
+    yield from _WARNINGS((status.get("typeChecking") or {}).get("expressionWarnings") or (), at)
     of_status = msgspec.convert(status.get("conditions") or (), tuple[meta.Condition, ...])
     yield from conditions.check(of_status, STATUS.child("conditions"))
 
 
-_TYPES: Final = typerules.load("admissionregistration/policies", globals())
+def _not_blank(text: str, at: Path) -> Errors:
+    if not text.strip():
+        yield fielderror.required(at)
+
+
+_TYPES: Final = rulenotation.load("admissionregistration/policies", globals())
+_WARNINGS: Final = typerules.Each(_TYPES["ExpressionWarning"])
 VALIDATING_BINDING: Final = KindRules(always=_TYPES["ValidatingAdmissionPolicyBinding"])
 MUTATING_BINDING: Final = KindRules(always=_TYPES["MutatingAdmissionPolicyBinding"])

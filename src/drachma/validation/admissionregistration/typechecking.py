@@ -7,11 +7,11 @@ publishes them.
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from drachma import cel
 from drachma.cel import admission, types
-from drachma.validation.path import SPEC
+from drachma.validation.path import SPEC, Document
 from drachma.validation.structural import declaredtypes
 
 MOST: Final = 10
@@ -24,8 +24,6 @@ _FORMATS: Final = {
     "date-time": types.TIMESTAMP,
     "duration": types.DURATION,
 }
-
-Document = Mapping[str, Any]
 
 
 class KindName(NamedTuple):

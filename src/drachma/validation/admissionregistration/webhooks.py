@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib import parse
 
-from drachma.validation import fielderror, rendering, typerules
+from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.admissionregistration import expressions
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.values import names
 
@@ -39,9 +39,11 @@ def check(webhooks: Webhooks, *, old: Webhooks | None = None) -> Errors:
             yield from expressions.check_conditions(
                 conditions, where, has_params=False, stored_expressions=old_expressions
             )
-        yield from _review_versions(
-            webhook.get("admissionReviewVersions") or (), at.child("admissionReviewVersions"), needs_known=needs_version
-        )
+        place = at.child("admissionReviewVersions")
+        if webhook.get("admissionReviewVersions"):
+            yield from check_review_versions(webhook["admissionReviewVersions"], place, needs_known=needs_version)
+        else:
+            yield fielderror.required(place, f"must specify one of {', '.join(_REVIEW_VERSIONS)}")
         name = webhook.get("name", "")
         if needs_unique and name and name in previous:
             yield fielderror.duplicate(at.child("name"), name)
@@ -71,32 +73,21 @@ def _check_side_effects(webhook: Mapping[str, Any], at: Path, supported: tuple[s
         yield fielderror.not_supported(place, rendering.named(effects), supported)
 
 
-def _review_versions(versions: Sequence[str], at: Path, *, needs_known: bool) -> Errors:
-    if not versions:
-        yield fielderror.required(at, f"must specify one of {', '.join(_REVIEW_VERSIONS)}")
-        return
-    previous: set[str] = set()
+def check_review_versions(versions: Sequence[str], at: Path, *, needs_known: bool = True) -> Errors:
+    """Yield the errors of versions of reviews, of which drachma must know one."""
     for position, version in enumerate(versions):
-        if version in previous:
+        if version in versions[:position]:
             yield fielderror.invalid(at.item(position), version, "duplicate version")
-            continue
-        previous.add(version)
-        yield from fielderror.problems(at.item(position), version, names.dns1035_label(version))
-    if needs_known and not previous & set(_REVIEW_VERSIONS):
+        else:
+            yield from fielderror.problems(at.item(position), version, names.dns1035_label(version))
+    if needs_known and not set(versions) & set(_REVIEW_VERSIONS):
         detail = f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"
         yield fielderror.invalid(at, rendering.wire(list(versions)), detail)
 
 
-def check_client(client: Mapping[str, Any], at: Path) -> Errors:
-    """Yield the errors of the client configuration of a webhook, of admission or conversion."""
-    url, service = client.get("url"), client.get("service")
-    if (url is None) == (service is None):
-        yield fielderror.required(at, "exactly one of url or service is required")
-    elif url is not None:
-        yield from _url(url, at.child("url"))
-    else:
-        assert service is not None, "exactly one is there"
-        yield from _service(service, at.child("service"))
+def check_client(client: Mapping[str, Any], at: Path) -> Found:
+    """Return the errors of the client configuration of a webhook, of admission or conversion."""
+    return _TYPES["WebhookClientConfig"](client, at)
 
 
 def _url(text: str, at: Path) -> Errors:
@@ -120,20 +111,6 @@ def _url(text: str, at: Path) -> Errors:
         yield fielderror.invalid(at, url.query, "query parameters are not permitted in the URL")
 
 
-def _service(service: Mapping[str, Any], at: Path) -> Errors:
-    # Upstream takes the name for the namespace and the other way round; the messages show it.
-    if not service.get("namespace"):
-        yield fielderror.required(at.child("name"))
-    if not service.get("name"):
-        yield fielderror.required(at.child("namespace"))
-    port = service.get("port", 0)
-    if not 1 <= port <= 65535:
-        yield fielderror.invalid(at.child("port"), port, "port is not valid: must be between 1 and 65535, inclusive")
-    path = service.get("path")
-    if path not in (None, "", "/"):
-        yield from _service_path(path, at.child("path"))
-
-
 def _service_path(path: str, at: Path) -> Errors:
     if path == "//":
         yield fielderror.invalid(at, path, "segment[0] may not be empty")
@@ -147,4 +124,4 @@ def _service_path(path: str, at: Path) -> Errors:
             yield fielderror.invalid(at, path, f"segment[{position}]: {problem}")
 
 
-_TYPES: Final = typerules.load("admissionregistration/webhooks", globals())
+_TYPES: Final = rulenotation.load("admissionregistration/webhooks", globals())

@@ -1,58 +1,17 @@
 """Rules for affinity to nodes and pods, and for topology spread."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, selectors, typerules
+from drachma.validation import fielderror, formats, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
-
-Document = Mapping[str, Any]
+from drachma.validation.path import Document, Path
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
-_NAME_FIELD: Final = "metadata.name"
-
-
-# Nodes
-
-
-def _check_operator(requirement: Document, at: Path) -> Errors:
-    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
-    if operator in selectors.SET_OPERATORS:
-        yield from selectors.check_values(operator, values, at.child("values"))
-    elif operator not in ("Gt", "Lt"):
-        yield selectors.unknown_operator(operator, at)
-    elif len(values) != 1:
-        detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-        yield fielderror.required(at.child("values"), detail)
-
-
-def _check_field_operator(requirement: Document, at: Path) -> Errors:
-    operator = requirement.get("operator", "")
-    if operator not in ("In", "NotIn"):
-        yield selectors.unknown_operator(operator, at)
-    elif len(requirement.get("values") or ()) != 1:
-        detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-        yield fielderror.required(at.child("values"), detail)
-
-
-def _check_field(requirement: Document, at: Path) -> Errors:
-    key = requirement.get("key", "")
-    if key != _NAME_FIELD:
-        yield fielderror.invalid(at.child("key"), key, "not a valid field selector key")
-        return
-    for position, name in enumerate(requirement.get("values") or ()):
-        yield from formats.node_name(name, at.child("values").item(position))
-
 
 # Other pods
-
-
-def _namespaces(namespaces: Sequence[str], at: Path) -> Errors:
-    for name in namespaces:
-        yield from constraints.dns_label(name, at)
 
 
 def _check_label_keys(term: Document, at: Path) -> Errors:
@@ -102,4 +61,4 @@ def _check_min_domains(constraint: Document, at: Path) -> Errors:
         yield fielderror.invalid(at.child("minDomains"), domains, detail)
 
 
-TYPES: Final = typerules.load("podspec/affinity", globals())
+TYPES: Final = rulenotation.load("podspec/affinity", globals())

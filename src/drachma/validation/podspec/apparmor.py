@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering
+from drachma.validation import fielderror
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import METADATA, SPEC, Path
+from drachma.validation.path import METADATA, SPEC, Document, Path
+from drachma.validation.podspec import security
 from drachma.values import quotation
 
 PREFIX: Final = "container.apparmor.security.beta.kubernetes.io/"
@@ -15,34 +16,10 @@ DEPRECATION: Final = 'deprecated since v1.30; use the "appArmorProfile" field in
 
 _FIELD: Final = "appArmorProfile"
 _TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
-_LONGEST_NAME: Final = 4095
 _LOCALHOST_PREFIX: Final = "localhost/"
 _TYPES_BY_ANNOTATION: Final = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined"}
 _CONTAINER_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 _ANNOTATIONS: Final = METADATA.child("annotations")
-
-Document = Mapping[str, Any]
-
-
-def check(profile: Document | None, at: Path) -> Errors:
-    """Yield what is wrong with the field of a security context."""
-    if profile is None:
-        return
-    kind, local, path = profile.get("type", ""), profile.get("localhostProfile"), at.child("localhostProfile")
-    if not kind:
-        yield fielderror.required(at.child("type"), "type is required when appArmorProfile is set")
-    elif kind not in _TYPES:
-        yield fielderror.not_supported(at.child("type"), rendering.named(kind), _TYPES)
-    elif kind != "Localhost":
-        if local is not None:
-            yield fielderror.invalid(path, local, "can only be set when AppArmor type is Localhost")
-    elif not local:
-        yield fielderror.required(path, "must be set when AppArmor type is Localhost")
-    else:
-        if local.strip() != local:
-            yield fielderror.invalid(path, local, "must not be padded with whitespace")
-        if len(local) > _LONGEST_NAME:
-            yield fielderror.too_long(path, _LONGEST_NAME)
 
 
 def check_annotations(annotations: Mapping[str, str], spec: Document) -> Errors:
@@ -115,7 +92,7 @@ def read_annotation(text: str) -> dict[str, Any] | None:
     if not text.startswith(_LOCALHOST_PREFIX):
         return None
     profile = {"type": "Localhost", "localhostProfile": text.removeprefix(_LOCALHOST_PREFIX)}
-    return None if any(check(profile, SPEC)) else profile
+    return None if security.TYPES["AppArmorProfile"](profile, SPEC) else profile
 
 
 def _containers(spec: Document) -> Iterator[tuple[Document, Path]]:

@@ -1,42 +1,22 @@
 """Rules for the containers of a pod: containers, init containers and ephemeral containers, with their handlers."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import constraints, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.validation.podspec import mounts, resources
-
-Document = Mapping[str, Any]
-
-_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
-_CHECKS: Final = {
-    "exec": "ExecAction",
-    "httpGet": "HTTPGetAction",
-    "tcpSocket": "TCPSocketAction",
-    "grpc": "GRPCAction",
-}
-_HOOKS: Final = {
-    "exec": "ExecAction",
-    "httpGet": "HTTPGetAction",
-    "tcpSocket": "TCPSocketAction",
-    "sleep": "SleepAction",
-}
-"""Types of the handlers of probes and of the lifecycle, by field."""
-
-_NOT_EPHEMERAL: Final = ("lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe")
-"""Fields that ephemeral containers cannot have, in addition to resources."""
 
 _is_resizable: Final = constraints.one_of("cpu", "memory")
 _is_resize_policy: Final = constraints.one_of("NotRequired", "RestartContainer")
-_HEADER: Final = re.compile(r"[-A-Za-z0-9]+")
-_HEADER_RULE: Final = (
+_header_name: Final = constraints.matches(
+    re.compile(r"[-A-Za-z0-9]+"),
     "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for "
-    "validation is '[-A-Za-z0-9]+')"
+    "validation is '[-A-Za-z0-9]+')",
 )
 
 
@@ -83,20 +63,7 @@ def check_init(containers: Sequence[Document], at: Path, *, siblings: Sequence[D
         if container.get("restartPolicy") == "Always":
             yield from _TYPES["ProbedContainer"](container, place, pod)
         else:
-            yield from _check_ends(container, place)
-
-
-def _check_ends(container: Document, at: Path) -> Errors:
-    """Check that an init container that ends before the pod runs is neither probed nor restarted for a resize."""
-    for field in ("lifecycle", *_PROBES):
-        if container.get(field) is not None:
-            detail = "may not be set for init containers without restartPolicy=Always"
-            yield fielderror.forbidden(at.child(field), detail)
-    for index, policy in enumerate(container.get("resizePolicy") or ()):
-        if policy.get("restartPolicy") == "RestartContainer":
-            detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-            place = at.child("resizePolicy").item(index).child("restartPolicy")
-            yield fielderror.invalid(place, rendering.named("RestartContainer"), detail)
+            yield from _TYPES["EndingContainer"](container, place)
 
 
 def check_ephemeral(containers: Sequence[Document], at: Path, *, siblings: Sequence[Document], pod: Pod) -> Errors:
@@ -113,10 +80,7 @@ def check_ephemeral(containers: Sequence[Document], at: Path, *, siblings: Seque
         target = container.get("targetContainerName", "")
         if target and target not in targets:
             yield fielderror.not_found(place.child("targetContainerName"), target)
-        has_resources = any((container.get("resources") or {}).values())
-        for field in sorted([*_NOT_EPHEMERAL, *(["resources"] if has_resources else [])]):
-            if container.get(field):
-                yield fielderror.forbidden(place.child(field), "cannot be set for an Ephemeral Container")
+        yield from _TYPES["EphemeralContainer"](container, place)
 
 
 def check_image(container: Document, at: Path) -> Errors:
@@ -178,51 +142,7 @@ def _resize_policies(policies: Sequence[Document], at: Path, pod: Pod) -> Errors
             yield fielderror.invalid(at, rendering.named(restart), detail)
 
 
-def _check_has_restart_policy(container: Document, at: Path) -> Errors:
-    if container.get("restartPolicyRules") and container.get("restartPolicy") is None:
-        detail = "must specify restartPolicy when restart rules are used"
-        yield fielderror.required(at.child("restartPolicy"), detail)
-
-
 # Probes and hooks
-
-
-def _check_probe(probe: Document, at: Path, pod: Pod) -> list[FieldError]:
-    return _handler(probe, at, pod, _CHECKS)
-
-
-def _hook(hook: Document, at: Path, pod: Pod) -> list[FieldError]:
-    return _handler(hook, at, pod, _HOOKS)
-
-
-def _handler(handler: Document, at: Path, pod: Pod, types: Mapping[str, str]) -> list[FieldError]:
-    fields = [field for field in types if handler.get(field) is not None]
-    if not fields:
-        return [fielderror.required(at, "must specify a handler type")]
-    first, *more = fields
-    errors = _TYPES[types[first]](handler[first], at.child(first), pod)
-    detail = "may not specify more than 1 handler type"
-    return [*errors, *(fielderror.forbidden(at.child(field), detail) for field in more)]
-
-
-def _one_success(probe: Document, at: Path) -> Errors:
-    threshold = probe.get("successThreshold", 0)
-    if threshold != 1:
-        yield fielderror.invalid(at.child("successThreshold"), threshold, "must be 1")
-
-
-def _no_grace_period(probe: Document, at: Path) -> Errors:
-    grace = probe.get("terminationGracePeriodSeconds")
-    if grace is not None:
-        detail = "must not be set for readinessProbes"
-        yield fielderror.invalid(at.child("terminationGracePeriodSeconds"), grace, detail)
-
-
-def _headers(headers: Sequence[Document], at: Path) -> Errors:
-    for header in headers:
-        name = header.get("name", "")
-        if not _HEADER.fullmatch(name):
-            yield fielderror.invalid(at, name, _HEADER_RULE)
 
 
 def _check_sleep(action: Document, at: Path, pod: Pod) -> Errors:
@@ -232,4 +152,4 @@ def _check_sleep(action: Document, at: Path, pod: Pod) -> Errors:
         yield fielderror.invalid(at, seconds, detail)
 
 
-_TYPES: Final = typerules.load("podspec/containers", globals())
+_TYPES: Final = rulenotation.load("podspec/containers", globals())

@@ -1,15 +1,13 @@
 """Rules for the environment of containers, and for the fields of a pod that variables and files can show."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from drachma.validation import constraints, fielderror, typerules
+from drachma.validation import constraints, fielderror, rulenotation
 from drachma.validation.fielderror import Errors, Found
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.values import names, quotation
-
-Document = Mapping[str, Any]
 
 VOLUME_FIELDS: Final = (
     "metadata.annotations",
@@ -130,4 +128,4 @@ def _divisor(resource: str, divisor: str, at: Path) -> Found:
     return [fielderror.invalid(at, resource, detail)]
 
 
-TYPES: Final = typerules.load("podspec/environment", globals())
+TYPES: Final = rulenotation.load("podspec/environment", globals())

@@ -1,32 +1,28 @@
 """Rules for the volumes that a container mounts, and for its raw block devices."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from drachma.validation import constraints, fielderror
+from drachma.validation import constraints, fielderror, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 
-Document = Mapping[str, Any]
 Volumes = Mapping[str, Document]
 """The valid volumes of a pod by name."""
 
 _BLOCK_SOURCES: Final = ("persistentVolumeClaim", "ephemeral")
-_OPTIONS: Final = ("nodev", "noexec", "nosuid")
-_is_propagation: Final = constraints.one_of("Bidirectional", "HostToContainer", "None")
-_is_recursive: Final = constraints.one_of("Disabled", "Enabled", "IfPossible")
 
 
 def check(container: Document, at: Path, *, volumes: Volumes) -> Errors:
     """Yield the errors of the mounts and devices of a container."""
     mounts, devices = container.get("volumeMounts") or (), container.get("volumeDevices") or ()
     paths = {device.get("name", ""): device.get("devicePath", "") for device in devices} if devices else {}
-    is_privileged = bool((container.get("securityContext") or {}).get("privileged"))
+    security = container.get("securityContext") or {}
     previous: set[str] = set()
     for position, mount in enumerate(mounts):
         place = at.child("volumeMounts").item(position)
         yield from _check_place(mount, place, volumes=volumes, earlier_paths=previous, devices=paths)
-        yield from _check_manner(mount, at.child("volumeMounts"), position=position, is_privileged=is_privileged)
+        yield from _check_manner(mount, at.child("volumeMounts"), position=position, security=security)
         previous.add(mount.get("mountPath", ""))
     if devices:
         paths = {mount.get("name", ""): mount.get("mountPath", "") for mount in mounts}
@@ -51,7 +47,7 @@ def _check_place(
         yield fielderror.invalid(at.child("mountPath"), path, "must not already exist as a path in volumeDevices")
 
 
-def _check_manner(mount: Document, at: Path, *, position: int, is_privileged: bool) -> Errors:
+def _check_manner(mount: Document, at: Path, *, position: int, security: Document) -> Errors:
     """Check how a volume is mounted; upstream reports most of this at the list of mounts."""
     own = at.item(position)
     path, expression = mount.get("subPath", ""), mount.get("subPathExpr", "")
@@ -62,31 +58,8 @@ def _check_manner(mount: Document, at: Path, *, position: int, is_privileged: bo
             detail = "subPathExpr and subPath are mutually exclusive"
             yield fielderror.invalid(own.child("subPathExpr"), expression, detail)
         yield from constraints.relative_path(expression, at.child("subPathExpr"))
-    propagation = mount.get("mountPropagation")
-    if propagation is not None:
-        yield from _is_propagation(propagation, at.child("mountPropagation"))
-        if propagation == "Bidirectional" and not is_privileged:
-            detail = "Bidirectional mount propagation is available only to privileged containers"
-            yield fielderror.forbidden(at.child("mountPropagation"), detail)
-    yield from _check_recursive(mount, at.child("recursiveReadOnly"))
-    options, place = mount.get("bindMountOptions") or (), own.child("bindMountOptions")
-    for index, option in enumerate(options):
-        if option not in _OPTIONS:
-            yield fielderror.not_supported(place.item(index), option, _OPTIONS)
-        if option in options[:index]:
-            yield fielderror.duplicate(place.item(index), option)
-
-
-def _check_recursive(mount: Document, at: Path) -> Errors:
-    recursive = mount.get("recursiveReadOnly")
-    if recursive is None or recursive == "Disabled":
-        return
-    unknown = _is_recursive(recursive, at)
-    yield from unknown
-    if not unknown and not mount.get("readOnly"):
-        yield fielderror.forbidden(at, "may only be specified when readOnly is true")
-    if not unknown and mount.get("mountPropagation") not in (None, "None"):
-        yield fielderror.forbidden(at, "may only be specified when mountPropagation is None or not specified")
+    yield from _TYPES["MountManner"](mount, at, security)
+    yield from _TYPES["MountOptions"](mount, own)
 
 
 def _check_devices(devices: Sequence[Document], at: Path, *, volumes: Volumes, mounts: Mapping[str, str]) -> Errors:
@@ -118,3 +91,6 @@ def _check_devices(devices: Sequence[Document], at: Path, *, volumes: Volumes, m
             yield fielderror.invalid(own.child("devicePath"), path, "must not already exist as a path in volumeMounts")
         if name:
             names.add(name)
+
+
+_TYPES: Final = rulenotation.load("podspec/mounts", globals())

@@ -1,17 +1,15 @@
 """Rules for resizing a pod in place: only cpu and memory of its containers and of the whole pod may change."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import ROOT, SPEC
+from drachma.validation.path import ROOT, SPEC, Document
 
 _RESIZABLE: Final = frozenset({"cpu", "memory"})
 _LISTS: Final = ("containers", "initContainers")
 _ONLY: Final = "only cpu and memory resources are mutable"
-
-Document = Mapping[str, Any]
 
 
 def prepared(spec: Document, old: Document) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.validation import constraints, fielderror, formats, rendering, typerules
+from drachma.validation import constraints, fielderror, formats, rendering, rulenotation
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.values import names, quantity
@@ -297,4 +297,4 @@ _SHOWN_CLAIM: Final = (
     ("ResourceClaimName", "resourceClaimName", None),
     ("ResourceClaimTemplateName", "resourceClaimTemplateName", None),
 )
-_CLAIM: Final = typerules.load("podspec/resources", globals())["PodResourceClaim"]
+_CLAIM: Final = rulenotation.load("podspec/resources", globals())["PodResourceClaim"]

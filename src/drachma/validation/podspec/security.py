@@ -1,14 +1,12 @@
 """Rules for the security contexts of pods and containers. The facts of their types are a containers.Pod."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, rendering, typerules
+from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
-
-Document = Mapping[str, Any]
+from drachma.validation.path import Document, Path
 
 _SYSCTL: Final = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL_LENGTH: Final = 253
@@ -19,22 +17,18 @@ _CONTAINER_FIELDS: Final = (
 )  # fmt: skip
 
 
-def _proc_mount_of_host(proc_mount: str, at: Path, pod: Any) -> Errors:
-    if pod.uses_host_users and proc_mount == "Unmasked":
-        detail = "`hostUsers` must be false to use `Unmasked`"
-        yield fielderror.invalid(at, rendering.named(proc_mount), detail)
+def _adds_admin(context: Document) -> bool:
+    return "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ())
 
 
-def _check_escalation(context: Document, at: Path) -> Errors:
-    if context.get("allowPrivilegeEscalation") is not False:
-        return
-    if context.get("privileged"):
-        detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        yield fielderror.invalid(at, _show(context), detail)
-    for capability in (context.get("capabilities") or {}).get("add") or ():
-        if capability == "CAP_SYS_ADMIN":
-            detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-            yield fielderror.invalid(at, _show(context), detail)
+def _local_profile_of_other_type(profile: Document, at: Path) -> Errors:
+    display = rendering.wire({"Type": profile.get("type", ""), "LocalhostProfile": profile["localhostProfile"]})
+    yield fielderror.invalid(at.child("localhostProfile"), display, "can only be set when seccomp type is Localhost")
+
+
+def _no_padding(text: str, at: Path) -> Errors:
+    if text.strip() != text:
+        yield fielderror.invalid(at, text, "must not be padded with whitespace")
 
 
 def _sysctls(sysctls: Sequence[Document], at: Path) -> Errors:
@@ -51,18 +45,6 @@ def _sysctls(sysctls: Sequence[Document], at: Path) -> Errors:
         previous.add(name)
 
 
-def _check_local_profile(profile: Document, at: Path) -> Errors:
-    local, place = profile.get("localhostProfile"), at.child("localhostProfile")
-    if profile.get("type") == "Localhost":
-        if local is None:
-            yield fielderror.required(place, "must be set when seccomp type is Localhost")
-        else:
-            yield from constraints.relative_path(local, place)
-    elif local is not None:
-        display = rendering.wire({"Type": profile.get("type", ""), "LocalhostProfile": local})
-        yield fielderror.invalid(place, display, "can only be set when seccomp type is Localhost")
-
-
 def _show(context: Document) -> rendering.Rendered:
     """Return a security context in the form of upstream's internal type."""
     names = {"seLinuxOptions": "SELinuxOptions"}
@@ -76,4 +58,4 @@ def _capitalize(value: Any) -> Any:
     return value
 
 
-TYPES: Final = typerules.load("podspec/security", globals())
+TYPES: Final = rulenotation.load("podspec/security", globals())

@@ -5,32 +5,26 @@ Rules that need the metadata of a pod are in :mod:`.pod`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
-from drachma.validation import constraints, fielderror, formats, rendering, typerules
+from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.validation.podspec import containers, resources, volumes
 from drachma.values import names, quotation
-
-Document = Mapping[str, Any]
 
 _UNNAMED: Final = Path("[]")
 """Path without a name, as upstream prints it."""
 
 _CONTAINER_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
-_MOST_NAMESERVERS: Final = 3
-_MOST_SEARCHES: Final = 32
 _LONGEST_SEARCHES: Final = 2048
 _LONGEST_HOSTNAME: Final = 64
 _SEARCH_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SEARCH: Final = rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*"
 _is_search: Final = re.compile(_SEARCH).fullmatch
-_is_preemption_policy: Final = constraints.one_of("PreemptLowerPriority", "Never")
-_is_system: Final = constraints.one_of("linux", "windows")
 
 
 class Sort(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,52 +82,7 @@ def _check_host_network(spec: Document, at: Path, sort: Sort) -> Errors:
                 yield fielderror.invalid(place, on_host, "must match `containerPort` when `hostNetwork` is true")
 
 
-def _check_process_namespace(spec: Document, at: Path) -> Errors:
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        detail = "ShareProcessNamespace and HostPID cannot both be enabled"
-        yield fielderror.invalid(at.child("shareProcessNamespace"), value=True, detail=detail)
-
-
-def _scheduling_gates(gates: Sequence[Document], at: Path) -> Errors:
-    previous = set()
-    for position, gate in enumerate(gates):
-        name = gate.get("name", "")
-        yield from constraints.qualified_name(name, at.item(position))
-        if name in previous:
-            yield fielderror.duplicate(at.item(position), name)
-        previous.add(name)
-
-
-def _check_host_users(spec: Document, at: Path) -> Errors:
-    if spec.get("hostUsers") is False:
-        for field, display in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
-            if spec.get(field):
-                yield fielderror.forbidden(at.child(display), "when `hostUsers` is false")
-
-
-def _preemption_policy(policy: str, at: Path) -> Errors:
-    yield from _is_preemption_policy(policy, at) if policy else [fielderror.required(at)]
-
-
-def _operating_system(system: Document, at: Path) -> Errors:
-    name = system.get("name", "")
-    yield from _is_system(name, at) if name else [fielderror.required(at.child("name"))]
-
-
 # Names
-
-
-def _check_hostname_override(spec: Document, at: Path) -> Errors:
-    override, place = spec.get("hostnameOverride"), at.child("hostnameOverride")
-    if override is None:
-        return
-    if spec.get("setHostnameAsFQDN"):
-        yield fielderror.forbidden(place, "may not be specified when setHostnameAsFQDN is true")
-    if spec.get("hostNetwork"):
-        yield fielderror.forbidden(place, "may not be specified when hostNetwork is true")
-    if names.byte_length(override) > _LONGEST_HOSTNAME:
-        yield fielderror.too_long(place, _LONGEST_HOSTNAME)
-    yield from formats.long_name(override, place)
 
 
 def _check_service_account(spec: Document, at: Path) -> Errors:
@@ -143,57 +92,30 @@ def _check_service_account(spec: Document, at: Path) -> Errors:
         yield fielderror.invalid(at.child("deprecatedServiceAccount"), deprecated, detail)
 
 
-def _check_dns(spec: Document, at: Path) -> Errors:
-    config, place = spec.get("dnsConfig"), at.child("dnsConfig")
-    needs_config = spec.get("dnsPolicy") == "None"
-    if config is None:
-        if needs_config:
-            yield fielderror.required(place, "must provide `dnsConfig` when `dnsPolicy` is None")
-    elif needs_config and not config.get("nameservers"):
-        detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-        yield fielderror.required(place.child("nameservers"), detail)
-    else:
-        yield from _TYPES["PodDNSConfig"](config, place)
+def _host_length(name: str, at: Path) -> Errors:
+    if names.byte_length(name) > _LONGEST_HOSTNAME:
+        yield fielderror.too_long(at, _LONGEST_HOSTNAME)
 
 
-def _nameservers(servers: Sequence[str], at: Path) -> Errors:
-    if len(servers) > _MOST_NAMESERVERS:
-        detail = f"must not have more than {_MOST_NAMESERVERS} nameservers"
-        yield fielderror.invalid(at, rendering.wire(servers), detail)
-    for position, server in enumerate(servers):
-        yield from constraints.address(server, at.item(position))
-
-
-def _searches(searches: Sequence[str], at: Path) -> Errors:
-    if len(searches) > _MOST_SEARCHES:
-        detail = f"must not have more than {_MOST_SEARCHES} search paths"
-        yield fielderror.invalid(at, rendering.wire(searches), detail)
+def _searches_length(searches: Sequence[str], at: Path) -> Errors:
     if names.byte_length(" ".join(searches)) > _LONGEST_SEARCHES:
         detail = f"must not have more than {_LONGEST_SEARCHES} characters (including spaces) in the search list"
         yield fielderror.invalid(at, rendering.wire(searches), detail)
-    for position, search in enumerate(searches):
-        if search != ".":
-            domain = search.removesuffix(".")
-            yield from fielderror.problems(at.item(position), domain, _search_problems(domain))
 
 
-def _search_problems(domain: str) -> list[str]:
-    problems = []
+def _search(search: str, at: Path) -> Errors:
+    domain = search.removesuffix(".")
+    if search == ".":
+        return
     if len(domain) > names.SUBDOMAIN_LENGTH:
-        problems.append(f"must be no more than {names.SUBDOMAIN_LENGTH} characters")
+        yield fielderror.invalid(at, domain, f"must be no more than {names.SUBDOMAIN_LENGTH} characters")
     if not _is_search(domain):
-        problems.append(
+        detail = (
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
             f"must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
             f"'{_SEARCH}')"
         )
-    return problems
-
-
-def _options(options: Sequence[Document], at: Path) -> Errors:
-    for position, option in enumerate(options):
-        if not option.get("name"):
-            yield fielderror.required(at.item(position), "must not be empty")
+        yield fielderror.invalid(at, domain, detail)
 
 
 # Variables from files
@@ -219,4 +141,4 @@ def _check_directory(name: str, at: Path, *, spec: Document) -> Errors:
         yield fielderror.invalid(at, name, "referenced volume must be of type emptyDir")
 
 
-_TYPES: Final = typerules.load("podspec/spec", globals())
+_TYPES: Final = rulenotation.load("podspec/spec", globals())

@@ -1,7 +1,7 @@
 """Rules for an update of a pod's status: claims, conditions, addresses, states of containers."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from drachma.api import pod
 from drachma.validation import (
@@ -12,10 +12,11 @@ from drachma.validation import (
     metadata,
     nodeallocatable,
     rendering,
+    rulenotation,
     typerules,
 )
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import STATUS, Path
+from drachma.validation.path import STATUS, Document, Path
 from drachma.values import names
 
 
@@ -97,8 +98,6 @@ def _containers(spec: pod.PodSpec) -> Iterator[pod.Container]:
     yield from spec.init_containers
     yield from spec.containers
 
-
-Document = Mapping[str, Any]
 
 _SYSTEM_CONDITIONS: Final = frozenset({"PodScheduled", "Ready", "Initialized"})
 
@@ -187,4 +186,4 @@ def _restarts(container: Document, spec: Document, *, code: int) -> bool:
     return policy == "Always" or (policy == "OnFailure" and code != 0)
 
 
-_TYPES: Final = typerules.load("podspec/status", globals())
+_TYPES: Final = rulenotation.load("podspec/status", globals())

@@ -1,14 +1,12 @@
 """Rules for the volumes of a pod: each has one source."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, typerules
+from drachma.validation import constraints, fielderror, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 from drachma.validation.podspec import environment
-
-Document = Mapping[str, Any]
 
 _SOURCES: Final = {
     "emptyDir": "EmptyDirVolumeSource",
@@ -45,11 +43,6 @@ _SOURCES: Final = {
 """Fields of a volume of which it has one, in the order in which upstream looks for it, and their types."""
 
 _ORDER: Final = tuple(_SOURCES)
-_SHORTEST_TOKEN: Final = 600
-_LONGEST_TOKEN: Final = 2**32
-_is_host_path_type: Final = constraints.one_of(
-    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"
-)
 
 
 def check(volumes: Sequence[Document], at: Path) -> Errors:
@@ -97,30 +90,6 @@ def _size_limit(amount: str, at: Path) -> Errors:
         yield fielderror.forbidden(at, "SizeLimit field must be a valid resource quantity")
 
 
-def _check_host_path_type(source: Document, at: Path) -> Errors:
-    if source.get("path") and source.get("type") is not None:
-        yield from _is_host_path_type(source["type"], at.child("type"))
-
-
-def _absolute_path(path: str, at: Path) -> Errors:
-    if not path.startswith("/"):
-        yield fielderror.invalid(at, path, "must be an absolute path")
-
-
-def _check_publish_secret(source: Document, at: Path) -> Errors:
-    secret = source.get("nodePublishSecretRef")
-    if secret is not None and not secret.get("name"):
-        yield fielderror.required(at.child("nodePublishSecretRef", "name"))
-    elif secret is not None:
-        yield from formats.node_name(secret["name"], at.child("name"))
-
-
-def _check_downward_files(source: Document, at: Path) -> Errors:
-    for item in source.get("items") or ():
-        # Upstream's paths leave out the position of the file.
-        yield from _TYPES["DownwardAPIVolumeFile"](item, at)
-
-
 def _check_downward_source(item: Document, at: Path) -> Errors:
     field, resource = item.get("fieldRef"), item.get("resourceFieldRef")
     if field is not None:
@@ -166,13 +135,7 @@ def _project_keys(source: Document, at: Path, volume: Path, paths: set[str]) -> 
 
 
 def _project_token(token: Document, at: Path, volume: Path, paths: set[str]) -> Errors:
-    seconds, place = token.get("expirationSeconds"), at.child("expirationSeconds")
-    if seconds is None:
-        yield fielderror.required(place)
-    elif seconds < _SHORTEST_TOKEN:
-        yield fielderror.invalid(place, seconds, "may not specify a duration less than 10 minutes")
-    elif seconds > _LONGEST_TOKEN:
-        yield fielderror.invalid(place, seconds, "may not specify a duration larger than 2^32 seconds")
+    yield from _TYPES["ServiceAccountTokenProjection"](token, at)
     if not token.get("path"):
         yield fielderror.required(volume.child("path"))
     else:
@@ -186,4 +149,4 @@ def _take_path(path: str, at: Path, *, display: str, paths: set[str]) -> Errors:
     paths.add(path)
 
 
-_TYPES: Final = typerules.load("podspec/volumes", globals())
+_TYPES: Final = rulenotation.load("podspec/volumes", globals())

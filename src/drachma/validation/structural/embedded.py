@@ -10,11 +10,10 @@ import msgspec
 
 from drachma import errors
 from drachma.api import meta
-from drachma.validation import fielderror, metadata
+from drachma.validation import constraints, fielderror, metadata
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.validation.structural.schema import Schema
-from drachma.values import names
 
 _TEXTS: Final = ("apiVersion", "kind")
 
@@ -98,10 +97,7 @@ def _check_text(name: str, value: Any, at: Path) -> Errors:
     elif not value:
         yield fielderror.invalid(at, value, "must not be empty")
     elif name == "kind":
-        problems = names.dns1035_label(value.lower())
-        if problems:
-            detail = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-            yield fielderror.invalid(at, value, detail)
+        yield from constraints.kind_name(value, at)
     elif value.count("/") > 1:
         yield fielderror.invalid(at, value, f"unexpected GroupVersion string: {value}")
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from drachma.cel.environment import Expressions
-from drachma.validation import fielderror, rendering
-from drachma.validation.fielderror import FieldError
+from drachma.validation import fielderror, rendering, rulenotation
+from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
 from drachma.validation.structural import declaredtypes, fieldpaths, rules
 from drachma.validation.structural.declaredtypes import LARGEST_REQUEST
@@ -26,7 +26,6 @@ MOST_RULES: Final = 2000
 """Rules of a schema; each takes a fraction of a millisecond to compile."""
 
 _MOST: Final = 2**64 - 1
-_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _META: Final = frozenset({"metadata", "kind", "apiVersion"})
 _RULES: Final = "x-kubernetes-validations"
@@ -130,7 +129,7 @@ def check(schema: Schema, at: Path, circumstances: Circumstances) -> list[FieldE
 
 def _check(schema: Schema, at: Path, here: Circumstances) -> _Findings:
     errors = _Findings()
-    errors.form += _form(schema, at, here)
+    errors.form += _SCHEMA_RULES["SchemaForm"](schema, at, here)
     inside = here.below(schema)
     if schema.additional_properties is not None:
         if schema.properties and schema.additional_properties is not True:
@@ -156,7 +155,7 @@ def _check(schema: Schema, at: Path, here: Circumstances) -> _Findings:
     if schema.preserves_unknown_fields is False:
         place = at.child("x-kubernetes-preserve-unknown-fields")
         errors.form.append(fielderror.invalid(place, value=False, detail="must be true or undefined"))
-    errors.form += _collections(schema, at)
+    errors.form += _SCHEMA_RULES["SchemaCollections"](schema, at)
     if schema.rules:
         errors.form += [error for index, rule in enumerate(schema.rules) for error in _rule(rule, schema, at, index)]
         if not errors.form and here.costs is not None:
@@ -173,130 +172,64 @@ def _property_facts(schema: Schema, name: str, at: Path, here: Circumstances, in
     return inside
 
 
-def _form(schema: Schema, at: Path, here: Circumstances) -> list[FieldError]:
-    errors = []
-    if schema.type and schema.type not in _TYPES:
-        errors.append(fielderror.not_supported(at.child("type"), schema.type, _TYPES))
+def _check_default(schema: Schema, at: Path, here: Circumstances) -> Errors:
     if schema.default is not msgspec.UNSET and here.refused_defaults:
-        errors.append(fielderror.forbidden(at.child("default"), f"must not be set {here.refused_defaults}"))
-    for name, is_set in (
-        ("id", schema.id),
-        ("additionalItems", schema.additional_items is not None),
-        ("patternProperties", schema.pattern_properties),
-        ("definitions", schema.definitions),
-        ("dependencies", schema.dependencies),
-        ("$ref", schema.ref is not None),
-    ):
-        if is_set:
-            errors.append(fielderror.forbidden(at.child(name), f"{name} is not supported"))
-    if schema.type == "null":
-        detail = "type cannot be set to null, use nullable as an alternative"
-        errors.append(fielderror.forbidden(at.child("type"), detail))
-    if isinstance(schema.items, list):
-        errors.append(fielderror.forbidden(at.child("items"), "items must be a schema object and not an array"))
-    if here.is_metadata and schema.is_embedded_resource:
-        place = at.child("x-kubernetes-embedded-resource")
-        errors.append(fielderror.forbidden(place, "must not be used inside of resource meta"))
-    if schema.unique_items:
-        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        errors.append(fielderror.forbidden(at.child("uniqueItems"), detail))
-    return errors
+        yield fielderror.forbidden(at.child("default"), f"must not be set {here.refused_defaults}")
+
+
+def _has_item_list(schema: Schema) -> bool:
+    return isinstance(schema.items, list)
 
 
 # Lists and maps
 
 
-def _collections(schema: Schema, at: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
-    kind = at.child("type")
-    if schema.map_type is not None:
-        if schema.type != "object":
-            detail = "must be object if x-kubernetes-map-type is specified"
-            errors.append(_wrong_type(kind, schema.type, detail))
-        if schema.map_type not in ("atomic", "granular"):
-            place = at.child("x-kubernetes-map-type")
-            errors.append(fielderror.not_supported(place, schema.map_type, ("atomic", "granular")))
-    if schema.list_type is not None:
-        if schema.type != "array":
-            detail = "must be array if x-kubernetes-list-type is specified"
-            errors.append(_wrong_type(kind, schema.type, detail))
-        elif schema.list_type == "set" and schema.item is not None:
-            errors += _set(schema.item, at.child("items"))
-        if schema.list_type not in ("atomic", "set", "map"):
-            place = at.child("x-kubernetes-list-type")
-            errors.append(fielderror.not_supported(place, schema.list_type, ("atomic", "set", "map")))
-    if schema.list_map_keys and schema.list_type != "map":
-        detail = "must be map if x-kubernetes-list-map-keys is non-empty"
-        place = at.child("x-kubernetes-list-type")
-        errors.append(_wrong_type(place, schema.list_type or "", detail))
-    if schema.list_type == "map":
-        errors += _keyed(schema, at)
-    if schema.list_type in ("set", "map") and schema.item is not None:
-        errors += _identities(schema, schema.item, at.child("items"))
-    return errors
-
-
-def _wrong_type(at: Path, value: str, detail: str) -> FieldError:
-    return fielderror.invalid(at, value, detail) if value else fielderror.required(at, detail)
-
-
-def _set(item: Schema, at: Path) -> list[FieldError]:
+def _set_item(item: Schema, at: Path) -> Errors:
     detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
     display = item.list_type if item.list_type is not None else rendering.NULL
     if item.type == "array" and item.list_type not in (None, "atomic"):
-        return [fielderror.invalid(at.child("x-kubernetes-list-type"), display, detail)]
+        yield fielderror.invalid(at.child("x-kubernetes-list-type"), display, detail)
     if item.type == "object" and item.map_type != "atomic":
-        return [fielderror.invalid(at.child("x-kubernetes-map-type"), display, detail)]
-    return []
+        yield fielderror.invalid(at.child("x-kubernetes-map-type"), display, detail)
 
 
-def _keyed(schema: Schema, at: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
+def _check_keys(schema: Schema, at: Path) -> Errors:
     keys, items = at.child("x-kubernetes-list-map-keys"), at.child("items")
-    if not schema.list_map_keys:
-        errors.append(fielderror.required(keys, "must not be empty if x-kubernetes-list-type is map"))
-    if schema.items is None:
-        errors.append(fielderror.required(items, "must have a schema if x-kubernetes-list-type is map"))
     if schema.item is None:
-        return errors
+        return
     if schema.item.type != "object":
         detail = "must be object if parent array's x-kubernetes-list-type is map"
-        return [*errors, fielderror.invalid(items.child("type"), schema.item.type, detail)]
+        yield fielderror.invalid(items.child("type"), schema.item.type, detail)
+        return
     for index, key in enumerate(schema.list_map_keys):
         part = schema.item.properties.get(key)
         if part is None:
-            detail = "entries must all be names of item properties"
-            errors.append(fielderror.invalid(keys, list(schema.list_map_keys), detail))
+            yield fielderror.invalid(keys, list(schema.list_map_keys), "entries must all be names of item properties")
         elif part.type in ("array", "object"):
             detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
-            place = items.child("properties").key(key).child("type")
-            errors.append(fielderror.invalid(place, schema.item.type, detail))
+            yield fielderror.invalid(items.child("properties").key(key).child("type"), schema.item.type, detail)
         if key in schema.list_map_keys[:index]:
-            errors.append(fielderror.invalid(keys, list(schema.list_map_keys), "must not contain duplicate entries"))
-    return errors
+            yield fielderror.invalid(keys, list(schema.list_map_keys), "must not contain duplicate entries")
 
 
-def _identities(schema: Schema, item: Schema, at: Path) -> list[FieldError]:
+def _check_identities(schema: Schema, at: Path) -> Errors:
     """Check that the keys of items are required or have defaults."""
-    errors = []
+    item, at = schema.item, at.child("items")
+    if item is None:
+        return
     if item.nullable:
         detail = f"cannot be nullable when x-kubernetes-list-type is {schema.list_type}"
-        errors.append(fielderror.forbidden(at.child("nullable"), detail))
-    keys = schema.list_map_keys if schema.list_type == "map" else ()
-    for key in keys:
-        part = item.properties.get(key)
-        if part is None:
-            continue
-        place = at.child("properties").key(key)
-        if key not in item.required and part.default is msgspec.UNSET:
+        yield fielderror.forbidden(at.child("nullable"), detail)
+    for key in schema.list_map_keys if schema.list_type == "map" else ():
+        part, place = item.properties.get(key), at.child("properties").key(key)
+        if part is not None and key not in item.required and part.default is msgspec.UNSET:
             detail = (
                 "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
             )
-            errors.append(fielderror.required(place.child("default"), detail))
-        if part.nullable:
+            yield fielderror.required(place.child("default"), detail)
+        if part is not None and part.nullable:
             detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
-            errors.append(fielderror.forbidden(place.child("nullable"), detail))
-    return errors
+            yield fielderror.forbidden(place.child("nullable"), detail)
 
 
 # CEL rules
@@ -407,3 +340,6 @@ def _over_budget(title: str, cost: int, limit: int) -> str:
     factor = cost / limit
     display = "more than 100x" if factor > 100 else f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
     return f"{title} exceeds budget by factor of {display} {_ADVICE}"
+
+
+_SCHEMA_RULES: Final = rulenotation.load_structs("structural/schemarules", globals())

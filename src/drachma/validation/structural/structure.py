@@ -10,31 +10,12 @@ from typing import Final
 import msgspec
 
 from drachma.cel.runtime import regex
-from drachma.validation import fielderror
+from drachma.validation import fielderror, rulenotation
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
 from drachma.validation.structural.schema import Schema
 
 _NAMES: Final = ({"name"}, {"generateName"}, {"name", "generateName"})
-_CONDITIONS: Final = (
-    ("type", lambda schema: bool(schema.type), "must be empty to be structural"),
-    ("default", lambda schema: schema.has_default, "must be undefined to be structural"),
-    ("title", lambda schema: bool(schema.title), "must be empty to be structural"),
-    ("description", lambda schema: bool(schema.description), "must be empty to be structural"),
-    ("nullable", lambda schema: schema.nullable, "must be false to be structural"),
-    (
-        "x-kubernetes-preserve-unknown-fields",
-        lambda schema: bool(schema.preserves_unknown_fields),
-        "must be false to be structural",
-    ),
-    ("x-kubernetes-embedded-resource", lambda schema: schema.is_embedded_resource, "must be false to be structural"),
-    ("x-kubernetes-int-or-string", lambda schema: schema.is_int_or_string, "must be false to be structural"),
-    ("x-kubernetes-list-map-keys", lambda schema: bool(schema.list_map_keys), "must be empty to be structural"),
-    ("x-kubernetes-list-type", lambda schema: schema.list_type is not None, "must be undefined to be structural"),
-    ("x-kubernetes-map-type", lambda schema: schema.map_type is not None, "must be undefined to be structural"),
-    ("x-kubernetes-validations", lambda schema: bool(schema.rules), "must be empty to be structural"),
-)
-"""Fields that a condition cannot have."""
 
 
 class _Level(enum.Enum):
@@ -50,51 +31,24 @@ def check(schema: Schema, at: Path) -> list[FieldError]:
 
 
 def _structure(schema: Schema, at: Path, *, level: _Level) -> Errors:
-    if schema.type == "array" and schema.item is None:
-        yield fielderror.required(at.child("items"), "must be specified")
+    yield from _TYPES["Schema"](schema, at, level)
     if schema.item is not None:
         yield from _structure(schema.item, at.child("items"), level=_Level.ITEM)
     for name, part in schema.properties.items():
         yield from _structure(part, at.child("properties").key(name), level=_Level.FIELD)
-    if schema.additional_properties is not None and level is _Level.ROOT:
-        yield fielderror.forbidden(at.child("additionalProperties"), "must not be used at the root")
     if schema.value is not None:
         yield from _structure(schema.value, at.child("additionalProperties"), level=_Level.FIELD)
-    if schema.is_int_or_string:
-        for name, is_set in (
-            ("x-kubernetes-preserve-unknown-fields", schema.preserves_unknown_fields),
-            ("x-kubernetes-embedded-resource", schema.is_embedded_resource),
-        ):
-            if is_set:
-                detail = "must be false if x-kubernetes-int-or-string is true"
-                yield fielderror.invalid(at.child(name), value=True, detail=detail)
     yield from _conditions(
         schema,
         at,
         skips_any_of=_is_int_or_string(schema.any_of),
         skips_first_all_of=bool(schema.all_of) and _is_int_or_string(schema.all_of[0].any_of),
     )
-    yield from _type(schema, at, level=level)
     yield from _metadata(schema, at, level=level)
-    if schema.is_embedded_resource and not schema.preserves_unknown_fields and not schema.properties:
-        detail = (
-            "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
-        )
-        yield fielderror.required(at.child("properties"), detail)
 
 
-def _type(schema: Schema, at: Path, *, level: _Level) -> Errors:
-    here = at.child("type")
-    if schema.is_embedded_resource and schema.type != "object":
-        detail = "must be object if x-kubernetes-embedded-resource is true"
-        yield fielderror.invalid(here, schema.type, detail) if schema.type else fielderror.required(here, detail)
-    elif not schema.type and not schema.is_int_or_string and not schema.preserves_unknown_fields:
-        yield fielderror.required(here, f"must not be empty {level.value}")
-    if schema.is_embedded_resource and schema.additional_properties is not None:
-        detail = "must not be used if x-kubernetes-embedded-resource is set"
-        yield fielderror.forbidden(at.child("additionalProperties"), detail)
-    if level is _Level.ROOT and schema.type and schema.type != "object":
-        yield fielderror.invalid(here, schema.type, "must be object at the root")
+def _report_missing_type(schema: Schema, at: Path, level: _Level) -> Errors:
+    yield fielderror.required(at.child("type"), f"must not be empty {level.value}")
 
 
 def _metadata(schema: Schema, at: Path, *, level: _Level) -> Errors:
@@ -164,11 +118,7 @@ def _condition(schema: Schema, at: Path, *, skips_any_of: bool = False) -> Error
         yield from _condition(schema.item, at.child("items"))
     for name, part in schema.properties.items():
         yield from _condition(part, at.child("properties").key(name))
-    if schema.additional_properties:
-        yield fielderror.forbidden(at.child("additionalProperties"), "must be undefined to be structural")
-    for name, is_set, detail in _CONDITIONS:
-        if is_set(schema):
-            yield fielderror.forbidden(at.child(name), detail)
+    yield from _TYPES["Condition"](schema, at)
     if "metadata" in schema.properties:
         here = at.child("properties").key("metadata")
         yield fielderror.forbidden(here, "must not be specified in a nested context")
@@ -196,3 +146,6 @@ def _described(condition: Schema, schema: Schema | None, here: Path, there: Path
     for name, part in condition.properties.items():
         field, below = here.child("properties").key(name), there.child("properties").key(name)
         yield from _described(part, schema.properties.get(name), field, below)
+
+
+_TYPES: Final = rulenotation.load_structs("structural/structure", globals())

@@ -16,7 +16,8 @@ _MODEL_OF_1_30: Final = "namedResources"
 
 def check_claim(value: parameters.ResourceClaimParameters, *, gates: Gates) -> Errors:
     """New or changed parameters of claims."""
-    yield from resourceclaim.check_claim(value.generated_from, Path("generatedFrom"))
+    if value.generated_from is not None:
+        yield from resourceclaim.check_claim_reference(value.generated_from, Path("generatedFrom"))
     spellings = {"driverRequests": value.driver_requests, "requests": value.requests}
     yield from models.check_at_most_one([name for name, value in spellings.items() if value], Path("requests"))
     for position, request in enumerate(value.requests):
@@ -26,7 +27,8 @@ def check_claim(value: parameters.ResourceClaimParameters, *, gates: Gates) -> E
 
 def check_class(value: parameters.ResourceClassParameters, *, gates: Gates) -> Errors:
     """New or changed parameters of classes."""
-    yield from resourceclaim.check_class(value.generated_from, Path("generatedFrom"))
+    if value.generated_from is not None:
+        yield from resourceclaim.check_class_reference(value.generated_from, Path("generatedFrom"))
     filters = Path("filters")
     yield from _drivers((each.driver_name for each in value.filters), filters)
     for position, each in enumerate(value.filters):

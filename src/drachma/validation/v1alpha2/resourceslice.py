@@ -3,13 +3,12 @@
 A slice without a model that is known here is not refused: its model may be known elsewhere, and who reads it skips it.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from drachma import errors
 from drachma.api.v1alpha2 import resourceslice
-from drachma.validation import fielderror, formats, metadata, rendering
-from drachma.validation.fielderror import Errors
+from drachma.validation import constraints, fielderror, metadata, rendering, rulenotation
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import SPEC, Path
 from drachma.values import names, semver
 
@@ -24,19 +23,7 @@ _VALUES: Final = {
     "version_value": "version",
 }
 
-_Resources = Sequence[resourceslice.NamedResource | resourceslice.NamedResourcesInstance]
 _Attribute = resourceslice.Attribute | resourceslice.NamedResourcesAttribute
-
-
-def check_node_slice(slice_: resourceslice.NodeResourceSlice) -> Errors:
-    """A new slice."""
-    spec = slice_.spec
-    if spec.node_name:
-        yield from formats.node_name(spec.node_name, SPEC.child("nodeName"))
-    else:
-        yield fielderror.required(SPEC.child("nodeName"))
-    yield from formats.driver_name(spec.driver_name, SPEC.child("driverName"))
-    yield from _resources(spec.named_resources_with_attributes or (), SPEC.child("namedResourcesWithAttributes"))
 
 
 def check_node_slice_update(slice_: resourceslice.NodeResourceSlice, old: resourceslice.NodeResourceSlice) -> Errors:
@@ -46,15 +33,6 @@ def check_node_slice_update(slice_: resourceslice.NodeResourceSlice, old: resour
     yield from metadata.unchanged(slice_.spec.driver_name, old.spec.driver_name, SPEC.child("driverName"))
 
 
-def check_slice(slice_: resourceslice.ResourceSlice) -> Errors:
-    """A new slice in the spelling of 1.30."""
-    if slice_.node_name:
-        yield from formats.node_name(slice_.node_name, Path("nodeName"))
-    yield from formats.driver_name(slice_.driver_name, Path("driverName"))
-    if slice_.named_resources is not None:
-        yield from _resources(slice_.named_resources.instances, Path("namedResources").child("instances"))
-
-
 def check_slice_update(slice_: resourceslice.ResourceSlice, old: resourceslice.ResourceSlice) -> Errors:
     """A changed slice in the spelling of 1.30."""
     yield from check_slice(slice_)
@@ -62,41 +40,34 @@ def check_slice_update(slice_: resourceslice.ResourceSlice, old: resourceslice.R
     yield from metadata.unchanged(slice_.driver_name, old.driver_name, Path("driverName"))
 
 
-def _resources(value: _Resources, at: Path) -> Errors:
-    previous: set[str] = set()
-    for position, resource in enumerate(value):
-        place = at.item(position)
-        yield from fielderror.problems(place.child("name"), resource.name, names.dns1123_subdomain(resource.name))
-        if resource.name in previous:
-            yield fielderror.duplicate(place.child("name"), resource.name)
-        previous.add(resource.name)
-        yield from _attributes(resource.attributes, place.child("attributes"))
+_caseless_name: Final = constraints.text(names.dns1123_subdomain_caseless)
 
 
-def _attributes(value: Sequence[_Attribute], at: Path) -> Errors:
-    previous: set[str] = set()
-    for position, attribute in enumerate(value):
-        place = at.item(position)
-        name = place.child("name")
-        # The KEP's own example has names in upper case, although it says otherwise.
-        yield from fielderror.problems(name, attribute.name, names.dns1123_subdomain_caseless(attribute.name))
-        if attribute.name.endswith(_RESERVED):
-            yield fielderror.forbidden(name, f"names that end in {_RESERVED} are reserved for Kubernetes")
-        if attribute.name in previous:
-            yield fielderror.duplicate(name, attribute.name)
-        previous.add(attribute.name)
-        yield from _value(attribute, place)
+def _unreserved_name(name: str, at: Path) -> Errors:
+    if name.endswith(_RESERVED):
+        yield fielderror.forbidden(at, f"names that end in {_RESERVED} are reserved for Kubernetes")
 
 
-def _value(attribute: _Attribute, at: Path) -> Errors:
+def _version(text: str, at: Path) -> Errors:
+    try:
+        semver.SemVer.parse_tolerant(text.strip())
+    except errors.InvalidValueError:
+        yield fielderror.invalid(at, text, "must be a string compatible with semver.org spec 2.0.0")
+
+
+def _check_value(attribute: _Attribute, at: Path) -> Errors:
     present = [wire_name for name, wire_name in _VALUES.items() if getattr(attribute, name) is not None]
-    if attribute.version_value is not None:
-        try:
-            semver.SemVer.parse_tolerant(attribute.version_value)
-        except errors.InvalidValueError:
-            detail = "must be a string compatible with semver.org spec 2.0.0"
-            yield fielderror.invalid(at.child("version"), attribute.version_value, detail)
     if not present:
         yield fielderror.required(at, "exactly one value must be set")
     elif len(present) > 1:
         yield fielderror.invalid(at, rendering.wire(sorted(present)), "exactly one field must be set, not several")
+
+
+_TYPES: Final = rulenotation.load_structs("v1alpha2/resourceslice", globals())
+check_slice: Final = _TYPES["ResourceSlice"]
+"""Returns the errors of a new slice in the spelling of 1.30."""
+
+
+def check_node_slice(slice_: resourceslice.NodeResourceSlice) -> Found:
+    """Return the errors of a new slice."""
+    return _TYPES["NodeResourceSliceSpec"](slice_.spec, SPEC)

@@ -1,6 +1,6 @@
 """The rules of the kinds of v1alpha2, and the parts of their objects that a write leaves alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from msgspec import structs
@@ -9,7 +9,7 @@ from drachma.api import meta
 from drachma.api.v1alpha2 import parameters, resourceclaim, resourceclaimtemplate, resourceclass, resourceslice
 from drachma.validation import authorization
 from drachma.validation.context import Context
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Check, ObjectRules
 from drachma.validation.v1alpha2 import parameters as parameter_rules
 from drachma.validation.v1alpha2 import resourceclaim as claim_rules
@@ -19,7 +19,9 @@ from drachma.validation.v1alpha2 import resourceslice as slice_rules
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
 
-def _rules_without_context(check: Callable[[Any], Errors], check_update: Callable[[Any, Any], Errors]) -> ObjectRules:
+def _rules_without_context(
+    check: Callable[[Any], Iterable[FieldError]], check_update: Callable[[Any, Any], Errors]
+) -> ObjectRules:
     return ObjectRules(
         create=lambda value, context: check(value), update=lambda value, old, context: check_update(value, old)
     )

@@ -87,6 +87,28 @@ def test_devices() -> None:
     assert shown("devices", "CAPACITY", "ATTRIBUTES", node="n2") == [("memory=8Gi", "model=a")]
 
 
+def test_devices_that_are_not_published_or_given_twice() -> None:
+    cluster = clusters.Cluster(
+        claims=(
+            a_claim("a", ("n1", "gpu-0")),
+            a_claim("b", ("n1", "gpu-0")),
+            a_claim("c", ("n1", "gpu-1")),
+            a_claim("d", ("n1", "gone")),
+        ),
+        slices=(a_slice("s1", node="n1", generation=2, devices=("gpu-0", "gpu-1", "gpu-2")),),
+    )
+    states = [
+        (row.cells["DEVICE"], row.cells["STATE"], row.cells["CLAIM"])
+        for row in rows.TABLES["devices"].rows(cluster, table.Filter(), NOW)
+    ]
+    assert states == [
+        ("gpu-0", "overallocated", "default/a,default/b"),
+        ("gpu-1", "allocated", "default/c"),
+        ("gpu-2", "free", "<none>"),
+        ("gone", "unpublished", "default/d"),
+    ]
+
+
 def test_pools_have_the_newest_generation() -> None:
     assert shown("pools", "POOL", "DEVICES", "FREE", "SLICES", "GENERATION") == [
         ("n1", "2", "1", "1/1", "2"),

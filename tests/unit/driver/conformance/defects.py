@@ -20,6 +20,8 @@ from drachma.driver.publishing import layout, plan
 from drachma.nodewire.rpc import services
 
 NAME = "broken.example.com"
+DEVICES = ("d-0", "d-1", "d-2")
+ADMIN_PARAMETERS = {"initCommand": ["setup"]}
 Line = dict[str, Any]
 
 
@@ -39,6 +41,7 @@ class DefectiveDriver:
         self._servers: list[grpc.aio.Server] = []
         self._keeper: asyncio.Task[None] | None = None
         self._memory: dict[str, str] = {}
+        self._users: dict[str, str] = {}
         self._starts = 0
         self._published = 0
 
@@ -118,10 +121,9 @@ class DefectiveDriver:
 
     async def _publish(self) -> None:
         count = 2 if self.defect == "two-slices" else 1
-        names = ["d-0", "d-1", "d-2"]
         wanted = layout.Layout(
             slices=tuple(
-                layout.SliceContent(devices=tuple(resourceslice.Device(name=name) for name in names))
+                layout.SliceContent(devices=tuple(resourceslice.Device(name=name) for name in DEVICES))
                 for _ in range(count)
             ),
             generation=self._starts if self.defect == "counts-generations" else 0,
@@ -154,7 +156,7 @@ class DefectiveDriver:
             for asked in request.claims:
                 try:
                     if name == "NodePrepareResources":
-                        await self._prepare(asked, response.claims[asked.uid], service)
+                        await self._prepare(asked, response.claims[asked.uid], service, context)
                     else:
                         if self.defect == "reads-to-undo":
                             await self._client.get(resourceclaim.ResourceClaim, asked.name, namespace=asked.namespace)
@@ -170,8 +172,8 @@ class DefectiveDriver:
 
         return handle
 
-    async def _prepare(self, asked: Any, answer: Any, service: services.Service) -> None:
-        claim = await self._claim(asked)
+    async def _prepare(self, asked: Any, answer: Any, service: services.Service, context: Any) -> None:
+        claim = await self._claim(asked, context)
         if claim is None:
             answer.error = ""
             return
@@ -187,6 +189,11 @@ class DefectiveDriver:
         await asyncio.sleep(0)
         allocation = claim.status.allocation
         results = () if allocation is None else allocation.devices.results
+        for result in results:
+            if result.device not in DEVICES and self.defect != "ignores-slices":
+                raise errors.DriverError("no such device")
+            if self._users.setdefault(result.device, asked.uid) != asked.uid and self.defect != "gives-twice":
+                raise errors.DriverError("the device is in use")
         devices = []
         for number, result in enumerate(results):
             name = f"c-{identity}-{number}"
@@ -211,11 +218,13 @@ class DefectiveDriver:
         elif self.defect != "no-file":
             path.write_text(json.dumps({"cdiVersion": "0.5.0", "kind": f"{NAME}/device", "devices": devices}))
 
-    async def _claim(self, asked: Any) -> resourceclaim.ResourceClaim | None:
+    async def _claim(self, asked: Any, context: Any) -> resourceclaim.ResourceClaim | None:
         try:
             async with asyncio.timeout(0.01 if self.defect == "has-no-patience" else None):
                 claim = await self._client.get(resourceclaim.ResourceClaim, asked.name, namespace=asked.namespace)
         except errors.ObjectNotFoundError:
+            if self.defect == "other-status":
+                await context.abort(grpc.StatusCode.UNKNOWN, "no such claim")
             if self.defect == "prepares-unknown":
                 return None
             raise
@@ -232,7 +241,10 @@ class DefectiveDriver:
             and claim.status.allocation.devices.config
             and (self.defect != "ignores-parameters")
         ):
-            raise errors.DriverError("no parameters")
+            (entry,) = claim.status.allocation.devices.config
+            of_class = entry.source == "FromClass" or self.defect == "ignores-source"
+            if not of_class or entry.opaque is None or entry.opaque.parameters != ADMIN_PARAMETERS:
+                raise errors.DriverError("no such parameters")
         return claim
 
     def _unprepare(self, asked: Any) -> None:
@@ -244,6 +256,7 @@ class DefectiveDriver:
         if self.defect == "forgets-when-restarted" and asked.uid not in self._memory:
             return
         self._memory.pop(asked.uid, None)
+        self._users = {device: uid for device, uid in self._users.items() if uid != asked.uid}
         path.unlink(missing_ok=True)
 
     def _watcher(self, service: services.Service) -> services.Handler:

@@ -38,6 +38,7 @@ async def _staged(defect: str) -> AsyncIterator[stage.Stage]:
                 registration=lambda: driver.registration if driver.registration.exists() else None,
                 cdi=folder / "cdi",
                 faults=faults,
+                admin_parameters=defects.ADMIN_PARAMETERS,
             )
 
 
@@ -84,6 +85,10 @@ async def test_a_driver_without_defects_passes() -> None:
             ("unprepares-once", "unprepare-again", Outcome.FAILED),
             ("fails-on-unknown", "unprepare-unknown", Outcome.FAILED),
             ("prepares-unknown", "unknown-claim", Outcome.FAILED),
+            ("other-status", "unknown-claim-status", Outcome.WARNED),
+            ("ignores-slices", "unpublished-device", Outcome.FAILED),
+            ("gives-twice", "device-in-use", Outcome.WARNED),
+            ("ignores-source", "admin-parameters", Outcome.FAILED),
             ("ignores-uid", "other-uid", Outcome.FAILED),
             ("ignores-allocation", "not-allocated", Outcome.FAILED),
             ("ignores-parameters", "invalid-parameters", Outcome.WARNED),

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from drachma.driver.plugin.contract import PreparedDevice
 from drachma.driver.preparing.checkpoint import Checkpoint
 from drachma.driver.preparing.claimfiles import ClaimFiles
 from drachma.driver.preparing.preparer import BOUNDS, Preparer
+from drachma.nodewire import deviceuse
 from drachma.runtime import clock, measures
 
 NAME = "gpu.example.com"
@@ -59,6 +60,18 @@ class Patient(Recorder):
     concurrency = 4
 
 
+class Published:
+    """Devices that are published; ``None`` for all."""
+
+    def __init__(self) -> None:
+        self.devices: set[str] | None = None
+
+    async def check(self, uses: Sequence[deviceuse.DeviceUse]) -> None:
+        missing = [each for each in uses if self.devices is not None and each.device not in self.devices]
+        if missing:
+            raise errors.DeviceUnavailableError(deviceuse.unavailable(missing, "n"))
+
+
 class Node:
     """A machine with the driver's files; ``restart`` is another process of it."""
 
@@ -66,6 +79,7 @@ class Node:
         self.folder = folder
         self.driver = made
         self.boot_id = "boot-1"
+        self.published = Published()
         self.restart()
 
     def restart(self) -> None:
@@ -74,6 +88,7 @@ class Node:
             self.driver,
             checkpoint=self.checkpoint,
             files=ClaimFiles(NAME, cdi=self.cdi, data=self.folder / "plugins", has_metadata=True),
+            availability=self.published,
             lock=None,
             boot_id=self.boot_id,
             durations=measures.Histograms(
@@ -102,8 +117,8 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path, Recorder())
 
 
-def _claim(name: str = "c", device: str = "gpu-0") -> resourceclaim.ResourceClaim:
-    result = {"request": "r/sub", "driver": NAME, "pool": "p", "device": device}
+def _claim(name: str = "c", device: str = "gpu-0", **more: Any) -> resourceclaim.ResourceClaim:
+    result = {"request": "r/sub", "driver": NAME, "pool": "p", "device": device, **more}
     claim = codec.decode(
         {
             "apiVersion": "resource.k8s.io/v1",
@@ -379,15 +394,15 @@ async def test_a_checkpoint_of_a_later_version_is_read(node: Node) -> None:
 async def test_another_process_may_write_the_checkpoint(node: Node) -> None:
     other = Node(node.folder, node.driver)
     await node.prepare(_claim("a"))
-    await other.prepare(_claim("b"))
-    await node.prepare(_claim("b"))
+    await other.prepare(_claim("b", "gpu-1"))
+    await node.prepare(_claim("b", "gpu-1"))
     assert await other.unprepare("a") == [None]
     assert node.driver.calls == ["prepare a", "prepare b", "unprepare a"]
 
 
 async def test_one_claim_at_a_time_unless_the_driver_can_do_more(tmp_path: Path) -> None:
     serial, patient = Node(tmp_path / "serial", Recorder()), Node(tmp_path / "patient", Patient())
-    claims = [_claim(f"c{number}") for number in range(6)]
+    claims = [_claim(f"c{number}", f"gpu-{number}") for number in range(6)]
     await serial.prepare(*claims)
     await patient.prepare(*claims)
     assert (serial.driver.most_active, patient.driver.most_active) == (1, 4)
@@ -397,6 +412,69 @@ async def test_calls_for_one_claim_come_after_each_other(tmp_path: Path) -> None
     patient = Node(tmp_path, Patient())
     await asyncio.gather(*(patient.prepare(_claim()) for _ in range(5)))
     assert patient.driver.calls == ["prepare c"]
+
+
+async def test_a_device_that_is_not_published_is_not_prepared(node: Node) -> None:
+    node.published.devices = {"gpu-1"}
+    (problem,) = await node.prepare(_claim())
+    assert str(problem) == f"device unavailable: {NAME}/p/gpu-0 is not published for node n"
+    assert node.driver.calls == []
+    assert node.checkpoint.get("uid-c") is None
+
+
+async def test_a_prepared_claim_stays_prepared_though_its_device_is_withdrawn(node: Node) -> None:
+    first = await node.prepare(_claim())
+    node.published.devices = set()
+    assert await node.prepare(_claim()) == first
+
+
+@pytest.mark.parametrize("began_only", [False, True])
+async def test_a_device_that_another_claim_has_is_not_prepared_until_that_is_undone(
+    node: Node, *, began_only: bool
+) -> None:
+    node.driver.failure = RuntimeError("no") if began_only else None
+    await node.prepare(_claim("a"))
+    node.driver.failure = None
+    node.restart()
+    (problem,) = await node.prepare(_claim("b"))
+    assert str(problem) == (
+        f"claim ns/b: device in use: {NAME}/p/gpu-0 is prepared for ResourceClaim ns/a (uid uid-a), "
+        "and free when that claim is unprepared"
+    )
+    await node.unprepare("a")
+    ((device,),) = await node.prepare(_claim("b"))
+    assert device.device == "gpu-0"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param({"shareID": "1"}, {"shareID": "2"}, id="shared"),
+        pytest.param({}, {"adminAccess": True}, id="an-administrator-looks"),
+        pytest.param({"adminAccess": True}, {}, id="after-an-administrator"),
+    ],
+)
+async def test_claims_that_may_have_one_device_are_prepared(
+    node: Node, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    await node.prepare(_claim("a", **first))
+    ((device,),) = await node.prepare(_claim("b", **second))
+    assert device.device == "gpu-0"
+
+
+async def test_a_claim_from_before_the_reboot_holds_no_device(node: Node) -> None:
+    await node.prepare(_claim("a"))
+    node.boot_id = "boot-2"
+    node.restart()
+    ((device,),) = await node.prepare(_claim("b"))
+    assert device.device == "gpu-0"
+
+
+async def test_of_two_claims_at_once_one_gets_the_device(tmp_path: Path) -> None:
+    patient = Node(tmp_path, Patient())
+    results = await patient.prepare(_claim("a"), _claim("b"))
+    assert sorted(isinstance(each, Exception) for each in results) == [False, True]
+    assert len(patient.driver.calls) == 1
 
 
 async def test_health_comes_again_when_there_is_news(node: Node) -> None:

@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import aiohttp
+import prometheus_client
 import pytest
 
 from drachma.api import meta, pod
+from drachma.node import agentmetrics
 from drachma.node.endpoint import access, certificate, server
 from drachma.node.registration import addresses
 from drachma.runtime import clock
@@ -42,6 +44,13 @@ class Machine:
     @property
     def pods(self) -> "Machine":
         return self
+
+    @property
+    def metrics(self) -> agentmetrics.NodeMetrics:
+        metrics = agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry())
+        metrics.of_node("n2").count_start_error("container", "ErrImagePull")
+        metrics.of_node(self.name).count_start_error("init_container", "ErrImagePull")
+        return metrics.of_node(self.name)
 
     def find(self, namespace: str, name: str) -> Any:
         return types.SimpleNamespace(pod=pod.Pod(metadata=meta.ObjectMeta(name=name)))
@@ -74,6 +83,16 @@ async def test_two_authorization_headers_are_refused(tmp_path: pathlib.Path) -> 
             headers = [("Authorization", f"Bearer {token}") for token in tokens]
             async with session.get(f"{url}/healthz", headers=headers) as answer:
                 assert answer.status == want
+
+
+async def test_metrics_are_those_of_the_node(tmp_path: pathlib.Path) -> None:
+    async with (
+        _asked(tmp_path) as (url, session),
+        session.get(f"{url}/metrics", headers={"Authorization": "Bearer good"}) as answer,
+    ):
+        text = await answer.text()
+    lines = [line for line in text.splitlines() if line.startswith("kubelet_started_containers_errors_total{")]
+    assert lines == ['kubelet_started_containers_errors_total{code="ErrImagePull",container_type="init_container"} 1.0']
 
 
 @pytest.mark.parametrize(

@@ -292,6 +292,20 @@ class FakeResources:
         return self.notice
 
 
+class FakeMetrics:
+    """Remembers what is counted."""
+
+    def __init__(self) -> None:
+        self.starts: list[str] = []
+        self.start_errors: list[tuple[str, str]] = []
+
+    def count_start(self, container_type: str) -> None:
+        self.starts.append(container_type)
+
+    def count_start_error(self, container_type: str, code: str) -> None:
+        self.start_errors.append((container_type, code))
+
+
 class FakeNode:
     """All services of a node on a manual clock."""
 
@@ -303,6 +317,7 @@ class FakeNode:
         self.claims = FakeClaims(self.calls)
         self.setups = FakeSetups(self.calls, self.clock)
         self.resources = FakeResources()
+        self.metrics = FakeMetrics()
         self.services = services.PodServices(
             clock=self.clock,
             runtime=self.runtime,
@@ -311,6 +326,7 @@ class FakeNode:
             setups=self.setups,
             resources=self.resources,
             addresses=PodAddresses("127.1.0.1"),
+            metrics=self.metrics,
         )
 
 

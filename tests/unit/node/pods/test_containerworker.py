@@ -99,6 +99,8 @@ async def test_a_start_that_fails_is_tried_again_and_is_no_restart(node: FakeNod
         assert isinstance(worker.record.state, Running)
         assert worker.record.restarts == 0
     assert node.api.events[0] == ("Failed", "Error: no such image")
+    assert node.metrics.starts == ["container"] * 3
+    assert node.metrics.start_errors == [("container", "ErrImagePull")] * 2
 
 
 @pytest.mark.parametrize(

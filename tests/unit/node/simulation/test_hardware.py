@@ -113,3 +113,17 @@ def test_what_is_no_machine(documents: list[dict[str, Any]], want: str) -> None:
 def test_a_profile_that_does_not_exist() -> None:
     with pytest.raises(errors.InvalidValueError, match="there are cpu, gpu-server, mig, nic, numa, rack, or"):
         hardware.build("tpu", 1)
+
+
+def test_devices_have_the_standard_attributes() -> None:
+    for profile in ("gpu-server", "mig", "nic"):
+        for each in hardware.build(profile, 1).all_slices:
+            for device in each["spec"].get("devices") or ():
+                assert {
+                    "resource.kubernetes.io/pcieRoot",
+                    "resource.kubernetes.io/pciBusID",
+                    "resource.kubernetes.io/numaNode",
+                } <= device["attributes"].keys()
+    numa = hardware.build("numa", 1).all_slices
+    places = [device["attributes"]["resource.kubernetes.io/numaNode"] for device in numa[0]["spec"]["devices"]]
+    assert places == [{"int": 0}, {"int": 0}, {"int": 1}, {"int": 1}]

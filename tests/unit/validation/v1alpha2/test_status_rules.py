@@ -190,6 +190,9 @@ def test_status_and_spec_are_written_apart() -> None:
 def test_an_allocation_takes_the_permission_that_it_takes_in_v1(after: dict[str, Any]) -> None:
     context = structs.replace(CONTEXT, authorizer=FakeAuthorizer())
     (error,) = writes.update_status(claim(after), claim({}), context).errors
-    assert str(error).startswith("status.allocation: Forbidden: changing status.allocation or status.reservedFor ")
+    assert str(error) == (
+        "status.allocation: Forbidden: changing status.allocation or status.reservedFor requires "
+        'resource="resourceclaims/binding", verb="update" permission: no'
+    )
     allowed = structs.replace(CONTEXT, authorizer=FakeAuthorizer(("update", "binding")))
     assert writes.update_status(claim(after), claim({}), allowed).errors == ()

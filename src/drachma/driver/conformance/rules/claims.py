@@ -51,6 +51,8 @@ async def _both_versions(stage: Stage) -> None:
 
 async def _several_claims(stage: Stage) -> None:
     devices = await acts.some_devices(stage, 2)
+    if len(devices) == 1 and not devices[0].device.allow_multiple_allocations:
+        raise SkipError("the driver has one device only, which two claims cannot have")
     async with acts.claim_of(stage, devices[0]) as first, acts.claim_of(stage, devices[-1]) as second:
         answers = await stage.prepare(first, second)
         uids = {first.metadata.uid, second.metadata.uid}

@@ -124,7 +124,7 @@ def _is_true(conditions: Sequence[Document], kind: str) -> bool:
     return any(each["type"] == kind and each["status"] == "True" for each in conditions)
 
 
-def with_condition(known: Sequence[Document], condition: Document, *, now: str) -> list[Any]:
+def with_condition(existing: Sequence[Document], condition: Document, *, now: str) -> list[Any]:
     """Return the conditions of a definition with one set."""
     timed = {"type": condition["type"], "status": condition["status"], "lastTransitionTime": now}
-    return conditions.put_document(known, {**timed, "reason": condition["reason"], "message": condition["message"]})
+    return conditions.put_document(existing, {**timed, "reason": condition["reason"], "message": condition["message"]})

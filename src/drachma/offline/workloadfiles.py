@@ -1,0 +1,167 @@
+"""Workloads over time from files: SimulatedWorkloads, Jobs with durations, Kueue's generator, and traces as CSV.
+
+A Job counts if it has the annotation ``drachma.dev/duration``; ``drachma.dev/arrival`` is its time of arrival. Objects
+of other kinds belong to the cluster and are read by :mod:`drachma.offline.clusterfiles`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import pathlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from msgspec import structs
+
+from drachma import errors
+from drachma.api import codec, defaults, meta, pod
+from drachma.offline import dlrmtraces, kueuegenerator, manifestfiles, openbtraces, podtemplates
+from drachma.queueing.jobs.settings import QUEUE_LABEL
+from drachma.queueing.kinds import decoding
+from drachma.simulate import csvrows, queueingstate
+from drachma.simulate.timeline import durations, generation, workloadspec
+from drachma.simulate.timeline.events import Arrival, Event, JobShape
+
+DURATION: Final = "drachma.dev/duration"
+ARRIVAL: Final = "drachma.dev/arrival"
+_MOST_PODS: Final = 1_000_000
+
+
+class WorkloadFiles:
+    """Workloads of some files, together."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """Read the files. Raises InvalidValueError or DecodeError, with the place in the file."""
+        self._traces: Final[list[openbtraces.OpenbTasks | dlrmtraces.DlrmInstances]] = []
+        self._generators: Final[list[kueuegenerator.KueueGenerator]] = []
+        self._specs: Final[list[tuple[str, workloadspec.WorkloadSpec]]] = []
+        self._jobs: Final[list[Arrival]] = []
+        self.documents: Final[list[str]] = []
+        """Files that may have objects of the cluster as well."""
+        self._priorities: Final[dict[str, int]] = {}
+        jobs: list[manifestfiles.Source] = []
+        for path in paths:
+            if path.endswith(".csv"):
+                self._traces.append(_trace(pathlib.Path(path)))
+                continue
+            for source in manifestfiles.read_all([path]):
+                self._take(source, jobs)
+            if not self._generators:
+                self.documents.append(path)
+        for source in jobs:
+            try:
+                self._jobs.append(self._job(source.content))
+            except errors.DrachmaError as error:
+                raise errors.InvalidValueError(f"{source.place}: {error}") from None
+        if not (self._traces or self._generators or self._specs or self._jobs):
+            raise errors.InvalidValueError(
+                f"{', '.join(paths)}: no workload: expected a SimulatedWorkload, Jobs with the annotation {DURATION}, "
+                "a generator configuration of Kueue, or a trace as CSV"
+            )
+
+    def _take(self, source: manifestfiles.Source, jobs: list[manifestfiles.Source]) -> None:
+        document = source.content
+        try:
+            if workloadspec.is_workload(document):
+                self._specs.append((source.place, workloadspec.decode(document)))
+            elif kueuegenerator.is_generator(document):
+                self._generators.append(kueuegenerator.KueueGenerator(document))
+            elif document.get("kind") == "PriorityClass" and isinstance(document.get("value"), int):
+                self._priorities[str((document.get("metadata") or {}).get("name"))] = document["value"]
+            elif document.get("kind") == "Job" and DURATION in _annotations(document):
+                jobs.append(source)
+        except errors.DrachmaError as error:
+            raise errors.InvalidValueError(f"{source.place}: {error}") from None
+
+    def objects(self) -> list[meta.Object]:
+        """Return objects of the cluster that workloads bring along, such as claim templates of traces."""
+        return [each for trace in self._traces for each in trace.objects()]
+
+    def queueing_objects(self) -> list[meta.Object]:
+        """Return the queues of generator configurations."""
+        return [each for generator in self._generators for each in generator.objects()]
+
+    def events(self, *, seed: int, nodes: Sequence[str]) -> Iterator[Event]:
+        """Return all events in the order of their times. ``nodes`` are the nodes that may fail."""
+        streams: list[Iterable[Event]] = [trace.arrivals() for trace in self._traces]
+        streams += [generator.arrivals() for generator in self._generators]
+        for place, spec in self._specs:
+            try:
+                streams.append(
+                    generation.events(spec, seed=seed, nodes=nodes, decode=_decode, read_spec=podtemplates.read_spec)
+                )
+            except errors.DrachmaError as error:
+                raise errors.InvalidValueError(f"{place}: {error}") from None
+        streams.append(sorted(self._jobs, key=lambda arrival: arrival.time))
+        return heapq.merge(*streams, key=lambda event: event.time)
+
+    def _job(self, document: Mapping[str, Any]) -> Arrival:
+        annotations = _annotations(document)
+        spec = document.get("spec") or {}
+        template = spec.get("template") or {}
+        parallelism = _count(spec, "parallelism", 1)
+        completions = _count(spec, "completions", parallelism)
+        count = max(min(parallelism, completions), 1)
+        title = codec.title(document)
+        duration = durations.parse(annotations[DURATION], title=f"{title}: annotation {DURATION}")
+        arrival = durations.parse(annotations.get(ARRIVAL, 0.0), title=f"{title}: annotation {ARRIVAL}")
+        labels = _mapping(_mapping(document, "metadata"), "labels")
+        shape = JobShape(
+            spec=self._with_priority(podtemplates.read_spec(template), title),
+            count=count,
+            labels={str(key): str(value) for key, value in _mapping(_mapping(template, "metadata"), "labels").items()},
+            namespace=str(_mapping(document, "metadata").get("namespace") or "default"),
+            queue=str(labels.get(QUEUE_LABEL, "")),
+        )
+        # Completions beyond the parallelism run one after the other.
+        rounds = -(-completions // count) if completions else 1
+        return Arrival(arrival, str((document.get("metadata") or {}).get("name")), shape, duration * rounds)
+
+    def _with_priority(self, spec: pod.PodSpec, title: str) -> pod.PodSpec:
+        if spec.priority is not None:
+            return spec
+        name = spec.priority_class_name
+        if name and name not in self._priorities:
+            raise errors.InvalidValueError(f"{title}: spec.template.spec.priorityClassName {name!r}: no such class")
+        return structs.replace(spec, priority=self._priorities.get(name, 0) if name else 0)
+
+
+def _trace(path: pathlib.Path) -> openbtraces.OpenbTasks | dlrmtraces.DlrmInstances:
+    columns = csvrows.header(path)
+    if columns.issuperset(dlrmtraces.COLUMNS):
+        return dlrmtraces.DlrmInstances(path)
+    if columns.issuperset(openbtraces.TASK_COLUMNS):
+        return openbtraces.OpenbTasks(path)
+    missing = [each for each in openbtraces.TASK_COLUMNS if each not in columns]
+    raise errors.InvalidValueError(
+        f"{path}: neither a trace of openb (no column {', '.join(missing)}) nor the DLRM trace"
+    )
+
+
+def _annotations(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _mapping(_mapping(document, "metadata"), "annotations")
+
+
+def _mapping(part: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    value = part.get(field)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(spec: Mapping[str, Any], field: str, default: int) -> int:
+    value = spec.get(field)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_PODS:
+        raise errors.InvalidValueError(f"spec.{field} {value!r}: must be a whole number from 0 to {_MOST_PODS}")
+    return value
+
+
+def _decode(document: Mapping[str, Any]) -> meta.Object:
+    """Return an object that an event applies or removes: of the cluster, or of the queues."""
+    api_version, kind = codec.type_meta(document)
+    resource = queueingstate.models().get((api_version.rpartition("/")[0], kind))
+    if resource is not None and api_version.startswith("kueue."):
+        decoded: meta.Object = decoding.decode(document, resource.model)
+        return decoded
+    return defaults.apply(codec.decode(document), now=datetime.now(UTC))

@@ -1,0 +1,61 @@
+"""Events that a simulation over time is given: arrivals of jobs, and changes of the cluster. All are immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from drachma.api import meta, pod
+
+
+class JobShape(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """Pods that a job consists of. Jobs that share a shape are alike to the scheduler; shapes differ by identity."""
+
+    spec: pod.PodSpec
+    count: int = 1
+    labels: Mapping[str, str] = {}
+    namespace: str = "default"
+    queue: str = ""
+    """Local queue; empty for jobs that need no quota."""
+    is_gang: bool = False
+    """True if either all pods start or none."""
+
+    @property
+    def priority(self) -> int:
+        """Priority of the pods."""
+        return self.spec.priority or 0
+
+
+class Arrival(NamedTuple):
+    """Job that arrives."""
+
+    time: float
+    """Seconds since the start of the simulation."""
+    name: str
+    shape: JobShape
+    duration: float | None
+    """Seconds that each pod runs; None if it runs until the end of the simulation."""
+
+
+class NodeOutage(NamedTuple):
+    """Nodes that are gone for some time. Their pods end and are created again."""
+
+    time: float
+    nodes: tuple[str, ...]
+    until: float | None
+    """Time of the repair; None if there is none."""
+    reason: str = "failure"
+
+
+class ClusterChange(NamedTuple):
+    """Objects that are added, changed or removed at a time."""
+
+    time: float
+    applied: tuple[meta.Object, ...] = ()
+    removed: tuple[meta.Object, ...] = ()
+    title: str = ""
+
+
+Event: TypeAlias = Arrival | NodeOutage | ClusterChange

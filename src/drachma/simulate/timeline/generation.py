@@ -1,0 +1,190 @@
+"""Arrivals and events of a workload document, drawn by a seed. Arrivals are made one by one, in bounded memory.
+
+Every class of jobs, and every node that may fail, draws from a generator of its own. So adding a class changes no
+arrival of the others.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import structs
+
+from drachma import errors
+from drachma.api import meta, pod
+from drachma.simulate.timeline import durations, workloadspec
+from drachma.simulate.timeline.events import Arrival, ClusterChange, Event, JobShape, NodeOutage
+from drachma.simulate.timeline.workloadspec import (
+    At,
+    Choice,
+    Constant,
+    Distribution,
+    Exponential,
+    Fixed,
+    JobClass,
+    LogNormal,
+    PodCounts,
+    Poisson,
+    Uniform,
+    WorkloadSpec,
+)
+
+Draw = Callable[[random.Random], float]
+Decode = Callable[[Mapping[str, Any]], meta.Object]
+ReadSpec = Callable[[Mapping[str, Any]], pod.PodSpec]
+
+_SHORTEST: Final = 1e-6
+"""Shortest distance of arrivals in seconds, so that time goes on."""
+
+
+def events(
+    spec: WorkloadSpec, *, seed: int, nodes: Sequence[str], decode: Decode, read_spec: ReadSpec
+) -> Iterator[Event]:
+    """Return an iterator over all events of a workload, in the order of their times.
+
+    ``nodes`` are the nodes that may fail. ``decode`` reads objects that events apply or remove, and
+    ``read_spec`` pod templates. Raises
+    InvalidValueError or DecodeError for values that are wrong, before the first event.
+    """
+    duration = durations.parse(spec.duration, title="spec.duration")
+    streams: list[Iterable[Event]] = [
+        _arrivals(each, f"spec.jobs[{number}]", duration, random.Random(f"{seed}/{each.name}"), read_spec)
+        for number, each in enumerate(spec.jobs)
+    ]
+    streams.append(sorted(_scheduled(spec, nodes, decode), key=lambda event: event.time))
+    if spec.failures is not None:
+        between = durations.parse(spec.failures.mean_time_between, title="spec.failures.meanTimeBetween")
+        repair = durations.parse(spec.failures.mean_time_to_repair, title="spec.failures.meanTimeToRepair")
+        if not between:
+            raise errors.InvalidValueError("spec.failures.meanTimeBetween: must be above 0")
+        streams += [_failures(name, between, repair, duration, random.Random(f"{seed}/node/{name}")) for name in nodes]
+    return heapq.merge(*streams, key=lambda event: event.time)
+
+
+def job_shape(job_class: JobClass, count: int, *, title: str, read_spec: ReadSpec) -> JobShape:
+    """Return the shape of jobs of a class with a number of pods. Raises DecodeError for a bad template."""
+    try:
+        spec = read_spec(job_class.template)
+    except errors.DecodeError as error:
+        raise errors.DecodeError(f"{title}.template: {error}") from None
+    spec = structs.replace(spec, priority=job_class.priority or spec.priority or 0)
+    labels = (job_class.template.get("metadata") or {}).get("labels") or {}
+    return JobShape(
+        spec=spec,
+        count=count,
+        labels={str(key): str(value) for key, value in labels.items()},
+        namespace=job_class.namespace,
+        queue=job_class.queue,
+        is_gang=job_class.gang,
+    )
+
+
+def _arrivals(
+    job_class: JobClass, title: str, duration: float, rng: random.Random, read_spec: ReadSpec
+) -> Iterator[Arrival]:
+    """Check a class at once, and return its arrivals."""
+    runtime = distribution(job_class.runtime, title=f"{title}.runtime") if job_class.runtime is not None else None
+    counts = job_class.pods if isinstance(job_class.pods, PodCounts) else PodCounts(values=(job_class.pods,))
+    workloadspec.check_weights(counts.values, counts.weights, title=f"{title}.pods")
+    shapes = [job_shape(job_class, count, title=title, read_spec=read_spec) for count in counts.values]
+    times = _times(job_class, title, duration, rng)
+
+    def draw() -> Iterator[Arrival]:
+        for number, time in enumerate(times):
+            shape = rng.choices(shapes, counts.weights or None)[0] if len(shapes) > 1 else shapes[0]
+            yield Arrival(time, f"{job_class.name}-{number}", shape, runtime(rng) if runtime is not None else None)
+
+    return draw()
+
+
+def _times(job_class: JobClass, title: str, duration: float, rng: random.Random) -> Iterator[float]:
+    process = job_class.arrivals
+    match process:
+        case At():
+            times = [
+                durations.parse(each, title=f"{title}.arrivals.times[{number}]")
+                for number, each in enumerate(process.times)
+            ]
+            return iter(sorted(times))
+        case Poisson() | Fixed():
+            every = durations.parse(process.every, title=f"{title}.arrivals.every")
+            if every < _SHORTEST:
+                raise errors.InvalidValueError(f"{title}.arrivals.every {process.every!r}: must be above 0")
+            all_times = (
+                _poisson_times(every, rng)
+                if isinstance(process, Poisson)
+                else _fixed_times(process, every, durations.parse(process.first, title=f"{title}.arrivals.first"))
+            )
+            limited = itertools.takewhile(lambda time: time <= duration, all_times)
+            return itertools.islice(limited, process.count)
+
+
+def _poisson_times(every: float, rng: random.Random) -> Iterator[float]:
+    time = 0.0
+    while True:
+        time += rng.expovariate(1 / every)
+        yield time
+
+
+def _fixed_times(process: Fixed, every: float, first: float) -> Iterator[float]:
+    for number in itertools.count():
+        for _ in range(process.batch):
+            yield first + number * every
+
+
+def distribution(spec: Distribution, *, title: str) -> Draw:
+    """Return a function that draws seconds from a distribution. Raises InvalidValueError for values that are wrong."""
+    match spec:
+        case Constant():
+            value = durations.parse(spec.value, title=f"{title}.value")
+            return lambda rng: value
+        case Uniform():
+            least = durations.parse(spec.least, title=f"{title}.least")
+            most = durations.parse(spec.most, title=f"{title}.most")
+            if most < least:
+                raise errors.InvalidValueError(f"{title}.most {spec.most!r}: must not be below least {spec.least!r}")
+            return lambda rng: rng.uniform(least, most)
+        case Exponential():
+            mean = durations.parse(spec.mean, title=f"{title}.mean")
+            return lambda rng: rng.expovariate(1 / mean) if mean else 0.0
+        case LogNormal():
+            median = durations.parse(spec.median, title=f"{title}.median")
+            return lambda rng: rng.lognormvariate(math.log(median), spec.sigma) if median else 0.0
+        case Choice():
+            values = [
+                durations.parse(each, title=f"{title}.values[{number}]") for number, each in enumerate(spec.values)
+            ]
+            workloadspec.check_weights(values, spec.weights, title=title)
+            return lambda rng: rng.choices(values, spec.weights or None)[0]
+
+
+def _scheduled(spec: WorkloadSpec, nodes: Sequence[str], decode: Decode) -> Iterator[Event]:
+    known = frozenset(nodes)
+    for number, event in enumerate(spec.events):
+        title = f"spec.events[{number}]"
+        time = durations.parse(event.at, title=f"{title}.at")
+        names = event.fail or event.maintain
+        for name in names:
+            if name not in known:
+                raise errors.InvalidValueError(f"{title}: there is no node {name!r}")
+        if names:
+            lasting = durations.parse(event.lasting, title=f"{title}.lasting") if event.lasting is not None else None
+            until = time + lasting if lasting is not None else None
+            yield NodeOutage(time, names, until, reason="failure" if event.fail else "maintenance")
+        else:
+            yield ClusterChange(
+                time, applied=tuple(map(decode, event.apply)), removed=tuple(map(decode, event.remove)), title=title
+            )
+
+
+def _failures(name: str, between: float, repair: float, duration: float, rng: random.Random) -> Iterator[NodeOutage]:
+    time = rng.expovariate(1 / between)
+    while time <= duration:
+        until = time + (rng.expovariate(1 / repair) if repair else 0.0)
+        yield NodeOutage(time, (name,), until)
+        time = until + rng.expovariate(1 / between)

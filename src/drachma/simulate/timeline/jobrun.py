@@ -1,0 +1,66 @@
+"""Life of one job in a simulation: its waiting, running and ended pods."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drachma.api import meta, pod
+from drachma.simulate.timeline.events import Arrival, JobShape
+
+
+class RunningPod:
+    """Pod on a node."""
+
+    __slots__ = ("devices", "index", "job", "node", "pod", "started")
+
+    def __init__(self, job: JobRun, index: int, *, running_pod: pod.Pod, node: str, devices: int, now: float) -> None:
+        self.job: Final = job
+        self.index: Final = index
+        self.pod: Final = running_pod
+        self.node: Final = node
+        self.devices: Final = devices
+        """Number of devices that were allocated for it."""
+        self.started: Final = now
+
+
+class JobRun:
+    """Job that has arrived."""
+
+    __slots__ = ("arrival", "attempts", "evictions", "reason", "running", "shape", "started", "waiting")
+
+    def __init__(self, arrival: Arrival) -> None:
+        self.arrival: Final = arrival
+        self.shape: JobShape = arrival.shape
+        """Shape of its pods now: that of the arrival, with the node labels of assigned flavors."""
+        self.waiting: list[int] = list(range(arrival.shape.count))
+        self.running: Final[dict[int, RunningPod]] = {}
+        self.started: float | None = None
+        """First time at which all pods had nodes."""
+        self.evictions = 0
+        self.attempts = 0
+        self.reason = ""
+        """Reason why it waits."""
+
+    def __lt__(self, other: JobRun) -> bool:
+        return self.arrival.name < other.arrival.name
+
+    @property
+    def key(self) -> str:
+        """Namespace and name."""
+        return f"{self.shape.namespace}/{self.arrival.name}"
+
+    @property
+    def has_ended(self) -> bool:
+        """True if no pod waits or runs."""
+        return not self.waiting and not self.running
+
+    def make_pod(self, index: int) -> pod.Pod:
+        """Return one of the pods, as its controller would create it now."""
+        name = f"{self.arrival.name}-{index}"
+        metadata = meta.ObjectMeta(
+            name=name,
+            namespace=self.shape.namespace,
+            labels=self.shape.labels,
+            uid=f"{self.shape.namespace}/{name}/{self.attempts}",
+        )
+        return pod.Pod(metadata=metadata, spec=self.shape.spec)

@@ -1,0 +1,185 @@
+"""Measures of a simulation: utilisation over time, waiting times, evictions. Memory does not grow with events, except
+eight bytes for each waiting time.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from drachma.simulate.timeline.jobrun import JobRun, RunningPod
+
+DEVICES: Final = "devices"
+"""Name under which allocated devices of claims are counted."""
+
+_MOST_SAMPLES: Final = 2_000
+_SAMPLES_PER_FRAGMENTATION: Final = 16
+"""Fragmentation is measured with every sixteenth sample."""
+_MOST_EVICTIONS: Final = 10_000
+"""Evictions that are kept one by one; all are counted."""
+
+
+class Sample(NamedTuple):
+    """State of the cluster at one time."""
+
+    time: float
+    used: dict[str, float]
+    """Used share of each resource."""
+    running: int
+    waiting: int
+    fragmentation: float | None = None
+    """Share of the free capacity that a typical job could not use; None if it was not measured then."""
+
+
+class EvictionRecord(NamedTuple):
+    """Job that lost pods to another job, or to an outage."""
+
+    time: float
+    victim: str
+    preemptor: str
+    """Key of the job that got the room; empty for outages."""
+    reason: str
+    lost_seconds: float
+    """Running time of the pods that is lost."""
+    setting: str = ""
+    """Field of a queue that allows the eviction."""
+
+
+class Series:
+    """Samples at growing distances: whenever there are too many, every second one is dropped."""
+
+    def __init__(self) -> None:
+        self.samples: Final[list[Sample]] = []
+        self._distance = 0.0
+
+    def is_due(self, time: float) -> bool:
+        """Return True if a sample at this time would be kept."""
+        return not self.samples or time - self.samples[-1].time >= self._distance
+
+    def append(self, sample: Sample) -> None:
+        """Add a sample."""
+        if self.samples and self.samples[-1].time == sample.time:
+            self.samples[-1] = sample
+            return
+        self.samples.append(sample)
+        if len(self.samples) >= _MOST_SAMPLES:
+            del self.samples[1::2]
+            span = self.samples[-1].time - self.samples[0].time
+            self._distance = span / len(self.samples)
+
+
+class Measures:
+    """Everything that reports show about a simulation."""
+
+    def __init__(self) -> None:
+        self.arrived = 0
+        self.started = 0
+        self.completed = 0
+        self.evicted = 0
+        self.lost_seconds = 0.0
+        self.waits: Final[dict[tuple[str, int], array.array[float]]] = {}
+        """Waiting times of started jobs by queue (or namespace) and priority."""
+        self.evictions: Final[list[EvictionRecord]] = []
+        self.eviction_pairs: Final[collections.Counter[tuple[str, str]]] = collections.Counter()
+        """Number of evictions by preemptor and victim."""
+        self.series: Final = Series()
+        self.capacity: dict[str, int] = {}
+        self.now = 0.0
+        self.running_pods = 0
+        self.waiting_pods = 0
+        self._used: Final[dict[str, int]] = {}
+        self._integrals: Final[dict[str, float]] = {}
+        self._capacity_integrals: Final[dict[str, float]] = {}
+
+    # Time
+
+    def advance(self, now: float) -> None:
+        """Move on to a time."""
+        passed = now - self.now
+        if passed > 0:
+            for name, amount in self._used.items():
+                self._integrals[name] = self._integrals.get(name, 0.0) + passed * amount
+            for name, amount in self.capacity.items():
+                self._capacity_integrals[name] = self._capacity_integrals.get(name, 0.0) + passed * amount
+            self.now = now
+
+    def sample(self, fragmentation: Callable[[], float | None]) -> None:
+        """Note the state now, if a sample is due. Fragmentation costs more, and is measured less often."""
+        if not self.series.is_due(self.now):
+            return
+        is_due = len(self.series.samples) % _SAMPLES_PER_FRAGMENTATION == 0
+        self.series.append(
+            Sample(self.now, self.shares(), self.running_pods, self.waiting_pods, fragmentation() if is_due else None)
+        )
+
+    def shares(self) -> dict[str, float]:
+        """Return the used share of each resource now."""
+        return {name: self._used.get(name, 0) / amount for name, amount in self.capacity.items() if amount}
+
+    def mean_shares(self) -> dict[str, float]:
+        """Return the used share of each resource, as the mean over time."""
+        return {
+            name: self._integrals.get(name, 0.0) / total for name, total in self._capacity_integrals.items() if total
+        }
+
+    # Jobs
+
+    def count_arrival(self, job: JobRun) -> None:
+        """Count a job that arrives."""
+        self.arrived += 1
+        self.waiting_pods += len(job.waiting)
+
+    def count_start(self, job: JobRun) -> None:
+        """Count a job all of whose pods have nodes for the first time."""
+        self.started += 1
+        group = (job.arrival.shape.queue or job.arrival.shape.namespace, job.arrival.shape.priority)
+        self.waits.setdefault(group, array.array("d")).append(self.now - job.arrival.time)
+
+    def count_pod(self, running: RunningPod, amounts: Mapping[str, int], sign: int) -> None:
+        """Count a pod that gets a node (``sign`` 1) or leaves it (-1)."""
+        self.running_pods += sign
+        used = self._used
+        for name, amount in amounts.items():
+            used[name] = used.get(name, 0) + sign * amount
+        if running.devices:
+            used[DEVICES] = used.get(DEVICES, 0) + sign * running.devices
+
+    def count_eviction(self, record: EvictionRecord) -> None:
+        """Count pods that a job loses."""
+        self.evicted += 1
+        self.lost_seconds += record.lost_seconds
+        if record.preemptor:
+            self.eviction_pairs[record.preemptor, record.victim] += 1
+        if len(self.evictions) < _MOST_EVICTIONS:
+            self.evictions.append(record)
+
+    def wait_percentiles(self) -> Iterator[tuple[str, int, WaitingTimes]]:
+        """Yield queue, priority and waiting times of started jobs."""
+        for (queue, priority), waits in sorted(self.waits.items()):
+            yield queue, priority, waiting_times(waits)
+
+
+class WaitingTimes(NamedTuple):
+    """Percentiles of waiting times in seconds."""
+
+    jobs: int
+    p50: float
+    p95: float
+    p99: float
+    most: float
+    mean: float
+
+
+def waiting_times(waits: array.array[float]) -> WaitingTimes:
+    """Return the percentiles of waiting times; the smallest value that at least so many percent do not exceed."""
+    ordered = sorted(waits)
+    last = len(ordered) - 1
+
+    def percentile(percent: int) -> float:
+        return ordered[min(last, (percent * len(ordered) + 99) // 100 - 1)]
+
+    return WaitingTimes(
+        len(ordered), percentile(50), percentile(95), percentile(99), ordered[-1], sum(ordered) / len(ordered)
+    )

@@ -1,0 +1,213 @@
+"""Report of a simulation: a value with all results, as a document, as lines of text, and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from drachma.simulate.timeline import durations, loops
+from drachma.simulate.timeline.timeline import Timeline
+
+_MOST_LISTED: Final = 20
+
+
+class _Data(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    pass
+
+
+class WaitRow(_Data, frozen=True, kw_only=True):
+    """Waiting times of started jobs of one queue and priority, in seconds."""
+
+    queue: str
+    priority: int
+    jobs: int
+    p50: float
+    p95: float
+    p99: float
+    most: float
+    mean: float
+
+
+class WaitingJob(_Data, frozen=True, kw_only=True):
+    """Job that waits at the end."""
+
+    job: str
+    queue: str
+    waited_seconds: float
+    evictions: int
+    has_started: bool
+    reason: str
+
+
+class EvictionPair(_Data, frozen=True, kw_only=True):
+    """Job that evicted another, and how often."""
+
+    preemptor: str
+    victim: str
+    count: int
+
+
+class Loop(_Data, frozen=True, kw_only=True):
+    """Jobs that evict each other again and again."""
+
+    jobs: tuple[str, ...]
+    evictions: int
+    settings: tuple[str, ...]
+    """Fields that allow it. Changing one of them ends the loop."""
+
+
+class Point(_Data, frozen=True, kw_only=True):
+    """State at one time."""
+
+    time: float
+    used: dict[str, float]
+    running: int
+    waiting: int
+    fragmentation: float | None = None
+
+
+class Report(_Data, frozen=True, kw_only=True):
+    """Results of one simulation."""
+
+    title: str
+    seed: int
+    simulated_seconds: float
+    is_complete: bool
+    """False if the simulation was interrupted."""
+    arrived: int
+    started: int
+    completed: int
+    waiting: int
+    never_started: int
+    utilisation: dict[str, float]
+    """Used share of each resource, as the mean over time."""
+    waits: tuple[WaitRow, ...]
+    evictions: int
+    lost_pod_hours: float
+    """Running time of evicted pods, which have to start again."""
+    eviction_pairs: tuple[EvictionPair, ...]
+    loops: tuple[Loop, ...]
+    waiting_jobs: tuple[WaitingJob, ...]
+    """Jobs that wait at the end, those that wait longest first."""
+    series: tuple[Point, ...]
+
+
+def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True) -> Report:
+    """Return the report of a simulation up to now."""
+    measures = timeline.measures
+    waiting = sorted((job for job in timeline.jobs.values() if job.waiting), key=lambda job: job.arrival.time)
+    return Report(
+        title=title,
+        seed=seed,
+        simulated_seconds=round(timeline.now, 3),
+        is_complete=is_complete,
+        arrived=measures.arrived,
+        started=measures.started,
+        completed=measures.completed,
+        waiting=len(waiting),
+        never_started=measures.arrived - measures.started,
+        utilisation={name: round(share, 4) for name, share in measures.mean_shares().items()},
+        waits=tuple(
+            WaitRow(queue=queue, priority=priority, jobs=waits.jobs, **_rounded(waits._asdict()))
+            for queue, priority, waits in measures.wait_percentiles()
+        ),
+        evictions=measures.evicted,
+        lost_pod_hours=round(measures.lost_seconds / 3600, 2),
+        eviction_pairs=tuple(
+            EvictionPair(preemptor=preemptor, victim=victim, count=count)
+            for (preemptor, victim), count in measures.eviction_pairs.most_common(_MOST_LISTED)
+        ),
+        loops=tuple(
+            Loop(jobs=loop.jobs, evictions=loop.evictions, settings=loop.settings)
+            for loop in loops.find_loops(measures.eviction_pairs, measures.evictions)
+        ),
+        waiting_jobs=tuple(
+            WaitingJob(
+                job=job.key,
+                queue=job.arrival.shape.queue,
+                waited_seconds=round(timeline.now - job.arrival.time, 3),
+                evictions=job.evictions,
+                has_started=job.started is not None,
+                reason=job.reason,
+            )
+            for job in waiting[:_MOST_LISTED]
+        ),
+        series=tuple(
+            Point(
+                time=round(each.time, 3),
+                used={name: round(share, 4) for name, share in each.used.items()},
+                running=each.running,
+                waiting=each.waiting,
+                fragmentation=round(each.fragmentation, 4) if each.fragmentation is not None else None,
+            )
+            for each in measures.series.samples
+        ),
+    )
+
+
+def _rounded(percentiles: dict[str, Any]) -> dict[str, float]:
+    return {name: round(value, 3) for name, value in percentiles.items() if name != "jobs"}
+
+
+def to_document(report: Report) -> dict[str, Any]:
+    """Return a report as plain dicts, lists and scalars."""
+    document: dict[str, Any] = msgspec.to_builtins(report)
+    return document
+
+
+def lines(report: Report) -> Iterator[str]:
+    """Yield the lines that people read."""
+    rest = "" if report.is_complete else " (interrupted)"
+    yield f"{report.title}, seed {report.seed}: simulated {durations.show(report.simulated_seconds)}{rest}"
+    yield f"{report.arrived:,} jobs arrived, {report.started:,} started, {report.completed:,} completed"
+    used = ", ".join(f"{share:.1%} of {name}" for name, share in report.utilisation.items() if share)
+    yield f"used on average: {used or 'nothing'}"
+    if report.waits:
+        yield ""
+        yield f"{'queue':<24}{'priority':>9}{'jobs':>9}{'wait p50':>10}{'p95':>9}{'p99':>9}{'max':>9}"
+        for row in report.waits:
+            times = "".join(f"{durations.show(each):>9}" for each in (row.p95, row.p99, row.most))
+            yield f"{row.queue:<24}{row.priority:>9}{row.jobs:>9,}{durations.show(row.p50):>10}{times}"
+    if report.evictions:
+        yield ""
+        yield f"{report.evictions:,} evictions, which lost {report.lost_pod_hours:,.1f} pod hours"
+    for loop in report.loops:
+        yield f"loop: {', '.join(loop.jobs)} evict each other ({loop.evictions} evictions)"
+        yield from (f"  allowed by {setting}" for setting in loop.settings)
+    if report.waiting_jobs:
+        yield ""
+        yield f"{report.waiting:,} jobs wait at the end, {report.never_started:,} have never started"
+        for job in report.waiting_jobs[:5]:
+            yield f"  {job.job} for {durations.show(job.waited_seconds)}: {job.reason or 'queued'}"
+
+
+def comparison_lines(reports: Sequence[Report]) -> Iterator[str]:
+    """Yield a table with one line for each report."""
+    yield f"{'':<28}{'started':>9}{'completed':>11}{'mean use':>10}{'wait p95':>10}{'evictions':>11}{'waiting':>9}"
+    for report in reports:
+        use = max(report.utilisation.values(), default=0.0)
+        p95 = max((row.p95 for row in report.waits), default=0.0)
+        yield (
+            f"{report.title + f', seed {report.seed}':<28}{report.started:>9,}{report.completed:>11,}{use:>10.1%}"
+            f"{durations.show(p95):>10}{report.evictions:>11,}{report.waiting:>9,}"
+        )
+
+
+def to_csv(reports: Sequence[Report]) -> str:
+    """Return the time series of reports as CSV."""
+    resources = sorted({name for report in reports for point in report.series for name in point.used})
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["title", "seed", "seconds", "running", "waiting", "fragmentation", *resources])
+    for report in reports:
+        for point in report.series:
+            fragmentation = "" if point.fragmentation is None else point.fragmentation
+            shares = [point.used.get(name, 0) for name in resources]
+            writer.writerow(
+                [report.title, report.seed, point.time, point.running, point.waiting, fragmentation, *shares]
+            )
+    return text.getvalue()

@@ -1,0 +1,392 @@
+"""Timeline: the loop that moves a cluster from event to event in virtual time.
+
+At each moment, pods end, nodes return, jobs arrive and the cluster changes, in this order. Then queues admit jobs and
+the scheduler places pods until nothing changes any more. A pod that is preempted, or whose node fails, is created again
+and starts from the beginning. Equal events and an equal seed give an equal history.
+"""
+
+from __future__ import annotations
+
+import collections
+import heapq
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from drachma import errors
+from drachma.accounting import ledger, resourcenames
+from drachma.api import meta, node, resourceslice
+from drachma.scheduler.snapshot import podinfo
+from drachma.simulate import nodeusage
+from drachma.simulate.simulation import Placement, Simulation, Waiting
+from drachma.simulate.timeline.events import Arrival, ClusterChange, Event, JobShape, NodeOutage
+from drachma.simulate.timeline.jobrun import JobRun, RunningPod
+from drachma.simulate.timeline.measures import DEVICES, EvictionRecord, Measures
+from drachma.simulate.timeline.quota import Quota
+from drachma.simulate.timeline.waitingline import WaitingLine
+
+_MOST_ROUNDS: Final = 200
+"""Rounds of admission and scheduling at one moment. More than that is a loop of evictions."""
+
+_TYPICAL_SHAPES: Final = 5
+"""Number of the most frequent shapes that fragmentation is measured with."""
+_MOST_NODES: Final = 1000
+"""Number of nodes that fragmentation is measured on; of larger clusters, evenly chosen ones."""
+
+Observer = Callable[[str, float, JobRun, str], None]
+"""Called with what happened (``start``, ``end`` or ``evict``), its time, the job, and the node if there is one."""
+
+
+class Timeline:
+    """Cluster over time."""
+
+    def __init__(self, cluster: Simulation, *, quota: Quota | None = None, observer: Observer | None = None) -> None:
+        self.cluster: Final = cluster
+        self.measures: Final = Measures()
+        self.jobs: Final[dict[str, JobRun]] = {}
+        """Jobs that wait or run, by namespace and name."""
+        self.now = 0.0
+        self.endless: Final[list[float]] = []
+        """Times at which evictions did not come to an end."""
+        self._quota: Final = quota
+        self._observer: Final = observer
+        self._line: Final = WaitingLine()
+        self._running: Final[dict[str, RunningPod]] = {}
+        self._priorities: Final[dict[int, int]] = {}
+        """Number of running pods by priority."""
+        self._agenda: Final[list[tuple[float, int, RunningPod | tuple[meta.Object, ...]]]] = []
+        self._number = 0
+        self._released: set[str] | None = None
+        """Nodes that pods left since the last pass; None if anything may have changed."""
+        self._amounts: Final[dict[JobShape, dict[str, int]]] = {}
+        self._shape_counts: Final[collections.Counter[JobShape]] = collections.Counter()
+        self._count_capacity()
+
+    # Time
+
+    def run(
+        self,
+        events: Iterable[Event],
+        *,
+        until: float | None = None,
+        progress: Callable[[float, Measures], None] | None = None,
+    ) -> None:
+        """Process events, which are in the order of their times, and all that follows from them.
+
+        ``until`` ends the simulation at a time. Raises InvalidValueError if a time goes backwards.
+        """
+        source = iter(events)
+        event = next(source, None)
+        while event is not None or self._agenda:
+            time = min(event.time if event is not None else float("inf"), self._next_time())
+            if until is not None and time > until:
+                self._advance(until)
+                return
+            self._advance(time)
+            while self._agenda and self._agenda[0][0] <= time:
+                self._follow_agenda()
+            while event is not None and event.time <= time:
+                if event.time < time:
+                    raise errors.InvalidValueError(
+                        f"{title(event)}: its time {event.time:g} is before {time:g}, the time of an earlier event"
+                    )
+                self._apply(event)
+                event = next(source, None)
+            self._settle()
+            self.measures.sample(self._fragmentation)
+            if progress is not None:
+                progress(self.now, self.measures)
+
+    def _next_time(self) -> float:
+        return self._agenda[0][0] if self._agenda else float("inf")
+
+    def _advance(self, time: float) -> None:
+        self.now = time
+        self.measures.advance(time)
+
+    def _plan(self, time: float, item: RunningPod | tuple[meta.Object, ...]) -> None:
+        self._number += 1
+        heapq.heappush(self._agenda, (time, self._number, item))
+
+    def _follow_agenda(self) -> None:
+        _, _, item = heapq.heappop(self._agenda)
+        if isinstance(item, RunningPod):
+            if self._running.get(item.pod.metadata.uid) is item:
+                self._complete(item)
+        else:
+            self._change(ClusterChange(self.now, applied=item))
+
+    # Events
+
+    def _apply(self, event: Event) -> None:
+        match event:
+            case Arrival():
+                self._arrive(event)
+            case NodeOutage():
+                self._fail(event)
+            case ClusterChange():
+                self._change(event)
+
+    def _arrive(self, arrival: Arrival) -> None:
+        job = JobRun(arrival)
+        if job.key in self.jobs:
+            raise errors.InvalidValueError(f"{title(arrival)}: a job of this name waits or runs already")
+        self.jobs[job.key] = job
+        self._shape_counts[job.shape] += 1
+        self.measures.count_arrival(job)
+        if not job.shape.queue:
+            self._line.append(job)
+        elif self._quota is None:
+            job.reason = f"there is no local queue {job.shape.queue}"
+        else:
+            job.reason = self._quota.submit(job, self.now)
+
+    def _fail(self, outage: NodeOutage) -> None:
+        returning: list[meta.Object] = []
+        for name in outage.nodes:
+            info = self.cluster.snapshot.nodes.find(name)
+            if info is None:
+                continue
+            slices = nodeusage.own_slices(self.cluster.snapshot, name)
+            returning += [info.node, *slices]
+            for uid in list(info.ledger.bookings):
+                running = self._running.get(uid)
+                if running is not None:
+                    self._evict(running, reason=outage.reason)
+            self.cluster.remove_node(name, [str(each.metadata.name) for each in slices])
+        self._released = None
+        self._count_capacity()
+        if outage.until is not None and returning:
+            self._plan(outage.until, tuple(returning))
+
+    def _change(self, change: ClusterChange) -> None:
+        for removed in change.removed:
+            if isinstance(removed, node.Node):
+                self._fail(NodeOutage(self.now, (str(removed.metadata.name),), None, reason="removal"))
+            else:
+                self.cluster.remove(removed)
+        self.cluster.add(change.applied)
+        if self._quota is not None:
+            self._quota.change(change.applied, change.removed, self.now)
+        self._released = None
+        if any(isinstance(each, node.Node | resourceslice.ResourceSlice) for each in change.applied):
+            self._count_capacity()
+
+    # Pods
+
+    def _settle(self) -> None:
+        """Admit jobs and place pods until nothing changes."""
+        for _ in range(_MOST_ROUNDS):
+            has_changed = self._admit()
+            if self._place_all():
+                has_changed = True
+            if not has_changed or self._quota is None:
+                return
+        self.endless.append(self.now)
+
+    def _admit(self) -> bool:
+        if self._quota is None:
+            return False
+        decisions = self._quota.admit(self.now)
+        for eviction in decisions.evictions:
+            victim, preemptor = self.jobs.get(eviction.victim), self.jobs.get(eviction.preemptor)
+            if victim is not None:
+                self._stop(victim, by=preemptor, reason=eviction.reason, setting=eviction.setting)
+                self._quota.requeue(victim, self.now)
+        for key, shape in decisions.admitted.items():
+            job = self.jobs[key]
+            job.shape = shape
+            self._line.append(job)
+        for key, reason in decisions.reasons.items():
+            if key in self.jobs:
+                self.jobs[key].reason = reason
+        return bool(decisions.evictions or decisions.admitted)
+
+    def _place_all(self) -> bool:
+        """Place pods of the line. Return True if a pod was evicted for another."""
+        released, self._released = self._released, set()
+        self._line.open(self.cluster.snapshot, released)
+        has_evicted = False
+        while (job := self._line.head()) is not None:
+            placed = self._place(job)
+            if placed is None:
+                self._line.pop()
+                continue
+            if self._preempt(job, placed):
+                has_evicted = True
+                continue
+            job.reason = placed.reason
+            self._line.refuse()
+        return has_evicted
+
+    def _place(self, job: JobRun) -> Waiting | None:
+        """Place the waiting pods of a job. Return the first that fits nowhere, or None."""
+        placed: list[RunningPod] = []
+        while job.waiting:
+            index = job.waiting[0]
+            outcome = self.cluster.place(job.make_pod(index))
+            if isinstance(outcome, Waiting):
+                if job.shape.is_gang:
+                    for each in reversed(placed):
+                        self._leave(each)
+                        job.waiting.insert(0, each.index)
+                        self.measures.waiting_pods += 1
+                self._drop_claims(outcome)
+                return outcome
+            job.waiting.pop(0)
+            self.measures.waiting_pods -= 1
+            placed.append(self._start(job, index, outcome))
+            if not job.shape.is_gang:
+                self._begin(placed[-1])
+        if job.shape.is_gang:
+            for each in placed:
+                self._begin(each)
+        if job.started is None:
+            job.started = self.now
+            self.measures.count_start(job)
+        return None
+
+    def _begin(self, running: RunningPod) -> None:
+        self._observe("start", running.job, running.node)
+        if running.job.arrival.duration is not None:
+            self._plan(self.now + running.job.arrival.duration, running)
+
+    def _start(self, job: JobRun, index: int, placement: Placement) -> RunningPod:
+        devices = sum(len(each.devices.results) for each in placement.allocations)
+        running = RunningPod(job, index, running_pod=placement.pod, node=placement.node, devices=devices, now=self.now)
+        job.running[index] = running
+        self._running[running.pod.metadata.uid] = running
+        priority = job.shape.priority
+        self._priorities[priority] = self._priorities.get(priority, 0) + 1
+        self.measures.count_pod(running, self._amounts_of(job.shape), 1)
+        return running
+
+    def _leave(self, running: RunningPod) -> None:
+        """Remove a pod from its node."""
+        job = running.job
+        self.cluster.end(running.pod)
+        del self._running[running.pod.metadata.uid]
+        del job.running[running.index]
+        priority = job.shape.priority
+        self._priorities[priority] -= 1
+        if not self._priorities[priority]:
+            del self._priorities[priority]
+        self.measures.count_pod(running, self._amounts_of(job.shape), -1)
+        if self._released is not None:
+            self._released.add(running.node)
+        if running.devices:
+            # Devices may be reachable from other nodes.
+            self._released = None
+
+    def _drop_claims(self, waiting: Waiting) -> None:
+        """Remove the claims that were created for a pod that fits nowhere. Its next attempt creates them again."""
+        if waiting.pod.spec.resource_claims:
+            self.cluster.end(waiting.pod)
+
+    def _complete(self, running: RunningPod) -> None:
+        job = running.job
+        self._leave(running)
+        self._observe("end", job, running.node)
+        if job.has_ended:
+            del self.jobs[job.key]
+            self.measures.completed += 1
+            if self._quota is not None and job.arrival.shape.queue:
+                self._quota.finish(job, self.now)
+
+    def _preempt(self, job: JobRun, waiting: Waiting) -> bool:
+        """Evict less important pods for a job, if the scheduler would. Return True if it did."""
+        if waiting.unfit is None or all(priority >= job.shape.priority for priority in self._priorities):
+            return False
+        result = self.cluster.post_filter(waiting.unfit)
+        victims = [victim for remedy in result.remedies for victim in remedy.victims]
+        running = [self._running[each.metadata.uid] for each in victims if each.metadata.uid in self._running]
+        for each in running:
+            self._evict(each, by=job, reason="preemption by priority")
+        return bool(running)
+
+    def _evict(self, running: RunningPod, *, reason: str, by: JobRun | None = None) -> None:
+        """End a pod before its time. Its controller creates it again."""
+        job = running.job
+        self._record_eviction(job, by, reason, self.now - running.started)
+        self._leave(running)
+        job.attempts += 1
+        if not job.waiting:
+            self._line.append(job)
+        job.waiting.append(running.index)
+        self.measures.waiting_pods += 1
+        self._observe("evict", job, running.node)
+
+    def _stop(self, job: JobRun, *, by: JobRun | None, reason: str, setting: str) -> None:
+        """End all pods of a job that lost its quota. It waits for quota again."""
+        lost = sum(self.now - each.started for each in job.running.values())
+        self._record_eviction(job, by, reason, lost, setting)
+        self._line.remove(job)
+        for each in list(job.running.values()):
+            self._leave(each)
+            job.waiting.append(each.index)
+            self.measures.waiting_pods += 1
+        job.waiting.sort()
+        job.attempts += 1
+        self._observe("evict", job, "")
+
+    def _record_eviction(self, job: JobRun, by: JobRun | None, reason: str, lost: float, setting: str = "") -> None:
+        job.evictions += 1
+        preemptor = by.key if by is not None else ""
+        self.measures.count_eviction(EvictionRecord(self.now, job.key, preemptor, reason, lost, setting))
+
+    # Amounts
+
+    def _amounts_of(self, shape: JobShape) -> dict[str, int]:
+        amounts = self._amounts.get(shape)
+        if amounts is None:
+            example = JobRun(Arrival(0, "", shape, None)).make_pod(0)
+            amounts = self._amounts[shape] = dict(podinfo.PodInfo(example).demand.amounts)
+        return amounts
+
+    def _count_capacity(self) -> None:
+        capacity: dict[str, int] = {}
+        devices = 0
+        for info in self.cluster.snapshot.nodes:
+            for name, amount in info.ledger.allocatable.items():
+                capacity[name] = capacity.get(name, 0) + amount
+            devices += sum(len(each.spec.devices) for each in nodeusage.own_slices(self.cluster.snapshot, info.name))
+        if devices:
+            capacity[DEVICES] = devices
+        capacity.pop(resourcenames.EPHEMERAL_STORAGE, None)
+        self.measures.capacity = capacity
+
+    def _fragmentation(self) -> float | None:
+        """Return the share of free capacity on nodes where a typical pod lacks some resource, or None if all is used.
+
+        The capacity is that of the scarcest resource: the one with the largest used share.
+        """
+        shares = {name: share for name, share in self.measures.shares().items() if name != DEVICES}
+        typical = self._shape_counts.most_common(_TYPICAL_SHAPES)
+        if not shares or not typical:
+            return None
+        scarce = max(shares, key=lambda name: shares[name])
+        accounts = [info.ledger for info in self.cluster.snapshot.nodes]
+        accounts = accounts[:: -(-len(accounts) // _MOST_NODES)]
+        free = sum(max(account.left(scarce), 0) for account in accounts)
+        weights = sum(count for _, count in typical)
+        lost = sum(
+            count * account.left(scarce)
+            for shape, count in typical
+            for account in accounts
+            if account.left(scarce) > 0 and ledger.lacking_resources(tuple(self._amounts_of(shape).items()), account)
+        )
+        return lost / weights / free if free else None
+
+    def _observe(self, what: str, job: JobRun, where: str) -> None:
+        if self._observer is not None:
+            self._observer(what, self.now, job, where)
+
+
+def title(event: Event) -> str:
+    """Return the name of an event in messages."""
+    match event:
+        case Arrival():
+            return f"job {event.shape.namespace}/{event.name}"
+        case NodeOutage():
+            return f"{event.reason} of node {', '.join(event.nodes)}"
+        case ClusterChange():
+            return f"change {event.title}"

@@ -1,0 +1,576 @@
+// The map of devices on a canvas: a tile for each node, a cell for each device, partitions inside their device.
+//
+// The layout is computed when tiles come or go, colours when a tile changes, and a frame draws what is visible. The data
+// comes as changed tiles since a version (see devicemap.py), in the order of DeviceState for states.
+
+const canvas = document.getElementById("map");
+const context = canvas.getContext("2d", { alpha: false });
+const tip = document.getElementById("tip");
+const said = document.getElementById("map-said");
+const legend = document.getElementById("map-legend");
+
+const STATES = ["free", "used", "shared", "reserved", "blocked", "tainted", "unhealthy"];
+const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b2a300", "#7b61c9", "#8c564b", "#4e79a7"];
+const [NAME, DRIVER, POOL, STATE, SHARE, TEAM, POD, CLASS, MODEL, GROUP, SIZE, PROBLEM] = Array(12).keys();
+const FIELD = { team: TEAM, pod: POD, class: CLASS, model: MODEL };
+const UNIT = 16;
+const GAP = 2;
+const HEAD = 12;
+const MARGIN = 6;
+const ACROSS = 8;
+const EDGE = 52; // room for the buttons
+const MOST_LEGEND = 12;
+
+const tiles = new Map();
+let cells = []; // { tile, device, x, y, w, h, colour, isDim, isPart }
+let order = []; // tiles in the order of the layout, with x, y, w, h
+let generation = 0;
+let version = 0;
+let colouring = canvas.dataset.colour || "state";
+let search = (canvas.dataset.search || "").toLowerCase();
+let colours = {};
+let view = { x: 0, y: 0, scale: 1 };
+let world = { w: 1, h: 1 };
+let isFitted = true;
+let chosen = -1;
+let isQueued = false;
+
+// Data
+
+let isLoading = false;
+let isStale = false;
+
+async function load() {
+  if (isLoading) {
+    isStale = true;
+    return;
+  }
+  isLoading = true;
+  try {
+    do {
+      isStale = false;
+      const answer = await fetch(`/devices/map.json?generation=${generation}&since=${version}`, {
+        headers: { Accept: "application/json" },
+      });
+      if (!answer.ok) return;
+      take(await answer.json());
+    } while (isStale);
+  } catch {
+    // The stream of events reconnects, and then the map asks again.
+  } finally {
+    isLoading = false;
+  }
+}
+
+function take(data) {
+  let isMoved = data.full || data.generation !== generation;
+  if (isMoved) tiles.clear();
+  generation = data.generation;
+  version = data.version;
+  for (const fresh of data.tiles) {
+    const old = tiles.get(fresh.n);
+    if (!fresh.d.length && !fresh.k) {
+      isMoved = tiles.delete(fresh.n) || isMoved;
+      continue;
+    }
+    isMoved = isMoved || !old || old.d.length !== fresh.d.length;
+    tiles.set(fresh.n, fresh);
+    if (old && !isMoved) {
+      for (let number = 0; number < fresh.d.length; number += 1) {
+        const cell = cells[old.first + number];
+        cell.tile = fresh;
+        cell.device = fresh.d[number];
+      }
+      Object.assign(fresh, { first: old.first, x: old.x, y: old.y, w: old.w, h: old.h });
+      order[old.place] = fresh;
+      fresh.place = old.place;
+    }
+  }
+  if (isMoved) arrange();
+  paint();
+  canvas.dataset.devices = String(cells.length);
+  canvas.dataset.version = String(version);
+}
+
+// Layout
+
+function arrange() {
+  order = [...tiles.values()].sort((a, b) => (a.n === "" ? -1 : b.n === "" ? 1 : a.n < b.n ? -1 : 1));
+  let area = 0;
+  for (const tile of order) {
+    tile.units = unitsOf(tile);
+    const columns = Math.max(1, Math.min(ACROSS, tile.units.length));
+    const rows = Math.max(1, Math.ceil(tile.units.length / columns));
+    tile.columns = columns;
+    tile.w = columns * (UNIT + GAP) - GAP + 2 * GAP;
+    tile.h = rows * (UNIT + GAP) - GAP + HEAD + 2 * GAP;
+    area += (tile.w + MARGIN) * (tile.h + MARGIN);
+  }
+  const box = canvas.getBoundingClientRect();
+  const width = bestWidth(area, Math.max(box.width, 1), Math.max(box.height, 1));
+  let x = 0;
+  let y = 0;
+  let height = 0;
+  world = { w: 1, h: 1 };
+  cells = [];
+  order.forEach((tile, place) => {
+    if (x && x + tile.w > width) {
+      x = 0;
+      y += height + MARGIN;
+      height = 0;
+    }
+    tile.x = x;
+    tile.y = y;
+    tile.place = place;
+    x += tile.w + MARGIN;
+    height = Math.max(height, tile.h);
+    world.w = Math.max(world.w, tile.x + tile.w);
+    world.h = Math.max(world.h, tile.y + tile.h);
+    tile.first = cells.length;
+    placeCells(tile);
+  });
+  chosen = -1;
+  if (isFitted) fit();
+}
+
+// The width at which all tiles are largest on the screen; with many tiles their area says it well enough.
+function bestWidth(area, across, down) {
+  const guess = Math.max(Math.sqrt((area * across) / down), 60);
+  if (order.length > 60) return guess;
+  let best = guess;
+  let largest = 0;
+  for (let factor = 0.5; factor <= 2; factor += 0.02) {
+    const limit = guess * factor;
+    let x = 0;
+    let y = 0;
+    let row = 0;
+    let w = 0;
+    for (const tile of order) {
+      if (x && x + tile.w > limit) {
+        x = 0;
+        y += row + MARGIN;
+        row = 0;
+      }
+      x += tile.w + MARGIN;
+      w = Math.max(w, x - MARGIN);
+      row = Math.max(row, tile.h);
+    }
+    const scale = Math.min(across / w, down / (y + row));
+    if (scale > largest) {
+      largest = scale;
+      best = limit;
+    }
+  }
+  return best;
+}
+
+// A unit is a device, or a physical device with its partitions.
+function unitsOf(tile) {
+  const groups = new Map();
+  tile.d.forEach((device, number) => {
+    const group = tile.s[device[GROUP]];
+    const key = group ? `${device[DRIVER]} ${device[POOL]} ${group}` : number;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(number);
+  });
+  return [...groups.values()];
+}
+
+function placeCells(tile) {
+  const made = new Array(tile.d.length);
+  tile.units.forEach((unit, place) => {
+    const x = tile.x + GAP + (place % tile.columns) * (UNIT + GAP);
+    const y = tile.y + HEAD + GAP + Math.floor(place / tile.columns) * (UNIT + GAP);
+    if (unit.length === 1) {
+      made[unit[0]] = { tile, device: tile.d[unit[0]], x, y, w: UNIT, h: UNIT, isPart: false };
+      return;
+    }
+    const whole = unit.filter((number) => tile.d[number][SIZE] >= 100);
+    const parts = unit.filter((number) => tile.d[number][SIZE] < 100);
+    for (const number of whole) made[number] = { tile, device: tile.d[number], x, y, w: UNIT, h: UNIT, isPart: false, isFrame: parts.length > 0 };
+    const across = Math.max(1, Math.ceil(Math.sqrt(parts.length)));
+    const down = Math.max(1, Math.ceil(parts.length / across));
+    const inset = whole.length ? 1.5 : 0;
+    const w = (UNIT - 2 * inset) / across;
+    const h = (UNIT - 2 * inset) / down;
+    parts.forEach((number, index) => {
+      made[number] = {
+        tile,
+        device: tile.d[number],
+        x: x + inset + (index % across) * w,
+        y: y + inset + Math.floor(index / across) * h,
+        w: w - 0.4,
+        h: h - 0.4,
+        isPart: true,
+      };
+    });
+  });
+  for (const cell of made) cells.push(cell);
+}
+
+// Colours
+
+function readColours() {
+  const style = getComputedStyle(document.documentElement);
+  const get = (name) => style.getPropertyValue(`--${name}`).trim();
+  colours = { surface: get("raised"), line: get("line"), text: get("text"), dim: get("dim"), canvas: get("canvas"), accent: get("accent"), bad: get("unhealthy"), good: get("good") };
+  for (const state of STATES) colours[state] = get(state);
+}
+
+function paint() {
+  const counts = new Map();
+  const field = FIELD[colouring];
+  if (field !== undefined) {
+    for (const cell of cells) {
+      const text = cell.tile.s[cell.device[field]];
+      if (text) counts.set(text, (counts.get(text) || 0) + 1);
+    }
+  }
+  const ranked = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  const numbers = new Map(ranked.map(([text], number) => [text, number]));
+  for (const cell of cells) {
+    cell.colour = colourOf(cell, numbers);
+    cell.isDim = Boolean(search) && !textOf(cell).includes(search);
+  }
+  showLegend(ranked);
+  draw();
+}
+
+function colourOf(cell, numbers) {
+  const { tile, device } = cell;
+  const state = STATES[device[STATE]];
+  // The frame around partitions: the whole device is neither free to look at nor broken.
+  if (cell.isFrame && (state === "free" || state === "blocked")) return colours.line;
+  if (colouring === "state") return colours[state];
+  if (colouring === "health") {
+    if (state === "unhealthy" || (!tile.r && tile.k)) return colours.unhealthy;
+    return state === "tainted" ? colours.tainted : colours.good;
+  }
+  const text = tile.s[device[FIELD[colouring]]];
+  return text ? PALETTE[numbers.get(text) % PALETTE.length] : colours.free;
+}
+
+function textOf(cell) {
+  const { tile, device } = cell;
+  return `${tile.n} ${tile.s[device[NAME]]} ${tile.s[device[POD]]} ${tile.s[device[CLASS]]} ${tile.s[device[MODEL]]} ${tile.s[device[PROBLEM]]}`.toLowerCase();
+}
+
+function showLegend(ranked) {
+  const entries = [];
+  if (colouring === "state") {
+    const counts = new Array(STATES.length).fill(0);
+    for (const cell of cells) counts[cell.device[STATE]] += 1;
+    STATES.forEach((state, number) => entries.push([state, counts[number], `c-${state}`, ""]));
+  } else if (colouring === "health") {
+    entries.push(["healthy", "", "", colours.good], ["tainted", "", "c-tainted", ""], ["unhealthy, or its node is not ready", "", "c-unhealthy", ""]);
+  } else {
+    ranked.slice(0, MOST_LEGEND).forEach(([text, count], number) => entries.push([text, count, "", PALETTE[number % PALETTE.length]]));
+    if (ranked.length > MOST_LEGEND) entries.push([`and ${ranked.length - MOST_LEGEND} more`, "", "", colours.line]);
+  }
+  legend.replaceChildren(
+    ...entries.map(([text, count, name, colour]) => {
+      const item = document.createElement("li");
+      const box = document.createElement("i");
+      if (name) box.className = name;
+      if (colour) box.style.backgroundColor = colour;
+      const number = document.createElement("b");
+      number.textContent = count === "" ? "" : ` ${count}`;
+      item.append(box, text, number);
+      return item;
+    }),
+  );
+}
+
+// Drawing
+
+function draw() {
+  if (isQueued) return;
+  isQueued = true;
+  requestAnimationFrame(frame);
+}
+
+function frame() {
+  isQueued = false;
+  const began = performance.now();
+  const ratio = devicePixelRatio || 1;
+  const box = canvas.getBoundingClientRect();
+  const width = Math.round(box.width * ratio);
+  const height = Math.round(box.height * ratio);
+  if (canvas.width !== width || canvas.height !== height) {
+    canvas.width = width;
+    canvas.height = height;
+  }
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.fillStyle = colours.surface;
+  context.fillRect(0, 0, width, height);
+  const scale = view.scale * ratio;
+  const left = view.x;
+  const top = view.y;
+  const right = left + width / scale;
+  const bottom = top + height / scale;
+  const isNear = view.scale * UNIT > 9;
+  const hasNames = view.scale * HEAD > 8;
+  context.setTransform(scale, 0, 0, scale, -left * scale, -top * scale);
+  const batches = new Map();
+  const visible = [];
+  for (const tile of order) {
+    if (tile.x > right || tile.x + tile.w < left || tile.y > bottom || tile.y + tile.h < top) continue;
+    visible.push(tile);
+  }
+  context.fillStyle = colours.canvas;
+  for (const tile of visible) context.fillRect(tile.x, tile.y, tile.w, tile.h);
+  for (const tile of visible) {
+    if (!tile.r && tile.k) {
+      context.fillStyle = colours.bad;
+      context.fillRect(tile.x, tile.y, tile.w, 2);
+    }
+    const end = tile.first + tile.d.length;
+    for (let number = tile.first; number < end; number += 1) {
+      const cell = cells[number];
+      const key = cell.isDim ? `${cell.colour}!` : cell.colour;
+      let batch = batches.get(key);
+      if (!batch) batches.set(key, (batch = []));
+      batch.push(cell);
+    }
+  }
+  // Whole devices first, so that their partitions lie on top.
+  for (const isPart of [false, true]) {
+    for (const [key, batch] of batches) {
+      context.globalAlpha = key.endsWith("!") ? 0.15 : 1;
+      context.fillStyle = key.replace("!", "");
+      for (const cell of batch) {
+        if (cell.isPart !== isPart) continue;
+        if (isNear && cell.device[STATE] === 2) {
+          // Shared: the bar shows the used share.
+          context.fillStyle = colours.free;
+          context.fillRect(cell.x, cell.y, cell.w, cell.h);
+          context.fillStyle = key.replace("!", "");
+          const used = (cell.h * cell.device[SHARE]) / 100;
+          context.fillRect(cell.x, cell.y + cell.h - used, cell.w, used);
+        } else {
+          context.fillRect(cell.x, cell.y, cell.w, cell.h);
+        }
+      }
+    }
+  }
+  context.globalAlpha = 1;
+  if (isNear) drawMarks(visible);
+  if (hasNames) drawNames(visible, scale);
+  if (chosen >= 0 && cells[chosen]) {
+    const cell = cells[chosen];
+    context.strokeStyle = colours.text;
+    context.lineWidth = 2 / view.scale;
+    context.strokeRect(cell.x, cell.y, cell.w, cell.h);
+  }
+  canvas.dataset.frame = (performance.now() - began).toFixed(1);
+}
+
+// Marks tell states apart without colour: a cross for unhealthy, a stroke for tainted.
+function drawMarks(visible) {
+  context.strokeStyle = colours.surface;
+  context.lineWidth = 1.4;
+  context.beginPath();
+  for (const tile of visible) {
+    for (let number = tile.first; number < tile.first + tile.d.length; number += 1) {
+      const { x, y, w, h, device } = cells[number];
+      const state = device[STATE];
+      if (state < 5) continue;
+      context.moveTo(x + w * 0.25, y + h * 0.75);
+      context.lineTo(x + w * 0.75, y + h * 0.25);
+      if (state === 6) {
+        context.moveTo(x + w * 0.25, y + h * 0.25);
+        context.lineTo(x + w * 0.75, y + h * 0.75);
+      }
+    }
+  }
+  context.stroke();
+}
+
+function drawNames(visible, scale) {
+  context.fillStyle = colours.dim;
+  context.textBaseline = "middle";
+  const size = Math.min(8, Math.max(4, 11 / (scale / (devicePixelRatio || 1))));
+  context.font = `${size}px system-ui, sans-serif`;
+  for (const tile of visible) {
+    const name = plain(tile.n || "network-attached");
+    const most = Math.max(3, Math.floor(tile.w / (size * 0.55)));
+    const text = name.length > most ? `…${name.slice(1 - most)}` : name;
+    context.fillText(text, tile.x + GAP, tile.y + HEAD / 2 + 1, tile.w - 2 * GAP);
+  }
+}
+
+// Names come from others: characters that turn the direction of writing are shown by their code.
+function plain(text) {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, (char) => `⟨U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+// Moving
+
+function fit() {
+  const box = canvas.getBoundingClientRect();
+  const scale = Math.min((box.width - 2 * EDGE) / world.w, (box.height - 24) / world.h, 4);
+  view.scale = Math.max(scale, 0.01);
+  view.x = (world.w - box.width / view.scale) / 2;
+  view.y = (world.h - box.height / view.scale) / 2;
+  isFitted = true;
+}
+
+function zoom(factor, x, y) {
+  const box = canvas.getBoundingClientRect();
+  const px = x ?? box.width / 2;
+  const py = y ?? box.height / 2;
+  const scale = Math.min(Math.max(view.scale * factor, 0.02), 24);
+  view.x += px / view.scale - px / scale;
+  view.y += py / view.scale - py / scale;
+  view.scale = scale;
+  isFitted = false;
+  draw();
+}
+
+canvas.addEventListener("wheel", (event) => {
+  event.preventDefault();
+  zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), event.offsetX, event.offsetY);
+}, { passive: false });
+
+const pointers = new Map();
+let travelled = 0;
+canvas.addEventListener("pointerdown", (event) => {
+  canvas.setPointerCapture(event.pointerId);
+  pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
+  travelled = 0;
+});
+canvas.addEventListener("pointermove", (event) => {
+  const before = pointers.get(event.pointerId);
+  if (!before) {
+    hover(event.offsetX, event.offsetY);
+    return;
+  }
+  const others = [...pointers].filter(([id]) => id !== event.pointerId);
+  if (others.length) {
+    const [ox, oy] = others[0][1];
+    const was = Math.hypot(before[0] - ox, before[1] - oy);
+    const is = Math.hypot(event.offsetX - ox, event.offsetY - oy);
+    if (was > 0) zoom(is / was, (event.offsetX + ox) / 2, (event.offsetY + oy) / 2);
+  } else {
+    view.x -= (event.offsetX - before[0]) / view.scale;
+    view.y -= (event.offsetY - before[1]) / view.scale;
+    isFitted = false;
+    draw();
+  }
+  travelled += Math.abs(event.offsetX - before[0]) + Math.abs(event.offsetY - before[1]);
+  pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
+});
+for (const name of ["pointerup", "pointercancel"]) {
+  canvas.addEventListener(name, (event) => {
+    const wasClick = pointers.delete(event.pointerId) && name === "pointerup" && travelled < 5;
+    if (wasClick) {
+      const number = at(event.offsetX, event.offsetY);
+      if (number >= 0) open(cells[number]);
+    }
+  });
+}
+canvas.addEventListener("pointerleave", () => (tip.hidden = true));
+
+function at(px, py) {
+  const x = view.x + px / view.scale;
+  const y = view.y + py / view.scale;
+  const tile = order.find((each) => x >= each.x && x <= each.x + each.w && y >= each.y && y <= each.y + each.h);
+  if (!tile) return -1;
+  let best = -1;
+  for (let number = tile.first; number < tile.first + tile.d.length; number += 1) {
+    const cell = cells[number];
+    if (x >= cell.x && x <= cell.x + cell.w && y >= cell.y && y <= cell.y + cell.h && (best < 0 || cell.isPart)) best = number;
+  }
+  return best;
+}
+
+function describe(cell) {
+  const { tile, device } = cell;
+  const text = (field) => plain(tile.s[device[field]]);
+  const lines = [`${text(NAME)}: ${STATES[device[STATE]]}${device[STATE] === 2 ? `, ${device[SHARE]}% used` : ""}`, `${text(MODEL)} · ${plain(tile.n) || "network-attached"}`];
+  if (text(POD)) lines.push(`pod ${text(POD)}`);
+  if (text(PROBLEM)) lines.push(text(PROBLEM));
+  return lines;
+}
+
+function hover(px, py) {
+  const number = at(px, py);
+  tip.hidden = number < 0;
+  if (number < 0) return;
+  tip.textContent = describe(cells[number]).join("\n");
+  const box = canvas.getBoundingClientRect();
+  tip.style.left = `${Math.min(px + 14, box.width - tip.offsetWidth - 4)}px`;
+  tip.style.top = `${Math.min(py + 14, box.height - tip.offsetHeight - 4)}px`;
+}
+
+function open(cell) {
+  const { tile, device } = cell;
+  const query = new URLSearchParams({ driver: tile.s[device[DRIVER]], pool: tile.s[device[POOL]], name: tile.s[device[NAME]] });
+  location.href = `/device?${query}`;
+}
+
+canvas.addEventListener("keydown", (event) => {
+  const moves = { ArrowRight: 1, ArrowLeft: -1 };
+  if (event.key === "+" || event.key === "=") zoom(1.4);
+  else if (event.key === "-") zoom(1 / 1.4);
+  else if (event.key === "0") {
+    fit();
+    draw();
+  } else if (event.key === "Enter" && chosen >= 0) open(cells[chosen]);
+  else if (event.key in moves) choose(chosen < 0 ? 0 : chosen + moves[event.key]);
+  else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    const place = chosen < 0 ? 0 : cells[chosen].tile.place + (event.key === "ArrowDown" ? 1 : -1);
+    const tile = order[Math.min(Math.max(place, 0), order.length - 1)];
+    if (tile) choose(tile.first);
+  } else return;
+  event.preventDefault();
+});
+
+function choose(number) {
+  if (!cells.length) return;
+  chosen = Math.min(Math.max(number, 0), cells.length - 1);
+  const cell = cells[chosen];
+  const box = canvas.getBoundingClientRect();
+  const px = (cell.x - view.x) * view.scale;
+  const py = (cell.y - view.y) * view.scale;
+  if (px < 0 || py < 0 || px > box.width || py > box.height) {
+    view.x = cell.x - box.width / view.scale / 2;
+    view.y = cell.y - box.height / view.scale / 2;
+  }
+  said.textContent = describe(cell).join(", ");
+  draw();
+}
+
+document.querySelectorAll("[data-zoom]").forEach((button) =>
+  button.addEventListener("click", () => {
+    if (button.dataset.zoom === "fit") {
+      fit();
+      draw();
+    } else zoom(button.dataset.zoom === "in" ? 1.5 : 1 / 1.5);
+  }),
+);
+
+document.addEventListener("dashboard:filter", (event) => {
+  colouring = event.detail.get("colour") || "state";
+  search = (event.detail.get("q") || "").toLowerCase();
+  paint();
+});
+document.addEventListener("dashboard:theme", () => {
+  readColours();
+  paint();
+});
+document.addEventListener("dashboard:change", (event) => {
+  const { topics } = event.detail;
+  if (!topics.length || topics.some((topic) => topic === "devices" || topic === "nodes" || topic === "access")) load();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  readColours();
+  paint();
+});
+new ResizeObserver(() => {
+  if (isFitted) fit();
+  draw();
+}).observe(canvas);
+
+readColours();
+load();

@@ -1,0 +1,190 @@
+"""The tree of cohorts and cluster queues: nominal, used, borrowed and lent quota, and pending workloads in order."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from drachma.claims import conditions
+from drachma.queueing.kinds import clusterqueue, workload
+from drachma.runtime.cache import Key
+from drachma.values import quantity
+from drachma.web.models import Model
+
+_ZERO = quantity.Quantity.parse("0")
+
+
+class Quota(NamedTuple):
+    """Quota of one resource in one flavor."""
+
+    flavor: str
+    resource: str
+    nominal: quantity.Quantity
+    used: quantity.Quantity
+    borrowed: quantity.Quantity
+    lent: quantity.Quantity
+    borrowing_limit: quantity.Quantity | None
+    lending_limit: quantity.Quantity | None
+
+    @property
+    def share(self) -> float:
+        """Used share of the nominal quota, at most 1."""
+        return min(self.used.nanos / self.nominal.nanos, 1.0) if self.nominal.nanos else float(self.used.nanos > 0)
+
+
+class Queue(NamedTuple):
+    """A cluster queue."""
+
+    name: str
+    strategy: str
+    is_active: bool
+    message: str
+    pending: int
+    admitted: int
+    weight: str
+    quotas: tuple[Quota, ...]
+
+
+class Cohort(NamedTuple):
+    """A cohort with its queues and the cohorts below it; the nameless one holds queues without a cohort."""
+
+    name: str
+    queues: tuple[Queue, ...]
+    children: tuple[Cohort, ...]
+    quotas: tuple[Quota, ...] = ()
+
+
+class Pending(NamedTuple):
+    """A pending workload."""
+
+    key: Key
+    position: int
+    cluster_queue: str
+    local_queue: str
+    priority: int
+    created: dt.datetime | None
+    reason: str
+
+
+def build(model: Model) -> list[Cohort]:
+    """Return the roots of the tree, by name. Cohorts in a circle are shown as roots."""
+    parents = {name: str(each.spec.parent_name or "") for name, each in model.cohorts.items()}
+    names = {*parents, *(str(each.spec.cohort_name) for each in model.cluster_queues.values() if each.spec.cohort_name)}
+    names |= {parent for parent in parents.values() if parent}
+    children: dict[str, list[str]] = {}
+    for name in names:
+        children.setdefault(parents.get(name, ""), []).append(name)
+    seen: set[str] = set()
+    roots = [_cohort(model, name, children, seen) for name in sorted(children.get("", ()))]
+    roots += [_cohort(model, name, children, seen) for name in sorted(names) if name not in seen]
+    alone = tuple(_queue(each, ()) for name, each in sorted(model.cluster_queues.items()) if not each.spec.cohort_name)
+    return [*roots, Cohort("", alone, ())] if alone else roots
+
+
+def _cohort(model: Model, name: str, children: dict[str, list[str]], seen: set[str]) -> Cohort:
+    seen.add(name)
+    below = tuple(
+        _cohort(model, child, children, seen) for child in sorted(children.get(name, ())) if child not in seen
+    )
+    members = [each for each in model.cluster_queues.values() if each.spec.cohort_name == name]
+    members.sort(key=lambda each: each.metadata.name)
+    own = model.cohorts.get(name)
+    quotas = tuple(_quotas(own.spec.resource_groups, (), ())) if own is not None else ()
+    return Cohort(name, tuple(_queue(each, members) for each in members), below, quotas)
+
+
+def _queue(queue: clusterqueue.ClusterQueue, members: Iterable[clusterqueue.ClusterQueue]) -> Queue:
+    active = conditions.find(queue.status.conditions, "Active")
+    fair = queue.spec.fair_sharing
+    others = [each for each in members if each is not queue]
+    return Queue(
+        queue.metadata.name,
+        queue.spec.queueing_strategy or clusterqueue.BEST_EFFORT_FIFO,
+        active is None or active.status == "True",
+        active.message if active is not None else "",
+        int(queue.status.pending_workloads),
+        int(queue.status.admitted_workloads),
+        str(fair.weight) if fair is not None and fair.weight is not None else "1",
+        tuple(_quotas(queue.spec.resource_groups, queue.status.flavors_reservation, others)),
+    )
+
+
+def _quotas(
+    groups: Iterable[clusterqueue.ResourceGroup],
+    usages: Iterable[clusterqueue.FlavorUsage],
+    others: Iterable[clusterqueue.ClusterQueue],
+) -> Iterable[Quota]:
+    used = {(usage.name, each.name): each for usage in usages for each in usage.resources}
+    borrowed = _borrowed(others)
+    for group in groups:
+        for flavor in group.flavors:
+            for resource in flavor.resources:
+                key = flavor.name, resource.name
+                usage = used.get(key)
+                total = usage.total if usage is not None else _ZERO
+                unused = max(resource.nominal_quota.nanos - total.nanos, 0)
+                if resource.lending_limit is not None:
+                    unused = min(unused, resource.lending_limit.nanos)
+                # What siblings borrow comes from the unused quota of this queue and of others like it.
+                lent = min(borrowed.get(key, 0), unused)
+                yield Quota(
+                    flavor.name,
+                    resource.name,
+                    resource.nominal_quota,
+                    total,
+                    usage.borrowed if usage is not None else _ZERO,
+                    quantity.Quantity.parse(f"{lent}n") if lent else _ZERO,
+                    resource.borrowing_limit,
+                    resource.lending_limit,
+                )
+
+
+def _borrowed(queues: Iterable[clusterqueue.ClusterQueue]) -> dict[tuple[str, str], int]:
+    amounts: dict[tuple[str, str], int] = {}
+    for queue in queues:
+        for flavor in queue.status.flavors_reservation:
+            for each in flavor.resources:
+                key = flavor.name, each.name
+                amounts[key] = amounts.get(key, 0) + each.borrowed.nanos
+    return amounts
+
+
+def pending(model: Model) -> dict[str, list[Pending]]:
+    """Return the pending workloads of each cluster queue in their order: by priority, then by age."""
+    by_queue: dict[str, list[workload.Workload]] = {}
+    for each in model.workloads.values():
+        if conditions.is_true(each.status.conditions, "QuotaReserved") or conditions.is_true(
+            each.status.conditions, "Finished"
+        ):
+            continue
+        local = model.local_queues.get(Key(each.metadata.namespace, each.spec.queue_name))
+        by_queue.setdefault(local.spec.cluster_queue if local is not None else "", []).append(each)
+    return {
+        name: [_pending(each, place, name) for place, each in enumerate(_ordered(listed), 1)]
+        for name, listed in by_queue.items()
+    }
+
+
+def _ordered(listed: list[workload.Workload]) -> list[workload.Workload]:
+    return sorted(
+        listed,
+        key=lambda each: (
+            -int(each.spec.priority or 0),
+            each.metadata.creation_timestamp.timestamp() if each.metadata.creation_timestamp else 0.0,
+            each.metadata.name,
+        ),
+    )
+
+
+def _pending(each: workload.Workload, position: int, queue: str) -> Pending:
+    reserved = conditions.find(each.status.conditions, "QuotaReserved")
+    return Pending(
+        Key(each.metadata.namespace, each.metadata.name),
+        position,
+        queue,
+        each.spec.queue_name,
+        int(each.spec.priority or 0),
+        each.metadata.creation_timestamp,
+        reserved.message if reserved is not None else "not considered yet",
+    )

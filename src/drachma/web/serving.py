@@ -1,0 +1,123 @@
+"""Serving the dashboard on a socket, in a process of its own or next to an API server.
+
+The application is imported when the first request comes, so that a control plane whose dashboard is never opened
+starts no later for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Final
+from urllib import parse
+
+import msgspec
+
+from drachma.client.access import Access
+from drachma.listening import addresses, asgiserver
+from drachma.runtime import clock
+from drachma.web.settings import Settings
+
+if TYPE_CHECKING:
+    from drachma.process.hosting import Host
+    from drachma.web.application import Dashboard
+
+
+class _Deferred:
+    """The application of a dashboard, which is made for the first request."""
+
+    def __init__(self, settings: Settings, time: clock.Clock | None) -> None:
+        self._settings: Final = settings
+        self._time: Final = time
+        self._making: asyncio.Task[Dashboard] | None = None
+        self._sweeping: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if self._making is None:
+            self._making = asyncio.create_task(self._make())
+        dashboard = await asyncio.shield(self._making)
+        await dashboard.application(scope, receive, send)
+
+    async def _make(self) -> Dashboard:
+        dashboard = await asyncio.to_thread(_import, self._settings, self._time)
+        self._sweeping = asyncio.create_task(dashboard.sessions.sweep(), name="dashboard sessions")
+        return dashboard
+
+    async def close(self) -> None:
+        if self._making is None:
+            return
+        dashboard = await self._making
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            await asyncio.gather(self._sweeping, return_exceptions=True)
+        await dashboard.sessions.close()
+
+
+def _import(settings: Settings, time: clock.Clock | None) -> Dashboard:
+    from drachma.web.application import Dashboard
+
+    return Dashboard(settings, time=time)
+
+
+@contextlib.asynccontextmanager
+async def running(settings: Settings, *, time: clock.Clock | None = None) -> AsyncIterator[Settings]:
+    """Serve the dashboard while the block lasts. Yield the settings with the port that it got.
+
+    Raises:
+        errors.InvalidValueError: the address cannot be listened on.
+    """
+    opened, bound = addresses.bind(settings.address)
+    settings = msgspec.structs.replace(settings, address=bound)
+    application = _Deferred(settings, time)
+    async with asgiserver.serving(application, opened):
+        try:
+            yield settings
+        finally:
+            # Views end first, which ends the streams of open pages.
+            await application.close()
+
+
+def address(settings: Settings) -> str:
+    """Return the address to open in a browser, with the start key if there is one."""
+    base = settings.public_url.rstrip("/") or settings.address.url.replace("https://", "http://", 1)
+    return f"{base}/?{parse.urlencode({'key': settings.start_key})}" if settings.start_key else f"{base}/"
+
+
+class Companion:
+    """The dashboard next to an API server in the same process, for ``hosting.run``."""
+
+    def __init__(self, listen: addresses.Address) -> None:
+        self._listen: Final = listen
+        self._address = ""
+
+    async def run(self, host: Host) -> None:
+        """Serve until cancelled. The address signs a browser in as the administrator."""
+        settings = Settings(
+            access=Access(
+                server=host.url,
+                source="drachma up",
+                certificate_authority=host.authority,
+                token=host.token,
+            ),
+            address=self._listen,
+            start_key=secrets.token_urlsafe(24) if self._listen.host in ("127.0.0.1", "::1", "localhost") else "",
+        )
+        async with running(settings) as bound:
+            self._address = address(bound)
+            host.ready()
+            await asyncio.Event().wait()
+
+    def announcing(self, announce: Callable[[str], object]) -> Callable[[str], object]:
+        """Return an announcement of the server that also says the dashboard's address."""
+
+        def announce_both(text: str) -> None:
+            announce(text)
+            announce(self.describe())
+
+        return announce_both
+
+    def describe(self) -> str:
+        """Return the line that says the dashboard's address."""
+        return f"dashboard: {self._address}"

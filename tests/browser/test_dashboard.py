@@ -1,0 +1,347 @@
+"""The dashboard in a real Chromium: every page and action, live updates, accessibility, and the policy against scripts.
+
+With $DRACHMA_PICTURES naming a folder, the tests also save the pictures of docs/dashboard.md there.
+"""
+
+import asyncio
+import importlib.resources
+import json
+import os
+import pathlib
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from drachma.api import pod
+from tests.browser import world
+from tests.browser.conftest import Stage
+
+PAGES = (
+    "/",
+    "/devices",
+    "/devices?view=table",
+    "/device?driver=partition.example.com&pool=partitions&name=gpu-0",
+    "/pods",
+    "/pods/speech/whisper-large",
+    "/pods/vision/train-0",
+    "/pods/vision/train-0/delete",
+    "/claims",
+    "/claims/vision/spare",
+    "/queues",
+    "/cel?expression=device.driver%20==%20%22shared.example.com%22",
+    "/whatif?pod=speech/whisper-large&remove_selectors=yes",
+)
+SERIOUS = ("serious", "critical")
+
+
+async def settle(page: Page) -> None:
+    """Wait until the live stream is open and explanations are loaded."""
+    await expect(page.locator("#live")).to_have_text("live")
+    await expect(page.locator("[aria-busy]")).to_have_count(0)
+
+
+async def save_picture(page: Page, name: str) -> None:
+    folder = os.environ.get("DRACHMA_PICTURES")
+    if folder:
+        await page.screenshot(path=pathlib.Path(folder) / f"{name}.png", animations="disabled")
+
+
+async def find_faults(page: Page, *rules: str) -> list[str]:
+    """Return the accessibility faults that axe-core calls serious or worse, by all rules unless some are named."""
+    # Evaluated by the browser's debugger, which the page's policy does not concern.
+    source = importlib.resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    await page.evaluate(source)
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if rules:
+        options["runOnly"] = list(rules)
+    result: dict[str, Any] = await page.evaluate("(options) => axe.run(options)", options)
+    return [
+        f"{each['id']}: {node['target']}: {node['failureSummary']}"
+        for each in result["violations"]
+        if each["impact"] in SERIOUS
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("pages", [PAGES[::2], PAGES[1::2]], ids=["even", "odd"])
+def test_pages_are_accessible(stage: Stage, pages: tuple[str, ...]) -> None:
+    async def check() -> None:
+        faults: dict[str, list[str]] = {}
+        async with stage.page() as page:
+            for path in pages:
+                await page.goto(stage.url + path)
+                await settle(page)
+                faults[path] = await find_faults(page)
+        assert {path: listed for path, listed in faults.items() if listed} == {}
+
+    stage.run(check())
+
+
+def test_dark_pages_have_contrast_and_the_sign_in_page_is_accessible(stage: Stage) -> None:
+    async def check() -> None:
+        faults: dict[str, list[str]] = {}
+        async with stage.page(color_scheme="dark") as page:
+            for path in ("/", "/pods/speech/whisper-large", "/queues"):
+                await page.goto(stage.url + path)
+                await settle(page)
+                faults[path] = await find_faults(page, "color-contrast")
+            await page.goto(f"{stage.url}/signin")
+            faults["/signin"] = await find_faults(page)
+        assert {path: listed for path, listed in faults.items() if listed} == {}
+
+    stage.run(check())
+
+
+def test_why_a_pod_is_pending_in_two_clicks(stage: Stage) -> None:
+    async def check() -> None:
+        async with stage.page() as page:
+            await settle(page)
+            await expect(page.locator("#problems")).to_contain_text("speech/whisper-large")
+            await save_picture(page, "overview")
+            await page.locator("#problems a", has_text="speech/whisper-large").click()
+            await expect(page.locator("#fragment")).to_contain_text("What would make it fit")
+            await expect(page.locator("#fragment")).to_contain_text("drop selector #0")
+            await settle(page)
+            await save_picture(page, "pod")
+            await page.get_by_text("YAML that would fit").first.click()
+            await expect(page.locator("pre code").first).to_contain_text("kind: ResourceClaim")
+            await page.get_by_role("link", name="Try a change…").click()
+            await page.get_by_label("without selectors").check()
+            await page.get_by_role("button", name="Ask").click()
+            await expect(page.locator("#answer")).to_contain_text("The pod would go to")
+            await save_picture(page, "whatif")
+
+    stage.run(check())
+
+
+def test_the_map_zooms_colours_and_opens_devices(stage: Stage) -> None:
+    async def check() -> None:
+        async with stage.page() as page:
+            await page.goto(f"{stage.url}/devices")
+            await settle(page)
+            canvas = page.locator("#map")
+            await expect(canvas).to_have_attribute("data-devices", "135")
+            await save_picture(page, "devices")
+            for name in ("team", "pod", "class", "model", "health"):
+                await page.get_by_label("Colour by").select_option(name)
+                await expect(page).to_have_url(f"{stage.url}/devices?colour={name}")
+            await page.get_by_label("Colour by").select_option("team")
+            await expect(page.locator("#map-legend")).to_contain_text("vision")
+            await page.get_by_role("button", name="Zoom in").click()
+            await page.get_by_role("button", name="Zoom out").click()
+            await page.get_by_role("button", name="Show everything").click()
+            await page.get_by_label("Search").fill("share-1")
+            await canvas.focus()
+            await page.keyboard.press("ArrowRight")
+            await expect(page.locator("#map-said")).to_contain_text("share-0")
+            await page.keyboard.press("ArrowDown")
+            await expect(page.locator("#map-said")).to_contain_text("node-0")
+            await page.keyboard.press("Enter")
+            await expect(page.locator("h1")).to_have_text("gpu-0")
+
+    stage.run(check())
+
+
+def test_changes_arrive_live_on_map_and_lists(stage: Stage) -> None:
+    async def check() -> None:
+        document = next(each for each in world.documents() if each["metadata"]["name"] == "train-0")
+        document["metadata"]["name"] = "latecomer"
+        async with stage.page() as page, stage.page() as other:
+            await page.goto(f"{stage.url}/pods?q=latecomer")
+            await other.goto(f"{stage.url}/devices")
+            await settle(page)
+            await settle(other)
+            before = await other.locator("#device-count").text_content()
+            version = await other.locator("#map").get_attribute("data-version")
+            await world.create_all(stage.client, [document])
+            await expect(page.locator("#pod-table")).to_contain_text("Running")
+            await expect(other.locator("#device-count")).not_to_have_text(str(before))
+            await expect(other.locator("#map")).not_to_have_attribute("data-version", str(version))
+            await stage.client.delete(pod.Pod, "latecomer", namespace="vision")
+            await expect(page.locator("#pod-table")).to_contain_text("No pod matches")
+            await expect(other.locator("#device-count")).to_have_text(str(before))
+
+    stage.run(check())
+
+
+def test_a_lost_connection_comes_back_and_the_page_catches_up(stage: Stage) -> None:
+    async def check() -> None:
+        document = next(each for each in world.documents() if each["metadata"]["name"] == "gated")
+        document["metadata"]["name"] = "while-away"
+        async with stage.page() as page:
+            await page.goto(f"{stage.url}/pods?q=while-away")
+            await settle(page)
+            await page.route("**/live", lambda route: route.abort())
+            await sleep(page, is_hidden=True)
+            await expect(page.locator("#live")).to_have_text("paused")
+            await sleep(page, is_hidden=False)
+            await expect(page.locator("#live")).to_have_text("reconnecting")
+            await world.create_all(stage.client, [document])
+            await page.unroute("**/live")
+            await expect(page.locator("#live")).to_have_text("live")
+            await expect(page.locator("#pod-table")).to_contain_text("while-away")
+            await stage.client.delete(pod.Pod, "while-away", namespace="batch")
+            await expect(page.locator("#pod-table")).to_contain_text("No pod matches")
+
+    stage.run(check())
+
+
+async def sleep(page: Page, *, is_hidden: bool) -> None:
+    """Hide or show a page as if another tab were chosen."""
+    await page.evaluate(
+        "(hidden) => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});"
+        " document.dispatchEvent(new Event('visibilitychange')); }",
+        is_hidden,
+    )
+
+
+def test_filters_stay_in_the_address_and_focus_stays_in_the_field(stage: Stage) -> None:
+    async def check() -> None:
+        async with stage.page() as page:
+            await page.goto(f"{stage.url}/pods")
+            await settle(page)
+            await page.keyboard.press("/")
+            await page.keyboard.type("serve-3")
+            await expect(page).to_have_url(f"{stage.url}/pods?q=serve-3")
+            await expect(page.locator("#pod-table tbody tr")).to_have_count(1)
+            assert await page.evaluate("document.activeElement.name") == "q"
+            await page.get_by_label("Status").select_option("Running")
+            await expect(page).to_have_url(f"{stage.url}/pods?q=serve-3&status=Running")
+            await page.reload()
+            await expect(page.get_by_label("Search")).to_have_value("serve-3")
+            await page.keyboard.press("?")
+            await expect(page.get_by_role("dialog")).to_be_visible()
+
+    stage.run(check())
+
+
+def test_selectors_are_completed_and_errors_marked(stage: Stage) -> None:
+    async def check() -> None:
+        async with stage.page() as page:
+            await page.goto(f"{stage.url}/cel")
+            await settle(page)
+            field = page.locator("#expression")
+            await field.focus()
+            await page.keyboard.type('device.capacity["shared')
+            await expect(page.get_by_role("option")).to_have_count(1)
+            await page.keyboard.press("ArrowDown")
+            await page.keyboard.press("Enter")
+            await expect(field).to_have_value('device.capacity["shared.example.com"].memory')
+            await page.keyboard.type('.isGreaterThan(quantity("1Gi"))')
+            await expect(page.locator("#cel-result")).to_contain_text("4 of 135 devices match")
+            await expect(page.locator("#cel-matches tbody tr")).to_have_count(4)
+            await save_picture(page, "selectors")
+            await field.fill("device.driver ==\n  device.nonsense")
+            shown = page.locator("#cel-result pre")
+            await expect(shown).to_contain_text("undefined field 'nonsense'")
+            assert "  device.nonsense\n        ^" in str(await shown.text_content())
+
+    stage.run(check())
+
+
+def test_queues_show_quota_order_and_reasons(stage: Stage) -> None:
+    async def check() -> None:
+        async with stage.page() as page:
+            await page.goto(f"{stage.url}/queues")
+            await settle(page)
+            await expect(page.locator("#queues")).to_contain_text("Cohort company")
+            await expect(page.locator("#queue-training")).to_contain_text("Waiting, in order")
+            await save_picture(page, "queues")
+            await page.locator("#queue-training tbody a").first.click()
+            await expect(page.locator("#workload")).to_contain_text("would help, each by itself")
+
+    stage.run(check())
+
+
+def test_a_limited_user_sees_only_its_namespace(stage: Stage) -> None:
+    async def check() -> None:
+        answer = await stage.client.request_token("speech", "viewer", spec={"expirationSeconds": 3600})
+        token = answer["token"] if "token" in answer else answer["status"]["token"]
+        async with stage.page(signs_in=False) as page:
+            await page.goto(f"{stage.url}/pods")
+            await page.get_by_label("Token", exact=True).fill(token)
+            await page.get_by_role("button", name="Sign in").click()
+            await settle(page)
+            await expect(page.locator("#pod-table")).to_contain_text("serve-0")
+            await expect(page.locator("#pod-table")).not_to_contain_text("train-0")
+            await page.goto(f"{stage.url}/devices")
+            await settle(page)
+            await expect(page.locator("#map")).to_have_attribute("data-devices", "0")
+            await page.goto(f"{stage.url}/pods/speech/whisper-large")
+            await settle(page)
+            await expect(page.locator("#fragment")).to_contain_text("you may not")
+            await page.goto(f"{stage.url}/pods/speech/serve-0/delete")
+            await expect(page.locator("h1")).to_have_text("You may not do this")
+            await page.goto(f"{stage.url}/")
+            await page.get_by_role("button", name="Sign out").click()
+            await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+
+    stage.run(check())
+
+
+def test_hostile_texts_run_nothing(stage: Stage) -> None:
+    async def check() -> None:
+        async with stage.page() as page:
+            page.on("dialog", lambda dialog: stage.complaints.append(f"dialog: {dialog.message}"))
+            for number in range(len(world.HOSTILE)):
+                await page.goto(f"{stage.url}/device?driver=odd.example.com&pool=odd-pool&name=odd-{number}")
+                assert await page.locator("main script, main img").count() == 0
+            await page.goto(f"{stage.url}/devices?colour=model")
+            await settle(page)
+            await expect(page.locator("#map-legend")).to_contain_text("<script>alert(1)</script>")
+            await page.goto(f"{stage.url}/cel?expression=%3Cscript%3Ealert(1)%3C/script%3E")
+            await expect(page.locator("#cel-result")).to_contain_text("Syntax error")
+            response = await page.goto(f"{stage.url}/pods?status=%3Cscript%3Ealert(1)%3C/script%3E")
+            assert response is not None
+            assert response.status == 400
+            await expect(page.locator(".note")).to_contain_text("is not one of")
+
+    stage.run(check())
+
+
+def test_deleting_asks_first(stage: Stage) -> None:
+    async def check() -> None:
+        document = next(each for each in world.documents() if each["metadata"]["name"] == "spare")
+        document["metadata"]["name"] = "doomed"
+        await world.create_all(stage.client, [document])
+        async with stage.page() as page:
+            await page.goto(f"{stage.url}/claims/vision/doomed")
+            await page.get_by_role("link", name="Delete…").click()
+            await page.get_by_role("link", name="Keep it").click()
+            await expect(page.locator("#claim-table")).to_contain_text("doomed")
+            await page.goto(f"{stage.url}/claims/vision/doomed/delete")
+            await page.get_by_role("button", name="Delete it").click()
+            await expect(page.locator("#claim-table")).not_to_contain_text("doomed")
+
+    stage.run(check())
+
+
+def test_a_phone_scrolls_in_one_direction_and_the_theme_is_kept(stage: Stage) -> None:
+    async def check() -> None:
+        async with stage.page(width=390, has_touch=True) as page:
+            for path in ("/", "/pods", "/pods/speech/whisper-large", "/devices", "/queues", "/whatif"):
+                await page.goto(stage.url + path)
+                await settle(page)
+                widths = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+                assert widths[0] <= widths[1], path
+            await page.get_by_role("button", name="Switch between light and dark").click()
+            await page.goto(f"{stage.url}/pods")
+            assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
+            await page.goto(f"{stage.url}/")
+            await settle(page)
+            await save_picture(page, "phone")
+            await page.emulate_media(media="print")
+            assert not await page.locator(".side").is_visible()
+
+    stage.run(check())
+
+
+def test_many_pages_of_one_user_share_one_view(stage: Stage) -> None:
+    async def check() -> None:
+        async with stage.page() as page:
+            answers = await asyncio.gather(*(page.request.get(f"{stage.url}/devices/map.json") for _ in range(20)))
+            versions = {json.loads(await each.text())["generation"] for each in answers}
+            assert len(versions) == 1
+
+    stage.run(check())

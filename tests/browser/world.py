@@ -1,0 +1,269 @@
+"""The cluster that the browser looks at: teams with running and pending pods, partitions, shared devices, queues."""
+
+from typing import Any, Final
+
+from drachma.api import codec
+from drachma.client import Client
+from drachma.node.simulation import hardware
+
+HOSTILE: Final = (
+    "<script>alert(1)</script>",
+    "\u202eevil\u202c",
+    "🔥" * 8,
+    '"><img src=x onerror=alert(2)>',
+    "x" * 64,
+)
+"""Texts that drivers may publish as attributes."""
+
+LONG_NAME: Final = "a" * 61 + "." + "b" * 61 + "." + "c" * 61 + "." + "d" * 61 + ".eeeee"
+"""A name of 253 characters."""
+
+GPUS: Final = "gpu.simulation.drachma.dev"
+SHARED: Final = "shared.example.com"
+PARTITIONED: Final = "partition.example.com"
+
+Document = dict[str, Any]
+
+
+def _claim_template(namespace: str, name: str, *, count: int = 1, selector: str = "", device_class: str) -> Document:
+    exactly: Document = {"deviceClassName": device_class, "count": count}
+    if selector:
+        exactly["selectors"] = [{"cel": {"expression": selector}}]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}},
+    }
+
+
+def _shared_template(namespace: str, name: str) -> Document:
+    made = _claim_template(namespace, name, device_class="shared")
+    exactly = made["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+    exactly["capacity"] = {"requests": {"memory": "24Gi"}}
+    return made
+
+
+def _pod(
+    namespace: str, name: str, template: str = "", *, labels: dict[str, str] | None = None, **spec: Any
+) -> Document:
+    claims = [{"name": "gpu", "resourceClaimTemplateName": template}] if template else []
+    resources = {"claims": [{"name": "gpu"}]} if template else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
+        "spec": {
+            "resourceClaims": claims,
+            "containers": [{"name": "main", "image": "app", "resources": resources}],
+            **spec,
+        },
+    }
+
+
+def _shared_slice() -> Document:
+    devices = [
+        {
+            "name": f"share-{number}",
+            "allowMultipleAllocations": True,
+            "attributes": {"productName": {"string": "Shared accelerator"}},
+            "capacity": {"memory": {"value": "80Gi"}},
+        }
+        for number in range(4)
+    ]
+    return _slice("shared-pool", SHARED, devices, {"allNodes": True})
+
+
+def _hostile_slice() -> Document:
+    devices: list[Document] = [
+        {"name": f"odd-{number}", "attributes": {"productName": {"string": text}, "note": {"string": text}}}
+        for number, text in enumerate(HOSTILE)
+    ]
+    devices.append(
+        {
+            "name": "hot",
+            "attributes": {"productName": {"string": "Overheating"}},
+            "taints": [{"key": "example.com/overheating", "value": "yes", "effect": "NoExecute"}],
+        }
+    )
+    return _slice("odd-pool", "odd.example.com", devices, {"nodeName": "node-1"})
+
+
+def _incomplete_slice() -> Document:
+    made = _slice("half-pool", "half.example.com", [{"name": "half-0"}], {"nodeName": "node-2"})
+    made["spec"]["pool"]["resourceSliceCount"] = 2
+    return made
+
+
+def _slice(pool: str, driver: str, devices: list[Document], place: Document) -> Document:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": pool},
+        "spec": {
+            "driver": driver,
+            "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1},
+            "devices": devices,
+            **place,
+        },
+    }
+
+
+def _partition_slices() -> list[Document]:
+    """Return GPUs with partitions on node-5."""
+    made = []
+    for number, document in enumerate(hardware.build("mig", 1).machines[0].slices):
+        spec = {**document["spec"], "driver": PARTITIONED, "nodeName": "node-5"}
+        spec["pool"] = {**spec["pool"], "name": "partitions"}
+        made.append({**document, "metadata": {"name": f"partitions-{number}"}, "spec": spec})
+    return made
+
+
+def _device_class(name: str, driver: str) -> Document:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": name},
+        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
+    }
+
+
+def _queue(name: str, gpus: int) -> Document:
+    resources = [{"name": "cpu", "nominalQuota": gpus * 2, "borrowingLimit": 2}]
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": name},
+        "spec": {
+            "cohortName": "research",
+            "namespaceSelector": {},
+            "resourceGroups": [
+                {"coveredResources": ["cpu"], "flavors": [{"name": "machines", "resources": resources}]}
+            ],
+        },
+    }
+
+
+def _job(name: str, queue: str, *, cpu: int, count: int = 1) -> Document:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "batch", "labels": {"kueue.x-k8s.io/queue-name": queue}},
+        "spec": {
+            "suspend": True,
+            "parallelism": count,
+            "completions": count,
+            "template": {
+                "metadata": {"annotations": {"simulation.drachma.dev/run-seconds": "100000"}},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "main", "image": "app", "resources": {"requests": {"cpu": str(cpu)}}}],
+                },
+            },
+        },
+    }
+
+
+def documents() -> list[Document]:
+    """Return all objects of the cluster, apart from its simulated nodes."""
+    core = {"apiVersion": "v1", "kind": "Namespace"}
+    kueue = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
+    listed: list[Document] = [
+        *({**core, "metadata": {"name": name}} for name in ("vision", "speech", "batch")),
+        _shared_slice(),
+        _hostile_slice(),
+        _incomplete_slice(),
+        *_partition_slices(),
+        _device_class("shared", SHARED),
+        _device_class("partition", PARTITIONED),
+        _claim_template(
+            "batch",
+            "part",
+            device_class="partition",
+            selector=f'device.attributes["{PARTITIONED}"].profile == "2g.20gb"',
+        ),
+        _shared_template("speech", "some-memory"),
+        _claim_template("vision", "two-gpus", count=2, device_class=GPUS),
+        _claim_template("vision", "sixteen-gpus", count=16, device_class=GPUS),
+        _claim_template("speech", "one-gpu", device_class=GPUS),
+        _claim_template(
+            "speech",
+            "huge-gpu",
+            device_class=GPUS,
+            selector=f'device.capacity["{GPUS}"].memory.isGreaterThan(quantity("500Gi"))',
+        ),
+    ]
+    listed += [_pod("vision", f"train-{number}", "two-gpus") for number in range(6)]
+    listed += [_pod("speech", f"serve-{number}", "one-gpu") for number in range(9)]
+    listed += [_pod("batch", f"part-{number}", "part") for number in range(4)]
+    listed += [_pod("speech", f"small-{number}", "some-memory") for number in range(5)]
+    listed += [
+        _pod("vision", "pretrain", "sixteen-gpus"),
+        _pod("speech", "whisper-large", "huge-gpu"),
+        _pod("batch", "gated", schedulingGates=[{"name": "example.com/approval"}]),
+        _pod("batch", LONG_NAME),
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "spare", "namespace": "vision"},
+            "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": GPUS}}]}},
+        },
+        {**kueue, "kind": "ResourceFlavor", "metadata": {"name": "machines"}},
+        {**kueue, "kind": "Cohort", "metadata": {"name": "research"}, "spec": {"parentName": "company"}},
+        _queue("training", 2),
+        _queue("serving", 2),
+        *(
+            {
+                **kueue,
+                "kind": "LocalQueue",
+                "metadata": {"name": name, "namespace": "batch"},
+                "spec": {"clusterQueue": name},
+            }
+            for name in ("training", "serving")
+        ),
+        _job("sweep", "training", cpu=1, count=5),
+        _job("evaluate", "training", cpu=3),
+        _job("nightly", "training", cpu=2, count=2),
+    ]
+    return listed
+
+
+async def create(client: Client) -> None:
+    """Create all objects."""
+    await create_all(client, documents())
+
+
+async def create_all(client: Client, listed: list[Document]) -> None:
+    """Create objects of any kinds."""
+    kinds = {
+        (each.api_version(version), each.kind): each for each in await client.resources() for version in each.versions
+    }
+    for document in listed:
+        await client.create_document(kinds[codec.type_meta(document)], document)
+
+
+def limited_user() -> list[Document]:
+    """Return a service account that may read pods and claims of one namespace only."""
+    rbac = "rbac.authorization.k8s.io/v1"
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "viewer", "namespace": "speech"}},
+        {
+            "apiVersion": rbac,
+            "kind": "Role",
+            "metadata": {"name": "viewer", "namespace": "speech"},
+            "rules": [
+                {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
+                {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get", "list", "watch"]},
+            ],
+        },
+        {
+            "apiVersion": rbac,
+            "kind": "RoleBinding",
+            "metadata": {"name": "viewer", "namespace": "speech"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "viewer"},
+            "subjects": [
+                {"kind": "ServiceAccount", "name": "viewer", "namespace": "speech"},
+                {"kind": "User", "name": "guest"},
+            ],
+        },
+    ]
