@@ -7,12 +7,12 @@ unexport PYTHONDONTWRITEBYTECODE
 RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 SUPPLY := .cache/supply/.installed
-INSTALL := pip install --quiet --disable-pip-version-check --require-hashes --requirement
+INSTALL := pip install --progress-bar on --disable-pip-version-check --require-hashes --requirement
 LOCK := .cache/supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check peers soak soak-long bench docs format lock audit clean
+.PHONY: help run quick test check peers soak soak-long bench docs format lock audit clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,11 +23,13 @@ $(BIN)/python:
 
 # Every package is one that a lock file has the hash of, the build backend included.
 $(RUNTIME): $(BIN)/python pyproject.toml requirements/runtime.txt
+	@echo "installing drachma and its dependencies into $(VENV), which takes about a minute"
 	$(BIN)/python -m $(INSTALL) requirements/runtime.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(DEV): $(RUNTIME) requirements/dev.txt
+	@echo "installing the tools for tests, which takes about a minute"
 	$(BIN)/python -m $(INSTALL) requirements/dev.txt
 	@touch $@
 
@@ -39,6 +41,9 @@ $(SUPPLY): requirements/supply.txt
 run: $(RUNTIME) ## the demo: pods run on a simulated machine, their logs show their devices, and one that cannot fit is explained
 	@$(BIN)/drachma play -f examples/04-part-of-a-gpu/workloads.yaml --nodes 1 \
 		--profile examples/04-part-of-a-gpu/machine.yaml --logs --explain || test $$? -eq 1
+
+quick: $(DEV) ## check in two minutes that this clone works: the first steps of the README and the examples
+	$(BIN)/pytest -q tests/newcomer tests/meta/test_examples.py
 
 check: $(DEV) ## ruff, mypy strict and the layer contracts
 	$(BIN)/ruff check .

@@ -14,6 +14,7 @@ BENCHMARKS = (
     "topologies",
     "queueload",
     "simulate",
+    "timeline",
     "traces",
     "gangs",
     "nodes",
@@ -28,6 +29,7 @@ BENCHMARKS = (
     "drivers",
     "hostile",
     "memory",
+    "dashboard",
     "walks",
 )
 

@@ -6,11 +6,13 @@ Needs root and apt-get. Where either is missing, it says so and ends with 1: ins
 $CHROMIUM if it is in no usual place.
 """
 
+import fcntl
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PACKAGES = ("chromium", "fonts-dejavu-core")
@@ -34,6 +36,13 @@ def install() -> pathlib.Path:
     program = find()
     if program is not None:
         return program
+    # Several test processes may come here at once, and apt-get allows one of them.
+    with (pathlib.Path(tempfile.gettempdir()) / "drachma-install-chromium.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return find() or _install()
+
+
+def _install() -> pathlib.Path:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise OSError("Chromium is not installed, and installing it needs root and apt-get")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}

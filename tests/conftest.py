@@ -1,6 +1,11 @@
 """For all tests: nothing depends on how fast the machine is, nor on what is drawn by chance."""
 
+import os
+from collections.abc import Iterator
+from unittest import mock
+
 import hypothesis
+import pytest
 
 # The same examples in every run: who changes something is not told of what somebody else's examples happen to find.
 # New ones, and more of them, are looked for by ``make soak``.
@@ -15,3 +20,12 @@ hypothesis.settings.register_profile(
     "exploring", hypothesis.settings.get_profile("patient"), derandomize=False, max_examples=200
 )
 hypothesis.settings.load_profile("patient")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _private_user_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep clusters and contexts of tests out of the files of the user who runs them."""
+    folder = tmp_path_factory.mktemp("user")
+    own = {"XDG_STATE_HOME": str(folder / "state"), "KUBECONFIG": str(folder / "kubeconfig")}
+    with mock.patch.dict(os.environ, own):
+        yield

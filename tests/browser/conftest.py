@@ -127,13 +127,13 @@ class Stage:
 def control_plane(folder: pathlib.Path) -> Iterator[tuple[str, pathlib.Path]]:
     """Run ``drachma up``. Yield the dashboard's address, and the admin's kubeconfig."""
     kubeconfig = folder / "kubeconfig"
-    options = ("--nodes", "6", "--queueing", "--listen", "127.0.0.1:0", "--kubeconfig-out", str(kubeconfig))
+    options = ("--memory", "--nodes", "6", "--queueing", "--listen", "127.0.0.1:0", "--kubeconfig-out", str(kubeconfig))
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen([*processes.DRACHMA, "up", *options], stdout=log, stderr=subprocess.STDOUT)
 
         def look() -> str:
             assert process.poll() is None, os.pread(log.fileno(), 1_000_000, 0).decode()
-            found = re.search(r"^dashboard: (\S+)$", os.pread(log.fileno(), 1_000_000, 0).decode(), re.MULTILINE)
+            found = re.search(r"^ *dashboard +(\S+)$", os.pread(log.fileno(), 1_000_000, 0).decode(), re.MULTILINE)
             return found[1] if found else ""
 
         try:

@@ -19,6 +19,7 @@ _ABOUT = {"description", "enum", "default", "x-kubernetes-unions", "x-kubernetes
 _OURS = {
     "accountingPolicy",
     "managesNativeResources",
+    "managesNodeAllocatableResources",
     "nodeAllocatableResourceAccountingPolicies",
     "nodeAllocatableResourceMappings",
 }

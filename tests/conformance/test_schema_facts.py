@@ -17,6 +17,7 @@ _DOCUMENTS = {
 }
 _OURS = {
     ("DeviceClassSpec", "managesNativeResources"),
+    ("DeviceClassSpec", "managesNodeAllocatableResources"),
     ("DeviceClassSpec", "nodeAllocatableResourceAccountingPolicies"),
     ("NodeAllocatableResource", "accountingPolicy"),
     ("Device", "nodeAllocatableResourceMappings"),

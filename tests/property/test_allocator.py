@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from drachma import allocator, errors
-from drachma.allocator import allocated, capacity, pool
+from drachma.allocator import allocated, capacity, noderoom, pool
 from drachma.api import codec, resourceclaim, resourceslice
 from tests.property import allocator_oracle, allocator_worlds
 from tests.property.allocator_worlds import World
@@ -58,9 +58,20 @@ def _allocator(
     )
 
 
-def _answer(world: World, built: allocator.Allocator | None = None, *, limits: allocator.Limits = _NO_LIMITS) -> Any:
+def _answer(
+    world: World,
+    built: allocator.Allocator | None = None,
+    *,
+    limits: allocator.Limits = _NO_LIMITS,
+    room: int | None = None,
+) -> Any:
+    node_room = None
+    if room is not None:
+        node_room = noderoom.NodeRoom((("cpu", room),), lambda _, device, __: {"cpu": allocator_oracle.need(device)})
     try:
-        outcome = (built or _allocator(world)).allocate(allocator.Node("n"), world.claims, limits=limits)
+        outcome = (built or _allocator(world)).allocate(
+            allocator.Node("n"), world.claims, limits=limits, room=node_room
+        )
     except errors.AllocationError as error:
         return str(error)
     return _devices(outcome)
@@ -121,7 +132,7 @@ def _shuffled(published: resourceslice.ResourceSlice, chance: Random) -> resourc
     return found
 
 
-def _brute_force(world: World) -> Any:
+def _brute_force(world: World, *, room: int | None = None) -> Any:
     oracle = allocator_oracle.Oracle(
         world.slices,
         world.classes,
@@ -131,6 +142,7 @@ def _brute_force(world: World) -> Any:
         features=world.features,
         matches=allocator_worlds.matches,
         derive=allocator_worlds.derive,
+        room=room,
     )
     try:
         return oracle.allocate()
@@ -156,6 +168,12 @@ def test_worlds_with_all_features_get_the_answer_of_brute_force(world: World) ->
 @given(allocator_worlds.worlds())
 def test_worlds_with_errors_get_the_answer_of_brute_force(world: World) -> None:
     assert _answer(world) == _brute_force(world)
+
+
+@_RELAXED
+@given(allocator_worlds.worlds(failing=False), st.integers(0, 12))
+def test_a_room_on_the_node_gets_the_answer_of_brute_force(world: World, room: int) -> None:
+    assert _answer(world, room=room) == _brute_force(world, room=room)
 
 
 @_RELAXED

@@ -11,6 +11,8 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol, TypeVar
 
+import prometheus_client
+
 from drachma.api import event, resourceclaim
 from drachma.api import gates as features
 from drachma.client import Client, target
@@ -18,7 +20,7 @@ from drachma.process import components, embedded
 from drachma.runtime import Surroundings
 from drachma.scheduler import Settings
 from drachma.server.wire import app
-from drachma.store import memory
+from drachma.store import memory, protocol
 from drachma.testing import manualclock
 from tests import clusterview
 from tests.scenarios import lifeline
@@ -46,6 +48,7 @@ class ControlPlane(clusterview.ClusterView):
         self._chance = random.Random(seed)
         self._running: dict[str, asyncio.Task[None]] = {}
         self._lines: dict[str, lifeline.Lifeline] = {}
+        self._registries: dict[str, prometheus_client.CollectorRegistry] = {}
 
     # Components
 
@@ -75,6 +78,7 @@ class ControlPlane(clusterview.ClusterView):
         chance = random.Random(self._chance.getrandbits(32))
         line = self._lines[label] = lifeline.Lifeline(client)
         surroundings = Surroundings(line.client, clock=self.clock, rng=chance, gates=self._gates)
+        self._registries[label] = surroundings.registry
         self._running[label] = asyncio.create_task(embedded.run(surroundings, parts=(component,)), name=label)
 
     async def kill(self, label: str = "scheduler") -> None:
@@ -133,6 +137,10 @@ class ControlPlane(clusterview.ClusterView):
 
     # What a test sees
 
+    def metric(self, name: str, /, component: str = "controllers", **labels: str) -> float | None:
+        """Return the value of a component's metric, or None if it has none with these labels."""
+        return self._registries[component].get_sample_value(name, labels)
+
     async def events(self, reason: str) -> list[str]:
         """The messages of all events of a reason."""
         return sorted(each.message for each in await self.all_of(event.Event) if each.reason == reason)
@@ -159,11 +167,15 @@ async def plane_of(
     clock: manualclock.ManualClock | None = None,
     additions: app.Additions | None = None,
     gates: features.Gates = features.ALL,
+    store: protocol.Store | None = None,
     **settings: Any,
 ) -> AsyncIterator[PlaneT]:
-    """A control plane with all controllers and so many schedulers; ``wrap`` stands between components and server."""
+    """Run a control plane with all controllers and so many schedulers; ``wrap`` stands between components and server.
+
+    With the ``store`` of an earlier control plane it starts with that one's objects, like a server that restarts.
+    """
     clock = clock or manualclock.ManualClock()
-    store = memory.MemoryStore()
+    store = store or memory.MemoryStore()
     async with embedded.server(store, time=clock, rng=random.Random(seed), gates=gates, additions=additions) as server:
         plane = make(server.client, wrap(server.client), clock=clock, seed=seed, gates=gates)
         try:

@@ -55,7 +55,9 @@ def start(
     kubeconfig = folder / "kubeconfig.yaml"
     if options is None:
         options = ALONE if command_name == "apiserver" else ()
-    own = ("--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig))
+    own: tuple[str, ...] = ("--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig))
+    if command_name == "up" and not {"--nodes", "--autoscale", "--pretend-nodes"} & set(options):
+        own += ("--nodes", "0")
     # In a file, for nobody reads a pipe while the server runs: full, it would hold the server.
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(

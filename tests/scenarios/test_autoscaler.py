@@ -9,8 +9,9 @@ import pytest
 from msgspec import structs
 
 from drachma import testing
-from drachma.api import configmap, lease, meta, pod, resourceslice
+from drachma.api import codec, configmap, lease, meta, pod, resourceslice
 from drachma.api import node as nodes
+from drachma.client import Client, patches
 from drachma.node.agents import Agents
 from drachma.node.simulation import hardware, runtime
 from drachma.runtime import Surroundings
@@ -62,6 +63,40 @@ class Losing(SimulatedProvider):
 
     async def grow(self, group: NodeGroup, names: Sequence[str]) -> None:
         self.asked.append(len(names))
+
+
+class Booting:
+    """A provider that chooses names, and whose nodes are not ready until they have booted."""
+
+    keeps_names = False
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.asked: list[int] = []
+        self.booting: list[tuple[NodeGroup, str]] = []
+
+    async def grow(self, group: NodeGroup, names: Sequence[str]) -> None:
+        self.asked.append(len(names))
+        for _ in names:
+            name = f"i-{len(self.booting)}"
+            self.booting.append((group, name))
+            labels = {"drachma.dev/node-group": group.name}
+            taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+            metadata = {"name": name, "labels": labels}
+            document = {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": [taint]}}
+            await self.client.create_document(nodes.Node, document)
+
+    async def boot(self) -> None:
+        for group, name in self.booting:
+            node, *slices = group.make(name)
+            for each in slices:
+                await self.client.create(each)
+            status = patches.merge({"status": codec.encode(node)["status"]})
+            await self.client.patch(nodes.Node, name, patch=status, subresource="status")
+            await self.client.patch(nodes.Node, name, patch=patches.merge({"spec": {"taints": None}}))
+
+    async def remove(self, group: NodeGroup, node: str) -> None:
+        raise AssertionError(node)
 
 
 class World:
@@ -121,6 +156,52 @@ async def test_a_node_that_does_not_come_is_asked_for_again_after_a_pause() -> N
         await made.rounds(1, seconds=299)
         assert made.provider.asked == [1]
         await made.rounds(2)
+        assert made.provider.asked == [1, 1]
+
+
+@pytest.mark.parametrize("gpus", [pytest.param(2, id="devices"), pytest.param(0, id="no-devices")])
+async def test_nothing_is_asked_for_twice_while_nodes_are_not_ready(gpus: int) -> None:
+    bought = group(gpus=gpus) if gpus else structs.replace(group(), slices=())
+    async with world([bought], provider=Booting) as made:
+        names = [f"pod-{number}" for number in range(5)]
+        for name in names:
+            waiting = gpu_pod(name) if gpus else testing.pod(name).container("c", requests={"cpu": "3"}).build()
+            await made.running.create(waiting)
+        await made.rounds(6)
+        assert len(made.provider.asked) == 1
+        assert not any([await made.running.node_of(name) for name in names])
+        await made.provider.boot()
+        await made.rounds(3)
+        assert len(made.provider.asked) == 1
+        assert all([await made.running.node_of(name) for name in names])
+
+
+async def test_nodes_from_before_are_not_the_requested_ones() -> None:
+    async with world([group(gpus=1)], provider=Booting) as made:
+        await made.running.create(gpu_pod("a"))
+        await made.rounds(1)
+        await made.provider.boot()
+        await made.rounds(2)
+        assert await made.running.node_of("a") == "i-0"
+        made.provider.booting.clear()
+
+        async def lose(group: NodeGroup, names: Sequence[str]) -> None:
+            made.provider.asked.append(len(names))
+
+        made.provider.grow = lose
+        await made.running.create(gpu_pod("b"))
+        await made.rounds(5)
+        assert made.provider.asked == [1, 1]
+
+
+async def test_nodes_that_boot_while_the_autoscaler_restarts_are_on_their_way() -> None:
+    async with world([group(gpus=1)], provider=Booting) as made:
+        await made.provider.grow(group(gpus=1), ["x"])
+        await made.running.create(gpu_pod("a"))
+        await made.rounds(3)
+        assert made.provider.asked == [1]
+        await made.rounds(1, seconds=900)
+        await made.rounds(2, seconds=300)
         assert made.provider.asked == [1, 1]
 
 
@@ -199,6 +280,14 @@ async def test_a_command_brings_nodes(tmp_path: Any) -> None:
 async def test_a_command_that_fails_is_said(command: list[str], problem: str) -> None:
     with pytest.raises(ProviderError, match=problem):
         await CommandProvider(command).grow(group(), ["x"])
+
+
+async def test_a_command_may_leave_a_process_that_goes_on() -> None:
+    """Tools of clouds start daemons that keep the error output of the command open."""
+    leave = (
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(20)\nelse:\n    os.write(2, b'daemon')"
+    )
+    await CommandProvider([sys.executable, "-c", leave], seconds=15).grow(group(), ["x"])
 
 
 async def test_a_command_that_hangs_is_ended() -> None:

@@ -3,14 +3,20 @@
 import asyncio
 import json
 from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import grpc
 import grpc.aio
+import prometheus_client
 import pytest
 
 from drachma import driver, errors
 from drachma.api import gates, resourceslice
+from drachma.client import Client
+from drachma.node import agentmetrics
+from drachma.node.drivers import plugins
 from drachma.nodewire.rpc import services
+from drachma.runtime import Surroundings
 from tests.scenarios import drivers
 
 PREPARE, UNPREPARE = "NodePrepareResources", "NodeUnprepareResources"
@@ -254,3 +260,46 @@ async def test_a_driver_can_say_that_a_device_is_gone() -> None:
         claim = await drivers.allocated(machine.client, "c", of=Gpus.name, devices=["gpu-0"])
         answers = await machine.call(Honest, PREPARE, drivers.reference(claim))
         assert answers[claim.metadata.uid].error == "device unavailable: gpu-0 fell off the bus"
+
+
+async def test_a_node_that_may_not_delete_slices_registers_drivers_all_the_same() -> None:
+    refusals = 0
+
+    async with drivers.machine() as machine:
+
+        class Refusing:
+            """A client that may not delete slices, for a while."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(machine.client, name)
+
+            async def delete_collection(self, *_arguments: Any, **_more: Any) -> None:
+                nonlocal refusals
+                refusals += 1
+                if refusals < 3:
+                    raise errors.ForbiddenError({"message": "may not delete", "code": 403, "reason": "Forbidden"})
+
+        around = Surroundings(machine.client)
+        has_driver = asyncio.Event()
+        agent = plugins.Plugins(
+            machine.name,
+            machine.folder / "r",
+            client=cast(Client, Refusing()),
+            metrics=agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).of_node(machine.name),
+            queues=around.queues,
+            clock=around.clock,
+            on_driver=has_driver.set,
+            on_health=lambda _driver, _devices: None,
+            gates=gates.ALL,
+        )
+        async with machine.running(Gpus()):
+            task = asyncio.create_task(agent.run(lambda: None))
+            try:
+                await asyncio.wait_for(has_driver.wait(), drivers.WAIT_SECONDS)
+                assert refusals == 1, "the removal is tried again while drivers are served"
+                async with asyncio.timeout(drivers.WAIT_SECONDS):
+                    while refusals < 3:
+                        await asyncio.sleep(0.05)
+            finally:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)

@@ -540,3 +540,12 @@ async def test_quotas_count_the_counterpart() -> None:
     async with cluster(QUOTA, SLICE, CLASS, PARAMETERS, CLAIM, CLAIM.replace("name: my", "name: second")) as plane:
         assert await plane.find(resourceclaim.ResourceClaim, "my") is not None
         assert await plane.find(resourceclaim.ResourceClaim, "second") is None
+
+
+async def test_metrics_count_structured_classes_and_allocated_claims() -> None:
+    foreign = CLASS.replace("name: cards", "name: foreign").replace("structuredParameters: true\n", "")
+    async with cluster(SLICE, CLASS, foreign, PARAMETERS, CLAIM) as plane:
+        assert plane.metric("drachma_structured_parameters_classes") == 1
+        assert plane.metric("drachma_structured_parameters_allocated_claims") == 0
+        await plane.apply(a_pod())
+        assert plane.metric("drachma_structured_parameters_allocated_claims") == 1

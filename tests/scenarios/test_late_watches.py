@@ -86,6 +86,26 @@ async def test_queueing_never_exceeds_quota(seed: int, lost: float) -> None:
         assert all(workloadstate.is_finished(each) for each in await plane.all_of(resources.WORKLOADS))
 
 
+@pytest.mark.parametrize("seed", range(3))
+async def test_no_job_escapes_its_queue_without_webhooks(seed: int) -> None:
+    """The Job controller sees Jobs earlier than queueing, and starts pods that queueing has to stop."""
+    rng = random.Random(seed)
+    clock = manualclock.ManualClock()
+    wrap = functools.partial(lateclient.late, seed=seed, clock=clock, seconds=2.0)
+    async with queues.queues(nodes=4, has_webhooks=False, wrap=wrap, clock=clock) as plane:
+        await plane.create_queue("team", cpu=4)
+        await plane.advance(10)
+        for number in range(20):
+            await plane.put_job(f"job-{number}", pods=rng.choice((1, 2)), seconds=600)
+            await plane.advance(rng.uniform(0, 2))
+        await plane.advance(60)
+        owners = {
+            each.name for held in await plane.all_of(resources.WORKLOADS) for each in held.metadata.owner_references
+        }
+        assert owners == {f"job-{number}" for number in range(20)}
+        assert await plane.phases() == {"Running": 4}
+
+
 @pytest.mark.parametrize("seed", [3, 8])
 async def test_schedulers_and_claims_keep_their_invariants(seed: int) -> None:
     await churning.run(seed, 100, late_seconds=1.0)

@@ -86,3 +86,29 @@ async def test_a_job_of_no_queue_waits_with_a_workload_that_says_so() -> None:
         await cluster.client.patch(job.Job, "unnamed", namespace="default", patch=label)
         await cluster.settle()
         assert not await cluster.is_suspended("unnamed")
+
+
+@pytest.mark.parametrize("moments", range(0, 24, 8))
+async def test_a_job_that_runs_already_when_queueing_starts_is_suspended_and_admitted(
+    moments: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with queues.queues(has_webhooks=False) as cluster:
+        await cluster.create_queue(cpu=2)
+        await cluster.kill("queueing")
+        for name in ("first", "second"):
+            await cluster.create_job(name, cpu="2", seconds=600)
+        await cluster.advance(10)
+        assert await cluster.phases() == {"Running": 2}
+
+        cluster.launch_queueing()
+        await cluster.let_pass(moments)
+        await cluster.kill("queueing")
+        caplog.clear()
+        cluster.launch_queueing()
+        await cluster.advance(60)
+        assert await cluster.phases() == {"Running": 1}
+        assert sorted([await cluster.is_suspended("first"), await cluster.is_suspended("second")]) == [False, True]
+        assert len(await cluster.all_of(resources.WORKLOADS)) == 2
+        for each in await cluster.all_of(job.Job):
+            assert "kueue.x-k8s.io/stopping" not in each.metadata.annotations
+        assert [each.message for each in caplog.records if each.levelno >= logging.WARNING] == []

@@ -6,19 +6,19 @@ from typing import Any
 
 from drachma.api import node, pod
 from drachma.client import patches
-from drachma.node.simulation import hardware
+from drachma.node.simulation import machinedocuments
 from drachma.queueing.component import resources
 from drachma.queueing.topology import assignment
 from tests.scenarios import queues
 
 _HOSTNAME = "kubernetes.io/hostname"
-_REQUIRED = {"kueue.x-k8s.io/podset-required-topology": hardware.RACK_LABEL}
-_PREFERRED = {"kueue.x-k8s.io/podset-preferred-topology": hardware.RACK_LABEL}
+_REQUIRED = {"kueue.x-k8s.io/podset-required-topology": machinedocuments.RACK_LABEL}
+_PREFERRED = {"kueue.x-k8s.io/podset-preferred-topology": machinedocuments.RACK_LABEL}
 _TOPOLOGY = f"""
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: Topology
 metadata: {{name: racks}}
-spec: {{levels: [{{nodeLabel: {hardware.RACK_LABEL}}}, {{nodeLabel: {_HOSTNAME}}}]}}
+spec: {{levels: [{{nodeLabel: {machinedocuments.RACK_LABEL}}}, {{nodeLabel: {_HOSTNAME}}}]}}
 """
 _FLAVOR = """
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -59,7 +59,10 @@ async def _nodes_of(cluster: queues.Queues, name: str) -> dict[str, str]:
 
 
 async def _rack_of(cluster: queues.Queues, names: Any) -> set[str]:
-    racks = {each.metadata.name: each.metadata.labels[hardware.RACK_LABEL] for each in await cluster.all_of(node.Node)}
+    racks = {
+        each.metadata.name: each.metadata.labels[machinedocuments.RACK_LABEL]
+        for each in await cluster.all_of(node.Node)
+    }
     return {racks[name] for name in names}
 
 
@@ -182,3 +185,41 @@ async def test_a_queue_waits_for_the_topology_of_its_flavor_which_stays_while_it
         await cluster.advance(2)
         document = await cluster.client.get_document(resources.TOPOLOGIES, "racks")
         assert document["metadata"]["deletionTimestamp"]
+
+
+_NEAR_GPUS = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: five-gpus}
+spec:
+  spec:
+    devices:
+      requests: [{name: gpu, exactly: {deviceClassName: gpu.simulation.drachma.dev, count: 5}}]
+"""
+
+
+async def test_with_feasibility_a_rack_counts_only_if_it_has_the_devices_of_the_claims() -> None:
+    async with queues.queues(
+        configuration=queues.MAPPED, policy={"feasibility": "Required"}, nodes=4, profile="gpu-server"
+    ) as cluster:
+        for each in await cluster.all_of(node.Node):
+            number = int(each.metadata.name.removeprefix("node-"))
+            rack = "a" if number < 2 else "b"
+            labels = {"pool": "training", _HOSTNAME: each.metadata.name, machinedocuments.RACK_LABEL: rack}
+            await _label(cluster, each.metadata.name, labels)
+        await cluster.apply(_TOPOLOGY, _FLAVOR, _NEAR_GPUS)
+        await cluster.create_queue(flavor="racks", cpu=1000, gpus=1000)
+        # A pod of five GPUs leaves three on a node of eight, so each node takes one pod.
+        await cluster.create_job("first", pods=1, template="five-gpus", seconds=600, annotations=_REQUIRED)
+        await cluster.advance(5)
+        assert await _places(cluster, "first") == {"node-0": 1}
+
+        await cluster.create_job("pair", pods=2, template="five-gpus", seconds=600, annotations=_REQUIRED)
+        await cluster.advance(5)
+        assert await _places(cluster, "pair") == {"node-2": 1, "node-3": 1}
+
+        await cluster.create_job("late", pods=2, template="five-gpus", seconds=600, annotations=_PREFERRED)
+        await cluster.advance(5)
+        status, _, message = await cluster.workload_condition("late", "QuotaReserved")
+        assert status == "False"
+        assert 'topology "racks" allows to fit only 1 out of 2 pod(s). Total nodes: 4; excluded: devices: 3' in message

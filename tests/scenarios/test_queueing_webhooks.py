@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 import aiohttp
 import pytest
 
+from drachma import errors
+from drachma.client import target
 from drachma.listening import addresses
-from drachma.process import webhookendpoint
+from drachma.process import conversionwebhook, embedded, webhookendpoint
 from drachma.queueing.component import QueueingComponent
 from drachma.runtime import Surroundings
 from drachma.server.access import certificates
+from drachma.store import memory
 from tests import patience
 from tests.scenarios import queues
 
@@ -122,3 +125,96 @@ def test_manifests_name_what_the_configuration_queues() -> None:
         "kube-system",
         "kueue-system",
     ]
+
+
+def _queue(version: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": f"kueue.x-k8s.io/{version}",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "q", "uid": "u"},
+        "spec": spec,
+    }
+
+
+async def _converted(endpoint: _Endpoint, desired: str, *documents: Any) -> dict[str, Any]:
+    request = {"uid": "r", "desiredAPIVersion": desired, "objects": documents}
+    review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    status, answer = await endpoint.post("convert", json.dumps(review).encode())
+    assert status == 200, answer
+    assert answer["kind"] == "ConversionReview"
+    response: dict[str, Any] = answer["response"]
+    assert response["uid"] == "r"
+    return response
+
+
+async def test_versions_are_converted_without_losing_checks(endpoint: _Endpoint) -> None:
+    older = _queue("v1beta1", cohort="c", admissionChecks=["quota-approval"])
+    newer = await _converted(endpoint, "kueue.x-k8s.io/v1beta2", older)
+    assert newer["result"] == {"status": "Success"}
+    assert newer["convertedObjects"] == [
+        _queue("v1beta2", cohortName="c", admissionChecksStrategy={"admissionChecks": [{"name": "quota-approval"}]})
+    ]
+    again = await _converted(endpoint, "kueue.x-k8s.io/v1beta1", *newer["convertedObjects"])
+    assert again["convertedObjects"][0]["spec"]["cohort"] == "c"
+
+
+async def test_conversions_that_make_no_sense_fail(endpoint: _Endpoint) -> None:
+    response = await _converted(endpoint, "kueue.x-k8s.io/v9", _queue("v1beta1"))
+    assert response["result"] == {
+        "status": "Failure",
+        "message": "ClusterQueue of kueue.x-k8s.io/v1beta1: cannot be converted to kueue.x-k8s.io/v9",
+    }
+    status, text = await endpoint.post("convert", b'{"kind": "Pod"}')
+    assert (status, text) == (400, "expected a ConversionReview with a request")
+
+
+def _definition(*, served: tuple[str, ...], conversion: dict[str, Any] | None = None) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [
+        {"name": name, "served": name in served, "storage": name == "v1beta2", "schema": schema}
+        for name in ("v1beta1", "v1beta2")
+    ]
+    names = {
+        "plural": "clusterqueues",
+        "singular": "clusterqueue",
+        "kind": "ClusterQueue",
+        "listKind": "ClusterQueueList",
+    }
+    spec = {"group": "kueue.x-k8s.io", "scope": "Cluster", "names": names, "versions": versions}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "clusterqueues.kueue.x-k8s.io"},
+        "spec": spec if conversion is None else {**spec, "conversion": conversion},
+    }
+
+
+@pytest.mark.parametrize(
+    ("served", "with_conversion", "is_refused"),
+    [
+        pytest.param(("v1beta1", "v1beta2"), False, True, id="both-without-conversion"),
+        pytest.param(("v1beta1", "v1beta2"), True, False, id="both-with-conversion"),
+        pytest.param(("v1beta2",), False, False, id="one-version"),
+    ],
+)
+async def test_definitions_that_lose_checks_are_refused(
+    served: tuple[str, ...], with_conversion: bool, is_refused: bool, tmp_path: pathlib.Path
+) -> None:
+    files = certificates.ensure(tmp_path, hosts=["127.0.0.1"], now=datetime.now(UTC))
+    [printed, *_] = conversionwebhook.manifests("https://127.0.0.1:9443", files.authority.read_bytes())
+    conversion = printed["spec"]["conversion"] if with_conversion else None
+    async with embedded.server(memory.MemoryStore()) as server:
+        definitions = target.metadata_of(
+            "apiextensions.k8s.io",
+            "v1",
+            plural="customresourcedefinitions",
+            kind="CustomResourceDefinition",
+            namespaced=False,
+        )
+        await server.client.create_document(definitions, _definition(served=served, conversion=conversion))
+        check = conversionwebhook.check_definitions(Surroundings(server.client))
+        if not is_refused:
+            await check
+            return
+        with pytest.raises(errors.InvalidValueError, match="loses its admissionChecks"):
+            await check

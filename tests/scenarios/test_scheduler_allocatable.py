@@ -6,8 +6,8 @@ import pytest
 from msgspec import structs
 
 from drachma import errors
+from drachma.api import gates, nodeallocatable, pod
 from drachma.api import node as nodes
-from drachma.api import nodeallocatable, pod
 from drachma.driver.devices import amount
 from drachma.testing import (
     DeviceBuilder,
@@ -365,3 +365,92 @@ async def test_a_claim_in_use_is_not_shared_when_its_devices_are_withdrawn() -> 
         assert (await world.condition("late"))[2].startswith(
             "0/1 nodes are available: 1 node allocatable resource claim c has a mapped device and cannot be shared "
         )
+
+
+SEARCHING = gates.ALL.switched({gates.Gate.NODE_RESOURCE_SEARCH: True})
+
+
+def two_ways(name: str = "c") -> Any:
+    """A claim that prefers many cores and takes few."""
+    return claim(name).first_available(
+        "x",
+        subrequest("many", "cpu", capacity={"cpu": "16", "memory": "0"}),
+        subrequest("few", "cpu", capacity={"cpu": "4", "memory": "0"}),
+    )
+
+
+def one_claim_user(name: str = "p", cpu: str = "1", of: str = "c") -> Any:
+    return a_pod(name).container("app", requests={"cpu": cpu}, claims=("x",)).claim("x", claim=of)
+
+
+async def alternative(world: schedulers.SchedulerWorld, name: str = "c") -> list[str]:
+    allocation = (await world.claim(name)).status.allocation
+    return [] if allocation is None else [f"{each.request} {each.device}" for each in allocation.devices.results]
+
+
+async def test_story_4_an_alternative_that_the_node_has_cpu_for() -> None:
+    small = {"cpu": "8", "memory": "128Gi", "pods": "110"}
+    async with schedulers.cluster() as world:
+        await world.create(able("n1", small), socket(), *classes(), two_ways(), one_claim_user())
+        assert await world.node_of("p") == "", "Kubernetes 1.37 takes the first alternative that has devices"
+    async with schedulers.cluster(gates=SEARCHING) as world:
+        await world.create(able("n1", small), socket(), *classes(), two_ways(), one_claim_user())
+        assert await world.node_of("p") == "n1"
+        assert await alternative(world) == ["x/few socket0"]
+
+
+async def test_story_4_the_first_alternative_is_still_preferred() -> None:
+    async with schedulers.cluster(gates=SEARCHING) as world:
+        await world.create(able("n1", ROOMY), socket(), *classes(), two_ways(), one_claim_user())
+        assert await alternative(world) == ["x/many socket0"]
+
+
+async def test_story_4_another_device_that_the_node_has_cpu_for() -> None:
+    devices = [meaning(f"gpu{number}", cpu=per_device(cpu)) for number, cpu in enumerate(("30", "20", "2", "2"))]
+    many = resource_slice("gpus-n1", driver=GPU_DRIVER, pool="n1").on_node("n1").devices(*devices)
+    wanted = claim("c").request("x", device_class="gpu", count=2)
+    room = {"cpu": "23", "memory": "128Gi", "pods": "110"}
+    async with schedulers.cluster(gates=SEARCHING) as world:
+        await world.create(able("n1", room), many, *classes(), wanted, one_claim_user())
+        assert await alternative(world) == ["x gpu1", "x gpu2"], "the first two devices for which the node has cpu"
+        second = claim("d").request("x", device_class="gpu", count=1)
+        await world.create(second, one_claim_user("q", of="d"))
+        _, reason, message = await world.condition("q")
+        assert reason == "Unschedulable"
+        assert "Insufficient cpu" in message
+
+
+async def test_story_4_resources_that_the_node_does_not_have() -> None:
+    devices = [meaning("huge", **{"hugepages-2Mi": per_device("4Mi")}), meaning("plain", cpu=per_device("1"))]
+    both = resource_slice("gpus-n1", driver=GPU_DRIVER, pool="n1").on_node("n1").devices(*devices)
+    async with schedulers.cluster(gates=SEARCHING) as world:
+        wanted = claim("c").request("x", device_class="gpu")
+        await world.create(able("n1", ROOMY), both, *classes(), wanted, one_claim_user())
+        assert await alternative(world) == ["x plain"]
+
+
+async def test_story_4_overhead_and_the_budget_of_a_pod_limit_the_search() -> None:
+    devices = [meaning("dear", cpu=overhead("1", "3")), meaning("cheap", cpu=overhead("1"))]
+    both = resource_slice("gpus-n1", driver=GPU_DRIVER, pool="n1").on_node("n1").devices(*devices)
+    budget = pod.ResourceRequirements(requests={"cpu": amount("3")})
+    async with schedulers.cluster(gates=SEARCHING) as world:
+        wanted = claim("c").request("x", device_class="gpu")
+        await world.create(able("n1", ROOMY), both, *classes(), wanted, one_claim_user().spec(resources=budget))
+        assert await alternative(world) == ["x cheap"]
+
+
+async def test_partitions_with_a_capacity_key_count_with_their_own_capacity() -> None:
+    """KEP-5517's example of partitions, which are exclusive: their whole capacity is consumed."""
+    core = device("core0").capacity("cpu", "4").consumes("set", cpu="4")
+    made = meaning("core0", built=core, cpu=by_capacity("cpu"))
+    sets = resource_slice("sets-n1", driver=CPU_DRIVER, pool="n1", slices=2).on_node("n1").counters("set", cpu="8")
+    devices = resource_slice("cpus-n1", driver=CPU_DRIVER, pool="n1", slices=2).on_node("n1").devices(made)
+    wanted = claim("c").request("x", device_class="cpu")
+    async with schedulers.cluster() as world:
+        await world.create(able("n1", ROOMY), sets, devices, *classes(), wanted, one_claim_user())
+        assert "ConsumedCapacity is nil" in (await world.condition("p"))[2], "as Kubernetes 1.37"
+    async with schedulers.cluster(gates=SEARCHING, scheduler=False) as world:
+        scheduler = await world.start(gates=SEARCHING)
+        await world.create(able("n1", ROOMY), sets, devices, *classes(), wanted, one_claim_user())
+        assert await world.node_of("p") == "n1"
+        assert (await booked(world, scheduler))["cpu"] == 5000

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from drachma import errors
-from drachma.api import deviceclass, nodeselector, pod, resourceclaim, resourceslice
+from drachma.api import deviceclass, gates, nodeselector, pod, resourceclaim, resourceslice
 from drachma.claims import wellknown
 from drachma.client import patches
 from drachma.testing import builder, claim, claim_template, device, device_class, node, resource_slice, subrequest
@@ -298,7 +298,51 @@ async def test_at_most_256_consumers() -> None:
         assert len(bound) == 256
         assert len(await world.users("c")) == 256
         late = next(number for number in range(257) if number not in bound)
-        assert "Too many: 257: must have at most 256 items" in (await world.condition(f"p{late}"))[2]
+        _, reason, message = await world.condition(f"p{late}")
+        assert reason == "Unschedulable"
+        assert "resource claim default/c has 256 consumers, which is the maximum" in message
+
+        await world.client.delete(pod.Pod, f"p{bound[0]}", namespace="default", grace_period_seconds=0)
+        await world.advance(12)
+        assert await world.node_of(f"p{late}") == "n1", "woken when a place is free"
+
+
+async def test_many_pods_of_one_claim_are_bound_without_conflicts() -> None:
+    """Reservations of one claim follow each other, so that none of them backs off.
+
+    Every write takes a few turns of the event loop, as on a server elsewhere.
+    """
+
+    async def take_time(*_: Any, **__: Any) -> None:
+        for _turn in range(20):
+            await asyncio.sleep(0)
+
+    async with schedulers.cluster(wrap=worlds.meddling(take_time)) as world:
+        await world.create(node("n1", allocatable={"pods": "400"}), gpus("n1"), gpu_class(), a_claim("c"))
+        await world.create(using("first", "c"))
+        for number in range(60):
+            await world.put(using(f"p{number}", "c"))
+        await world.settle()
+        assert len(await world.users("c")) == 61
+        assert all([await world.node_of(f"p{number}") for number in range(60)]), "no time passes, so no pod backs off"
+
+
+async def test_an_event_names_the_claim_that_a_pod_waits_for_once() -> None:
+    async with schedulers.cluster() as world:
+        await world.create(node("n1"), gpus("n1"), gpu_class(), using("p", "c"))
+        await world.advance(5)
+        assert await world.events("WaitingForResourceClaim") == []
+        await world.advance(120)
+        text = 'Normal WaitingForResourceClaim: not scheduled yet: could not find ResourceClaim "default/c"'
+        assert await world.events("WaitingForResourceClaim") == [text]
+        assert await world.condition("p") == ("", "", ""), "as in Kubernetes, there is no condition"
+
+
+async def test_without_the_feature_pods_get_nodes_as_if_they_had_no_claims() -> None:
+    off = gates.ALL.switched({gates.Gate.CORE: False})
+    async with schedulers.cluster(gates=off) as world:
+        await world.create(node("n1"), using("p", "c"))
+        assert await world.node_of("p") == "n1"
 
 
 @pytest.mark.parametrize("writes", [pytest.param(count, id=f"killed-before-write-{count}") for count in range(4)])

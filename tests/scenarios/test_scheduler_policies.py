@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from drachma.api import deviceclass, gates, nodeallocatable
+from drachma import errors
+from drachma.api import deviceclass, gates, nodeallocatable, pod
 from drachma.driver.devices import amount
 from drachma.testing import DeviceBuilder, claim, device, device_class, resource_slice
 from drachma.testing import pod as a_pod
@@ -174,3 +175,55 @@ async def test_without_the_gate_policies_mean_nothing() -> None:
         await world.create(a_class("x", "x.example.com"), claim("c").request("r", device_class="x"))
         await world.create(a_pod("p").container("a", requests={"cpu": "3"}, claims=("x",)).claim("x", claim="c"))
         assert await booked(world, scheduler) == {"cpu": 5000}
+
+
+@pytest.mark.parametrize(
+    ("policy", "want_cpu"),
+    [
+        # Two pods with a container of 1 CPU each use a claim of 2.
+        pytest.param("AddPerClaim", 4000, id="once-for-both-pods"),
+        pytest.param("AddPerReference", 6000, id="for-each-pod"),
+    ],
+)
+async def test_pods_that_share_a_claim(policy: str, want_cpu: int) -> None:
+    async with schedulers.cluster(scheduler=False) as world:
+        scheduler = await world.start(gates=ON)
+        await world.create(able("n1", ROOMY), cpus("x.example.com", "2", policy=policy), a_class("x", "x.example.com"))
+        await world.create(claim("c").request("r", device_class="x"))
+        for name in ("p", "q"):
+            user = a_pod(name).container("a", requests={"cpu": "1"}, claims=("x",)).claim("x", claim="c")
+            await world.create(user)
+        assert [await world.node_of(name) for name in ("p", "q")] == ["n1", "n1"]
+        assert await booked(world, scheduler) == {"cpu": want_cpu}
+        await world.client.delete(pod.Pod, "p", namespace="default", grace_period_seconds=0)
+        assert await booked(world, scheduler) == {"cpu": 3000}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(deviceclass.DeviceClassSpec(manages_native_resources=True), id="types"),
+        pytest.param(deviceclass.DeviceClassSpec(manages_node_allocatable_resources=True), id="examples"),
+    ],
+)
+async def test_both_spellings_of_classes_that_manage_node_resources(spec: deviceclass.DeviceClassSpec) -> None:
+    """The KEP's types and its examples spell the field differently. Fields that are served come back."""
+    assert spec.manages_node_resources
+    async with schedulers.cluster(gates=ON) as world:
+        made = structs.replace(device_class("x").build(), spec=spec)
+        await world.create(made)
+        stored = await world.client.get(deviceclass.DeviceClass, "x")
+        assert stored.spec.manages_node_resources
+
+
+async def test_unknown_policies_are_refused() -> None:
+    async with schedulers.cluster(gates=ON) as world:
+        supported = '"AddPerClaim", "AddPerReference", "ConsumeFrom", "Max"'
+        with pytest.raises(errors.InvalidObjectError) as of_class:
+            await world.create(a_class("x", "x.example.com", policy="Sum"))
+        assert "spec.nodeAllocatableResourceAccountingPolicies[cpu]: Unsupported value" in str(of_class.value)
+        assert supported in str(of_class.value)
+        await world.create(able("n1", ROOMY))
+        with pytest.raises(errors.InvalidObjectError) as of_device:
+            await world.create(cpus("x.example.com", "2", policy="Sum"))
+        assert "nodeAllocatableResources[cpu].accountingPolicy: Unsupported value" in str(of_device.value)

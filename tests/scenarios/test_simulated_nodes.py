@@ -8,6 +8,7 @@ from typing import Any
 import prometheus_client
 
 from drachma.api import gates, node, pod, resourceclaim, resourceslice
+from drachma.client import patches
 from drachma.node.simulation import hardware
 from drachma.process import components, nodeagents
 from drachma.runtime import Surroundings
@@ -336,6 +337,42 @@ spec: {devices: {requests: [{name: cores, exactly: {deviceClassName: cpu.example
         assert await cluster.events("QualityOfService") == [
             "Quality of service with claims is Guaranteed: cpu shares 2048, OOM scores: c -997"
         ]
+
+
+async def test_a_running_pod_is_resized_when_there_is_room() -> None:
+    async with _cluster(profile="cpu") as cluster:
+        for name, cpu in (("small", "1"), ("large", "20")):
+            document = _pod(name)
+            document["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+            await cluster.client.create_document(pod.Pod, document)
+        await cluster.settle()
+
+        async def resize(cpu: str) -> dict[str, Any]:
+            container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+            patch = patches.strategic({"spec": {"containers": [container]}})
+            await cluster.client.patch(pod.Pod, "small", namespace="default", subresource="resize", patch=patch)
+            await cluster.settle()
+            return await _status(cluster, "small")
+
+        def pending(status: dict[str, Any]) -> list[tuple[str, str]]:
+            return [
+                (each["reason"], each["message"]) for each in status["conditions"] if each["type"] == "PodResizePending"
+            ]
+
+        status = await resize("2")
+        assert status["containerStatuses"][0]["resources"] == {"requests": {"cpu": "2"}}
+        assert pending(await resize("64")) == [
+            ("Infeasible", "Node didn't have enough capacity: cpu, requested: 64000, capacity: 32000")
+        ]
+        assert pending(await resize("16")) == [
+            ("Deferred", "Node didn't have enough resource: cpu, requested: 16000, used: 20000, capacity: 32000")
+        ]
+        await cluster.client.delete(pod.Pod, "large", namespace="default")
+        await cluster.advance(2)
+        status = await _status(cluster, "small")
+        assert not pending(status)
+        (container,) = status["containerStatuses"]
+        assert (container["resources"], container["restartCount"]) == ({"requests": {"cpu": "16"}}, 0)
 
 
 async def test_without_the_gate_a_node_runs_pods_and_leaves_claims_alone() -> None:

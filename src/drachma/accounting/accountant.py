@@ -51,6 +51,8 @@ class Accountant:
     def __init__(self, devices: Devices, enabled: gates.Gates) -> None:
         self._devices: Final = devices
         self._is_on: Final = enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES)
+        self.searches: Final = self._is_on and enabled.on(gates.Gate.NODE_RESOURCE_SEARCH)
+        """True if the search for devices respects the node's own resources."""
         self.has_policies: Final = self._is_on and enabled.on(gates.Gate.ACCOUNTING_POLICIES)
 
     def claim_footprint(
@@ -63,7 +65,9 @@ class Accountant:
         """Return the footprint of a claim's devices. Raises AllocationError if it is not known."""
         policy_of = self._policies(claim) if self.has_policies else None
         label = identity.label(claim.metadata)
-        return footprint.of(allocation, find or self._devices.find, claim=label, policy_of=policy_of)
+        return footprint.of(
+            allocation, find or self._devices.find, claim=label, policy_of=policy_of, falls_back=self.searches
+        )
 
     def account(self, user: pod.Pod, footprints: ClaimFootprints) -> Account:
         """Return the account of a pod's claims, or the problem."""
@@ -95,11 +99,11 @@ class Accountant:
         return ledger.demand(bound, claims=statuses, settled=self.account(bound, self._footprints(bound)).settled)
 
     def may_be_shared(self, claim: resourceclaim.ResourceClaim, allocation: resourceclaim.AllocationResult) -> bool:
-        """Return True if several pods may share a claim whose devices are a node's own resources: only out of pools."""
+        """Return True if several pods may share a claim whose devices are a node's own resources."""
         if not self.has_policies:
             return False
         shares = self.claim_footprint(claim, allocation).shares
-        return bool(shares) and all(policy is policies.Policy.CONSUME_FROM for _, _, policy, _ in shares)
+        return bool(shares) and all(policy in policies.SHAREABLE for _, _, policy, _ in shares)
 
     def _footprints(self, bound: pod.Pod) -> ClaimFootprints:
         try:

@@ -8,10 +8,10 @@ containers use it, even if none does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from drachma import errors
-from drachma.accounting import policies
+from drachma.accounting import policies, resourcenames
 from drachma.api import nodeallocatable, pod, resourceclaim, resourceslice
 from drachma.values import quantity
 
@@ -57,6 +57,9 @@ class Footprint(NamedTuple):
 
 NOTHING = Footprint()
 
+_NO_CAPACITY: Final = {"": quantity.Quantity.from_int(0)}
+"""Consumed capacity of a device without any, which has nothing under any key."""
+
 
 def of(
     allocation: resourceclaim.AllocationResult,
@@ -64,10 +67,12 @@ def of(
     *,
     claim: str,
     policy_of: PolicyOf | None = None,
+    falls_back: bool = False,
 ) -> Footprint:
     """Return the footprint of an allocation. ``claim`` is the claim's label for messages.
 
-    Raises AllocationError if a device maps a capacity and the allocation does not have the consumed amount.
+    ``falls_back`` counts the device's own capacity if the allocation has no consumed amount of it. Otherwise this
+    raises AllocationError if a device maps a capacity and the allocation does not have the consumed amount.
     """
     mapped: dict[str, quantity.Quantity] = {}
     overhead: dict[str, Overhead] = {}
@@ -79,7 +84,10 @@ def of(
             continue
         for name, resource in nodeallocatable.resources_of(device).items():
             if resource.mapping is not None:
-                amount = _mapped(resource.mapping, result, claim=claim, resource=name)
+                consumed = result.consumed_capacity
+                if falls_back and not consumed:
+                    consumed = own_capacity(device)
+                amount = _mapped(resource.mapping, consumed, claim=claim, device=result.device, resource=name)
                 if amount is not None:
                     mapped[name] = mapped[name] + amount if name in mapped else amount
                     if policy_of is not None:
@@ -129,21 +137,46 @@ def statuses(
     )
 
 
+def own_capacity(device: resourceslice.Device) -> Mapping[str, quantity.Quantity]:
+    """Return the whole capacity of a device, which an exclusive allocation consumes (KEP-5517, partitions)."""
+    return {name: capacity.value for name, capacity in device.capacity.items() if capacity.value is not None}
+
+
+def device_needs(
+    device: resourceslice.Device, consumed: Mapping[str, quantity.Quantity], *, containers: int
+) -> resourcenames.Nanos:
+    """Return the amounts of a node's resources that one device takes, with its overhead for so many containers.
+
+    Without a consumed amount the device's own capacity counts.
+    """
+    needs: resourcenames.Nanos = {}
+    for name, resource in nodeallocatable.resources_of(device).items():
+        amounts: list[quantity.Quantity | None] = []
+        if resource.mapping is not None:
+            capacity = consumed or own_capacity(device) or _NO_CAPACITY
+            amounts.append(_mapped(resource.mapping, capacity, claim="", device=device.name, resource=name))
+        if resource.overhead is not None:
+            amounts += [resource.overhead.per_pod, *[resource.overhead.per_container] * containers]
+        needs[name] = sum(amount.nanos for amount in amounts if amount is not None)
+    return needs
+
+
 def _mapped(
     mapping: nodeallocatable.NodeAllocatableMapping,
-    result: resourceclaim.DeviceRequestAllocationResult,
+    consumed_capacity: Mapping[str, quantity.Quantity],
     *,
     claim: str,
+    device: str,
     resource: str,
 ) -> quantity.Quantity | None:
     if not mapping.capacity_key:
         return mapping.device_multiplier
-    if not result.consumed_capacity:
+    if not consumed_capacity:
         raise errors.AllocationError(
-            f"claim {claim}, device {result.device}: ConsumedCapacity is nil, but Capacity key "
+            f"claim {claim}, device {device}: ConsumedCapacity is nil, but Capacity key "
             f"'{mapping.capacity_key}' is set in NodeAllocatableResources for resource {resource}"
         )
-    consumed = result.consumed_capacity.get(mapping.capacity_key)
+    consumed = consumed_capacity.get(mapping.capacity_key)
     if consumed is None or mapping.capacity_multiplier is None:
         return consumed
     return product(consumed, mapping.capacity_multiplier)

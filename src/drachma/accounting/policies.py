@@ -3,8 +3,8 @@
 Behind a gate of their own, off by default. Without it every mapped amount is added once per claim. With it, every
 mapped resource of a device has a policy, its own or that of its class:
 
-- AddPerClaim adds the amount once, however many containers use the claim;
-- AddPerReference adds it for each container that uses the claim;
+- AddPerClaim adds the amount once, however many containers of one or several pods use the claim;
+- AddPerReference adds it for each container that uses the claim, in every pod;
 - Max replaces the container's own request if it is larger;
 - ConsumeFrom reserves it on the node as a pool, once per claim, from which containers of one or several pods draw
   their requests.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from drachma.accounting import resourcenames
 from drachma.api import pod
@@ -30,6 +30,13 @@ class Policy(enum.StrEnum):
     ADD_PER_REFERENCE = "AddPerReference"
     MAX = "Max"
     CONSUME_FROM = "ConsumeFrom"
+
+
+SHAREABLE: Final = frozenset({Policy.ADD_PER_CLAIM, Policy.ADD_PER_REFERENCE, Policy.CONSUME_FROM})
+"""Policies under which several pods may use a claim, because each pod's part of it is known."""
+
+_ONCE: Final = "/once"
+"""End of the name of the pool for amounts that count once per claim. No claim has such a name."""
 
 
 class Share(NamedTuple):
@@ -45,7 +52,7 @@ class Share(NamedTuple):
 
 
 class PoolUse(NamedTuple):
-    """Pool that a pod draws from: its total, and the pod's part."""
+    """Pool that a pod draws from: its total, and the pod's part. The node provides the total once for all pods."""
 
     claim: str
     held: resourcenames.Amounts
@@ -93,12 +100,16 @@ def settle(requesting: pod.Pod, shares: Sequence[Share]) -> Settlement:
     """Return the settlement of a pod's claims with the requests of its containers."""
     added: dict[str, resourcenames.Nanos] = {}
     own = _requests(requesting)
+    drawn: resourcenames.Nanos = {}
+    reserved: dict[str, resourcenames.Nanos] = {}
     for share in shares:
         if share.policy is Policy.ADD_PER_CLAIM:
+            # Every pod shows the amount, and the node provides it once: it is a pool that nothing else comes out of.
             _add(added, share.claim, share.resource, nanos=share.nanos)
+            _add(reserved, f"{share.claim}{_ONCE}", share.resource, nanos=share.nanos)
+            drawn[share.resource] = drawn.get(share.resource, 0) + share.nanos
         elif share.policy is Policy.ADD_PER_REFERENCE:
             _add(added, share.claim, share.resource, nanos=share.nanos * len(share.containers))
-    drawn: resourcenames.Nanos = {}
     drawn_from: dict[str, resourcenames.Nanos] = {}
     for (container, resource), group in _group_by_container(shares).items():
         requested = own.get((container, resource), 0)
@@ -110,7 +121,6 @@ def settle(requesting: pod.Pod, shares: Sequence[Share]) -> Settlement:
         if pools and requested:
             _add(drawn_from, pools[0].claim, resource, nanos=requested)
             drawn[resource] = drawn.get(resource, 0) + requested
-    reserved: dict[str, resourcenames.Nanos] = {}
     for share in shares:
         if share.policy is Policy.CONSUME_FROM:
             _add(reserved, share.claim, share.resource, nanos=share.nanos)

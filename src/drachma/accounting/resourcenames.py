@@ -59,6 +59,11 @@ def counted(name: str, nanos: int) -> int:
     return -(-nanos // (_MILLI if name == CPU else _UNIT))
 
 
+def exact(name: str, amount: int) -> int:
+    """Return an amount of the ledger in billionths."""
+    return amount * (_MILLI if name == CPU else _UNIT)
+
+
 def amounts(exact: Nanos) -> Amounts:
     """Return exact amounts as the ledger counts them."""
     rounded = [(name, counted(name, nanos)) for name, nanos in exact.items() if is_counted(name)]

@@ -17,7 +17,17 @@ from datetime import UTC, datetime
 from typing import Final
 
 from drachma import errors
-from drachma.allocator import allocated, catalog, expressions, outcome, placement, result, screening, search
+from drachma.allocator import (
+    allocated,
+    catalog,
+    expressions,
+    noderoom,
+    outcome,
+    placement,
+    result,
+    screening,
+    search,
+)
 from drachma.allocator import budget as budgets
 from drachma.allocator import claim as claims
 from drachma.allocator import classes as deviceclasses
@@ -91,17 +101,19 @@ class Allocator:
         *,
         limits: budgets.Limits = _NO_LIMITS,
         policy: policies.Preference = policies.Policy.FIRST_FIT,
+        room: noderoom.NodeRoom | None = None,
     ) -> outcome.Outcome:
         """Allocate all claims together on the node, or say why they do not fit.
 
-        With another policy than the default, devices are tried in another order than upstream's.
+        With another policy than the default, devices are tried in another order than upstream's. With a ``room``,
+        devices that need more of the node's own resources than it has are passed over.
 
         Raises AllocationError for claims, classes and slices that upstream refuses, and its subclass InvalidPoolError
         where nothing fits and the node has invalid pools.
         """
         budget = budgets.Budget(limits)
         try:
-            problem = self.problem(node, claims, budget=budget, policy=policy)
+            problem = self.problem(node, claims, budget=budget, policy=policy, room=room)
             solution = search.search(problem, budget)
         except budgets.ExhaustedError as error:
             return outcome.GaveUp(str(error), steps=budget.steps)
@@ -119,6 +131,7 @@ class Allocator:
         *,
         budget: budgets.Budget,
         policy: policies.Preference = policies.Policy.FIRST_FIT,
+        room: noderoom.NodeRoom | None = None,
     ) -> problems.Problem:
         """Return the search problem for callers that need more than the outcome."""
         view = self.catalog.view(node, self.features)
@@ -126,7 +139,7 @@ class Allocator:
         if policy is not policies.Policy.FIRST_FIT:
             view = policies.arrange_view(view, self.allocated, policy, count=policies.count_devices(all_claims))
         setting = problems.Setting(self.classes, self.allocated, self.screener, budget)
-        return problems.Problem(view, tuple([self._compiled(claim) for claim in all_claims]), setting)
+        return problems.Problem(view, tuple([self._compiled(claim) for claim in all_claims]), setting, room=room)
 
     def _compiled(self, claim: resourceclaim.ResourceClaim) -> claims.Claim:
         # The compiled claim keeps the spec alive, so its identity cannot pass to another one.

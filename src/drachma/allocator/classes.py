@@ -26,6 +26,10 @@ class Classes:
         """Return the class of this name, or None."""
         return self._classes.get(name)
 
+    def names(self) -> list[str]:
+        """Return the names of all classes."""
+        return list(self._classes)
+
     def fork(self) -> Classes:
         """Return an independent copy."""
         return Classes(self._classes.values(), missing=self.missing)

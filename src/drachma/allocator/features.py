@@ -20,6 +20,8 @@ from drachma.api.gates import Gate, Gates
 class Features(msgspec.Struct, frozen=True, kw_only=True):
     """Features of the allocator. All are off by default."""
 
+    absent_classes: bool = False
+    """Our own: an alternative whose class does not exist is passed over."""
     admin_access: bool = False
     compatibility_groups: bool = False
     consumable_capacity: bool = False
@@ -36,7 +38,11 @@ class Features(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, gates: Gates) -> Features:
         """Return the features that gates turn on. Gates that do not concern the allocator are ignored."""
         fields = {field: gates.on(gate) for gate, field in _FIELDS.items()}
-        return cls(**fields, device_binding=gates.binding_conditions)
+        return cls(
+            **fields,
+            device_binding=gates.binding_conditions,
+            absent_classes=gates.on(Gate.ABSENT_CLASS_ALTERNATIVES),
+        )
 
     @classmethod
     def parse_names(cls, names: Iterable[str]) -> Features:
@@ -68,4 +74,4 @@ _FIELDS: Final = {
 }
 
 ALL: Final = Features(**dict.fromkeys(_FIELDS.values(), True), device_binding=True)
-"""Every feature on."""
+"""Every feature of upstream on."""

@@ -30,6 +30,8 @@ class State(NamedTuple):
     """Amounts taken of the capacities of shared devices, by position."""
     marks: tuple[int, ...]
     """Devices chosen for each claim; kept only if there are requests for admin access."""
+    node_left: tuple[int, ...] = ()
+    """Remaining amounts of the node's own resources, if devices may use only so much of them."""
 
 
 class Memory:
@@ -60,6 +62,7 @@ class Memory:
             state.groups,
             tuple(sorted(state.shares.items())),
             state.marks,
+            state.node_left,
         )
         # One flat object for each: nested tuples by the thousand would keep the garbage collector busy. Version 2 of
         # the format knows no references, so equal parts have equal bytes.

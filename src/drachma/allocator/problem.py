@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from drachma import errors
-from drachma.allocator import allocated, budget, capacity, constraint, counters, pool, screening
+from drachma.allocator import allocated, budget, capacity, constraint, counters, noderoom, pool, screening
 from drachma.allocator import claim as claims
 from drachma.allocator import classes as deviceclasses
 from drachma.allocator import view as views
@@ -97,6 +97,8 @@ class Problem:
 
     __slots__ = (
         "_in_part",
+        "_node_needs",
+        "_node_room",
         "_rooms",
         "_setting",
         "bonds",
@@ -107,14 +109,29 @@ class Problem:
         "has_admin_access",
         "left",
         "levels",
+        "node_left",
         "shared",
         "starts",
         "taken",
         "view",
     )
 
-    def __init__(self, view: views.View, compiled_claims: tuple[claims.Claim, ...], setting: Setting) -> None:
+    def __init__(
+        self,
+        view: views.View,
+        compiled_claims: tuple[claims.Claim, ...],
+        setting: Setting,
+        *,
+        room: noderoom.NodeRoom | None = None,
+    ) -> None:
         """Raises AllocationError for what upstream refuses before it searches."""
+        self._node_room = room
+        self._node_needs: dict[tuple[screening.RequestShape, int, int], Amounts] = {}
+        self.node_left: Amounts = () if room is None else (*(amount for _, amount in room.left), 0)
+        """Amounts of the node's own resources that devices may use, and none of resources that it does not have.
+
+        Empty if that is not a part of the problem.
+        """
         self.view = view
         self.claims = compiled_claims
         self._setting = setting
@@ -203,13 +220,29 @@ class Problem:
             room = self._rooms[key] = (tuple(amount.nanos for amount in amounts.values()), available)
         return room
 
+    def node_needs(self, option: Option, position: int) -> Amounts:
+        """Return what a device needs of each of the node's own resources in ``node_left``."""
+        room = self._node_room
+        if room is None:
+            return ()
+        key = (option.shape, option.claim, position)
+        amounts = self._node_needs.get(key)
+        if amounts is None:
+            device = self.view.device(position)
+            consumed = option.shape.amounts(device) or {} if self.shared >> position & 1 else {}
+            needs = room.needs(option.claim, device, consumed)
+            known = {name for name, _ in room.left}
+            unknown = sum(amount for name, amount in needs.items() if name not in known)
+            amounts = self._node_needs[key] = (*(needs.get(name, 0) for name, _ in room.left), unknown)
+        return amounts
+
     def _levels(self, claim: claims.Claim, number: int) -> list[Level]:
         levels: list[Level] = []
         least = 0
         for request in claim.requests:
             if request.problem:
                 raise errors.AllocationError(request.problem)
-            options = tuple(self._option(way, claim, number) for way in request.alternatives)
+            options = tuple(self._option(way, claim, number) for way in self._available(request))
             least += min(option.count for option in options)
             levels.append(Level(number, options, request.first_available))
         if least > claims.MAX_RESULTS:
@@ -220,6 +253,14 @@ class Problem:
         if claim.late_problem:
             raise errors.AllocationError(claim.late_problem)
         return levels
+
+    def _available(self, request: claims.Request) -> tuple[claims.Alternative, ...]:
+        """Return the alternatives to consider. If no class exists, the first alternative names the missing one."""
+        alternatives = request.alternatives
+        if not self._setting.screener.features.absent_classes or not request.first_available:
+            return alternatives
+        existing = tuple(way for way in alternatives if self._setting.classes.get(way.class_name) is not None)
+        return existing or alternatives[:1]
 
     def _option(self, way: claims.Alternative, claim: claims.Claim, number: int) -> Option:
         if way.problem:

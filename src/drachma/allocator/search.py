@@ -144,7 +144,7 @@ class _Search:
         problem = self._problem
         constraint_state = problem.starts[self._levels[0].claim] if self._levels else ()
         marks = (0,) * len(problem.claims) if problem.has_admin_access else ()
-        return State(problem.taken, constraint_state, problem.left, problem.groups, {}, marks)
+        return State(problem.taken, constraint_state, problem.left, problem.groups, {}, marks, problem.node_left)
 
     def _go_on(self, frame: _Slot | _Choice) -> _Outcome:
         return self._try_devices(frame) if isinstance(frame, _Slot) else self._try_options(frame)
@@ -248,7 +248,7 @@ class _Search:
     def _admit(self, option: problems.Option, position: int, state: State) -> State | None:
         """Return the state with one more device, or None. Raises AllocationError where upstream does."""
         problem = self._problem
-        in_use, constraint_state, available, groups, shares, marks = state
+        in_use, constraint_state, available, groups, shares, marks, node_left = state
         bit = 1 << position
         is_shared = problem.shared & bit
         must = option.listed is not None
@@ -258,6 +258,11 @@ class _Search:
                 return None
         elif is_shared and not self._has_room(option, position, shares):
             return None
+        if node_left:
+            needs = problem.node_needs(option, position)
+            node_left = tuple([remainder - need for remainder, need in zip(node_left, needs, strict=True)])
+            if any(remainder < 0 < need for remainder, need in zip(node_left, needs, strict=True)):
+                return None
         if not (is_shared and position in shares):
             if problem.bonds and position in problem.bonds:
                 bound = list(groups)
@@ -296,7 +301,7 @@ class _Search:
             in_use |= bit
             if marks:
                 marks = (*marks[: option.claim], marks[option.claim] | bit, *marks[option.claim + 1 :])
-        return State(in_use, constraint_state, available, groups, shares, marks)
+        return State(in_use, constraint_state, available, groups, shares, marks, node_left)
 
     def _has_room(self, option: problems.Option, position: int, shares: dict[int, tuple[int, ...]]) -> bool:
         shared_amounts = shares.get(position)

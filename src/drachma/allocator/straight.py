@@ -29,7 +29,7 @@ class Solution(NamedTuple):
 
 def applies(problem: problems.Problem) -> bool:
     """Return True if a loop can solve the problem: only devices are chosen, and only their use matters."""
-    if problem.draws or problem.has_admin_access:
+    if problem.draws or problem.node_left or problem.has_admin_access:
         return False
     for level in problem.levels:
         option = level.options[0]

@@ -39,7 +39,13 @@ def twins(
     groups = [relevant & ~problem.taken & ~ordered]
     for members in sets:
         groups = [part for group in groups for part in (group & members, group & ~members) if part]
-    if draws or problem.bonds or relevant & problem.shared or any(option.checks for option in options):
+    if (
+        draws
+        or problem.bonds
+        or problem.node_left
+        or relevant & problem.shared
+        or any(option.checks for option in options)
+    ):
         groups = [part for group in groups for part in _split(problem, group, candidates, draws=draws, budget=budget)]
     return {position: group for group in groups if group & (group - 1) for position in views.positions(group)}
 
@@ -70,6 +76,7 @@ def _split(
             problem.bonds.get(position),
             tuple((check.bits[position], check.failing & bit) for check in checks),
             tuple(problem.room(option, position) for option in shapes) if problem.shared & bit else None,
+            tuple(problem.node_needs(option, position) for option in options) if problem.node_left else None,
         )
         parts[key] = parts.get(key, 0) | bit
     return list(parts.values())

@@ -15,14 +15,21 @@ class DeviceClassConfiguration(Struct, frozen=True, kw_only=True):
 class DeviceClassSpec(Struct, frozen=True, kw_only=True):
     """Selectors and configuration of the class.
 
-    ``node_allocatable_resource_accounting_policies`` is of KEP-5517's future section (accounting policies).
+    The last three fields are of KEP-5517's future section (accounting policies), which spells the first of them in two
+    ways.
     """
 
     selectors: tuple[devices.DeviceSelector, ...] = ABSENT_TUPLE
     config: tuple[DeviceClassConfiguration, ...] = ABSENT_TUPLE
     extended_resource_name: str | None = None
     manages_native_resources: bool | None = None
+    manages_node_allocatable_resources: bool | None = None
     node_allocatable_resource_accounting_policies: Mapping[str, str] = ABSENT_MAP
+
+    @property
+    def manages_node_resources(self) -> bool:
+        """True if devices of the class manage the node's own resources, in either spelling."""
+        return bool(self.manages_native_resources or self.manages_node_allocatable_resources)
 
 
 class DeviceClass(meta.Object, frozen=True, kw_only=True):

@@ -37,6 +37,7 @@ class Gate(enum.StrEnum):
     RESOURCE_CLAIM_DEVICE_STATUS = "DRAResourceClaimDeviceStatus"
     GRANULAR_STATUS_AUTHORIZATION = "DRAResourceClaimGranularStatusAuthorization"
     RESOURCE_HEALTH_STATUS = "ResourceHealthStatus"
+    RESOURCE_HEALTH_STATUS_MESSAGE = "ResourceHealthStatusMessage"
     RESOURCE_POOL_STATUS = "DRAResourcePoolStatus"
     SCHEDULER_FILTER_TIMEOUT = "DRASchedulerFilterTimeout"
     WORKLOAD_RESOURCE_CLAIMS = "DRAWorkloadResourceClaims"
@@ -52,6 +53,12 @@ class Gate(enum.StrEnum):
     """Our own: nodes include claims in a pod's quality of service, as KEP-5517 plans for later."""
     DEVICE_PREEMPTION = "DrachmaDevicePreemption"
     """Our own: preemption counts the devices of evicted pods as free; upstream's frees no devices."""
+    NODE_RESOURCE_SEARCH = "DrachmaNodeResourceSearch"
+    """Our own: the search for devices goes on while the node has too little cpu, memory or huge pages for the first
+    ones (KEP-5517, story 4), and exclusive devices with a capacity key count with their own capacity."""
+    ABSENT_CLASS_ALTERNATIVES = "DrachmaAbsentClassAlternatives"
+    """Our own: an alternative of a prioritized list whose class does not exist is not available (KEP-4816). Otherwise
+    the whole list waits for the class."""
     DEVICE_CHECKS = "DrachmaDeviceChecks"
     """Our own: nodes do not prepare a device that another claim has exclusively, and pods with lost devices fail."""
     FIRST_ALPHA = "DrachmaFirstAlpha"
@@ -60,11 +67,13 @@ class Gate(enum.StrEnum):
 
 OWN: Final = frozenset(
     {
+        Gate.ABSENT_CLASS_ALTERNATIVES,
         Gate.ACCOUNTING_POLICIES,
-        Gate.NODE_ALLOCATABLE_QOS,
-        Gate.DEVICE_PREEMPTION,
         Gate.DEVICE_CHECKS,
+        Gate.DEVICE_PREEMPTION,
         Gate.FIRST_ALPHA,
+        Gate.NODE_ALLOCATABLE_QOS,
+        Gate.NODE_RESOURCE_SEARCH,
     }
 )
 """Gates that upstream does not have; off by default."""

@@ -13,6 +13,14 @@ Consumer = pod.Pod | podgroup.PodGroup
 
 _GROUPS: Final = ("scheduling.k8s.io", "podgroups")
 
+MOST_CONSUMERS: Final = 256
+"""Largest number of consumers of a claim."""
+
+
+def is_full(claim: resourceclaim.ResourceClaim) -> bool:
+    """Return True if a claim has as many consumers as it may have."""
+    return len(claim.status.reserved_for) >= MOST_CONSUMERS
+
 
 def is_reserved_for(claim: resourceclaim.ResourceClaim, user: Consumer) -> bool:
     """Return True if a pod or a group is among the consumers of a claim."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import pathlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -41,10 +42,11 @@ def read(
         return cluster
     if not expects_pods:
         return cluster._replace(state=asyncio.run(_read_live(kubeconfig, context)))
-    state, workloads = asyncio.run(read_live_with_workloads(kubeconfig, context))
-    expected = clusterfiles.expect(state, workloads, enabled=enabled)
+    state, workloads, queueing = asyncio.run(_read_live_with_queues(kubeconfig, context))
+    holds = clusterfiles.find_holds(queueing, dt.datetime.now(dt.UTC)) if queueing is not None else None
+    expected = clusterfiles.expect(state, workloads, holds=holds, enabled=enabled)
     exit_on_problems(expected.problems)
-    return cluster._replace(state=expected.state)
+    return cluster._replace(state=expected.state, held=expected.held)
 
 
 def groups(files: list[str]) -> tuple[NodeGroup, ...]:
@@ -102,6 +104,20 @@ async def read_live_with_workloads(
 
     async with _client(kubeconfig, context) as client:
         return await livecluster.read(client), await livecluster.read_workloads(client)
+
+
+async def _read_live_with_queues(
+    kubeconfig: pathlib.Path | None, context: str
+) -> tuple[ClusterState, list[dict[str, Any]], list[meta.Object] | None]:
+    """Return the cluster of an API server, its future workloads, and the objects of its queues, None without queues."""
+    from drachma.simulate import livecluster
+
+    async with _client(kubeconfig, context) as client:
+        state, workloads = await livecluster.read(client), await livecluster.read_workloads(client)
+        try:
+            return state, workloads, await livecluster.read_queueing(client)
+        except errors.ObjectNotFoundError:
+            return state, workloads, None
 
 
 async def read_live_queueing(kubeconfig: pathlib.Path | None, context: str) -> list[meta.Object]:

@@ -47,7 +47,7 @@ def dashboard(
     from drachma.client import http
     from drachma.listening import addresses
     from drachma.process import eventloop, logs
-    from drachma.web import ProxyTrust, Settings, serving
+    from drachma.web import ProxyTrust, Settings, application, serving
     from drachma.web import settings as websettings
 
     logs.to_stderr("drachma.web", verbose=verbose)
@@ -73,7 +73,7 @@ def dashboard(
         stopped = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-        async with serving.running(settings) as bound:
+        async with serving.running(settings, application.Dashboard) as bound:
             typer.echo(f"dashboard: {serving.address(bound)}")
             await stopped.wait()
 

@@ -22,6 +22,7 @@ app = typer.Typer(no_args_is_help=True, help="Tools for drivers.")
 
 _FAILED: Final = 1
 _NOT_RUNNING: Final = 2
+_INTERRUPTED: Final = 130
 
 
 @app.callback()
@@ -164,3 +165,6 @@ def _run(check_driver: Callable[[], Report]) -> Report:
     except errors.DriverError as error:
         typer.echo(f"drachma: {error}", err=True)
         raise typer.Exit(_NOT_RUNNING) from None
+    except KeyboardInterrupt:
+        typer.echo("drachma: interrupted; the driver is stopped", err=True)
+        raise typer.Exit(_INTERRUPTED) from None

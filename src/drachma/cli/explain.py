@@ -35,20 +35,28 @@ def pod(
     node_groups: NodeGroups = None,
     output: options.Output = None,
     feature_gates: options.FeatureGates = "",
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show every node, every device and all changes that would help.")
+    ] = False,
 ) -> None:
-    """Show the node that a pod would get, or the reason that rules out each node and device, and what would help.
+    """Show the node that a pod would get, or why it fits on none, and what would help.
+
+    The summary has at most ten lines; --verbose shows the reason against each node and device. docs/explain.md
+    describes the fields of -o json.
 
     Exit code 1: the pod fits on no node.
     """
     from drachma.cli import clusters
-    from drachma.simulate import explanationlines, podexplanation
+    from drachma.simulate import explanationlines, explanationsummary, podexplanation
 
     cluster, groups = _simulate(file, kubeconfig, context, node_groups, feature_gates)
     pending = cluster.find(namespace, name)
     if pending is None:
         raise errors.DecodeError(f"there is no pod {namespace}/{name} for this scheduler to look after")
     explained = podexplanation.explain(cluster, pending, groups=groups)
-    clusters.write(podexplanation.to_document(explained), explanationlines.pod_lines(explained), output)
+    is_short = not verbose and not explained.node
+    lines = explanationsummary.lines(explained) if is_short else explanationlines.pod_lines(explained)
+    clusters.write(podexplanation.to_document(explained), lines, output)
     if not explained.node:
         raise typer.Exit(1)
 
@@ -106,7 +114,7 @@ def workload(
     """Show why a workload is pending: missing quota and its users, workloads to preempt, and changes that would help.
 
     NAME is the name of the workload, or of the Job, JobSet or pod that owns it. The configuration is that of
-    --queueing-config, or of the ConfigMap kueue-controller-manager-config in kueue-system.
+    --queueing-config, or of the ConfigMap kueue-manager-config in kueue-system.
 
     Exit code 1: the workload is not admitted, and would not be if it were first in its queue.
     """

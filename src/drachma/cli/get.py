@@ -1,7 +1,6 @@
 """``drachma get``: devices, claims, nodes, pods, queues and workloads of a cluster, and their relations."""
 
 import asyncio
-import enum
 from typing import Annotated, Final
 
 import typer
@@ -19,20 +18,37 @@ _OPTIONS: Final = {
 """Option that sets a field of a filter."""
 
 
-class What(enum.StrEnum):
-    """Table to show."""
+_TABLES: Final = {
+    "devices": ("device", "dev"),
+    "claims": ("claim", "resourceclaims", "resourceclaim"),
+    "pools": ("pool",),
+    "nodes": ("node", "no"),
+    "pods": ("pod", "po"),
+    "queues": ("queue", "clusterqueues", "clusterqueue", "cq", "localqueues", "localqueue", "lq"),
+    "workloads": ("workload", "wl"),
+}
+"""Tables, with the names that kubectl users may type."""
 
-    DEVICES = "devices"
-    CLAIMS = "claims"
-    POOLS = "pools"
-    NODES = "nodes"
-    PODS = "pods"
-    QUEUES = "queues"
-    WORKLOADS = "workloads"
+
+def _table_name(text: str) -> str:
+    """Return the name of the table that a user means. Raises errors.InvalidValueError for an unknown one."""
+    from drachma.cli import nearest
+
+    by_alias = {alias: name for name, aliases in _TABLES.items() for alias in (name, *aliases)}
+    if text.lower() not in by_alias:
+        hint = nearest.suggest(text.lower(), by_alias if nearest.is_near(text.lower(), by_alias) else _TABLES)
+        raise errors.InvalidValueError(f"table {text!r}: does not exist{hint}")
+    return by_alias[text.lower()]
 
 
 def get(
-    what: Annotated[What, typer.Argument(help="Table to show.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="devices, claims, pools, nodes, pods, queues or workloads; also singular, or short as with kubectl.",
+            autocompletion=lambda: list(_TABLES),
+        ),
+    ],
     namespace: Annotated[
         str | None,
         typer.Option(
@@ -65,13 +81,15 @@ def get(
 
     if watch and output in (options.TableFormat.JSON, options.TableFormat.YAML):
         raise errors.InvalidValueError(f"--watch: goes with tables, not with -o {output}")
+    what = _table_name(table)
+    shown, fields = view.find_table(what)
     filter_ = inventory.Filter(node_name, driver, pool, device_class, queue)
     for field, value in filter_._asdict().items():
-        if value and field not in view.TABLES[what].filters:
+        if value and field not in shown.filters:
             raise errors.InvalidValueError(f"{_OPTIONS[field]} {value}: does not go with {what}")
     access = http.find_access(kubeconfig, context=context)
     shown_namespace = "" if all_namespaces else namespace if namespace is not None else access.namespace or "default"
-    selected = view.View(view.TABLES[what], filter_, namespace=shown_namespace, selector=selector)
+    selected = view.View(shown, filter_, fields=fields, namespace=shown_namespace, selector=selector)
     try:
         asyncio.run(view.run(access, selected, output, is_watch=watch))
     except KeyboardInterrupt:

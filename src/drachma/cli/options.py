@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from drachma import allocator
     from drachma.listening import addresses
     from drachma.node.simulation import hardware
+    from drachma.node.simulation.runtime import Defaults
 
 # Features
 
@@ -116,10 +117,18 @@ DocumentFormat: TypeAlias = Annotated[Format, typer.Option("-o", "--output", hel
 DEFAULT_LISTEN: Final = "127.0.0.1:6443"
 
 Data: TypeAlias = Annotated[
-    pathlib.Path | None, typer.Option(help="Data directory; without one, objects are kept in memory only.")
+    pathlib.Path | None,
+    typer.Option(
+        help="Data directory. By default drachma up has one in your state directory, and drachma apiserver keeps "
+        "objects in memory only."
+    ),
 ]
-Listen: TypeAlias = Annotated[str, typer.Option(help="host:port to listen on; port 0 takes any free port.")]
-KubeconfigOut: TypeAlias = Annotated[pathlib.Path | None, typer.Option(help="File for the admin's kubeconfig.")]
+Listen: TypeAlias = Annotated[
+    str, typer.Option(help=f"host:port to listen on; port 0 takes any free port; {DEFAULT_LISTEN} by default.")
+]
+KubeconfigOut: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="File for a kubeconfig with the admin's credentials alone.")
+]
 
 DEFAULT_AUTHORIZATION_MODE: Final = "Node,RBAC"
 
@@ -234,7 +243,7 @@ DEFAULT_UNNEEDED: Final = 600.0
 DEFAULT_COOLDOWN: Final = 600.0
 
 
-Objective: TypeAlias = Annotated[Literal["nodes", "price"], typer.Option(help="Quantity to minimise.")]
+Objective: TypeAlias = Annotated[Literal["nodes", "price", "preference"], typer.Option(help="Quantity to minimise.")]
 
 # Recording
 
@@ -259,12 +268,31 @@ QueueingConfig: TypeAlias = Annotated[
 
 # Nodes
 
+DEFAULT_UP_NODES: Final = 3
+DEFAULT_PROFILE: Final = "gpu-server"
+
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="Number of simulated nodes.")]
 Profile: TypeAlias = Annotated[
-    str,
+    str | None,
     typer.Option(
-        help="Hardware of the simulated nodes: cpu, gpu-server, mig, nic, numa, rack, or a file with a Node and its "
-        "slices."
+        "--profile",
+        help="Hardware of the simulated nodes: gpu-server by default; cpu, mig, nic, numa, rack; of vendors "
+        "amd-mi300x, dra-cpu, dranet, google-tpu, intel-gaudi, nvidia-a100, nvidia-a100-mig, nvidia-gb200, "
+        "nvidia-h100, nvidia-h100-mig; or a file with a Node, its slices and its device classes.",
+    ),
+]
+RunFor: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--run-for",
+        min=0,
+        help="Seconds that simulated containers of jobs run, if neither their command nor an annotation says it.",
+    ),
+]
+ExitCode: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--exit-code", min=0, max=255, help="Exit code of simulated containers of jobs, likewise; 0 by default."
     ),
 ]
 PretendNodes: TypeAlias = Annotated[
@@ -290,6 +318,24 @@ def machines(profile: str, count: int) -> hardware.Hardware | None:
 
     return machineprofiles.build(profile, count) if count else None
 
+
+def run_defaults(run_for: float | None, exit_code: int | None) -> Defaults:
+    """Return the runs of simulated containers that end by themselves."""
+    from drachma.node.simulation.runtime import Defaults
+
+    defaults = Defaults()
+    return defaults._replace(
+        seconds=defaults.seconds if run_for is None else run_for,
+        code=defaults.code if exit_code is None else exit_code,
+    )
+
+
+# Clusters of drachma up
+
+ClusterName: TypeAlias = Annotated[str, typer.Option("--name", help="Name of the cluster.")]
+ClusterData: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option("--data", help="Data directory, for a cluster that was started with --data.")
+]
 
 # Commands that work on an API server
 

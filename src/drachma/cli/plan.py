@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,7 +39,9 @@ def plan(
     NodeGroup in drachma.dev/v1. With --shrink: the nodes that could be removed, the nodes that their pods would move
     to, and the reasons that keep the other nodes.
 
-    Exit code 1: some pod stays pending. 2: an input cannot be read.
+    Workloads that wait for quota get no nodes; drachma explain workload says what they lack.
+
+    Exit code 1: some pod stays pending, or some workload gets no quota. 2: an input cannot be read.
     """
     from drachma.cli import clusters
     from drachma.scheduler import Settings
@@ -56,21 +58,24 @@ def plan(
         clusters.write(_shrink_document(shrunk), _shrink_lines(shrunk), output)
         return
     growing = growth.Planner(simulation, cluster.groups, objective=growth.Objective(objective), maxima=maxima).plan()
-    clusters.write(_document(growing), _lines(growing), output)
-    if growing.pending:
+    clusters.write(_document(growing, cluster.held), _lines(growing, cluster.held), output)
+    if growing.pending or cluster.held:
         raise typer.Exit(1)
 
 
-def _document(growing: Plan) -> dict[str, Any]:
+def _document(growing: Plan, held: Mapping[str, str]) -> dict[str, Any]:
     return {
         "grow": dict(growing.grow),
         "placed": dict(growing.placed),
         "pending": dict(growing.pending),
         "price": growing.price,
+        **({"held": dict(held)} if held else {}),
     }
 
 
-def _lines(growing: Plan) -> Iterator[str]:
+def _lines(growing: Plan, held: Mapping[str, str]) -> Iterator[str]:
+    for name, reason in held.items():
+        yield f"{name}: nodes would not help, because it gets no quota: {reason}"
     for group, count in growing.grow.items():
         yield f"grow node group {group} by {count}"
     if growing.grow:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import functools
 import logging
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Final
 
 import typer
 
-from drachma.cli import options
+from drachma import errors
+from drachma.cli import options, playgoal
 
-if TYPE_CHECKING:
-    from drachma.api import pod
+_INTERRUPTED: Final = 130
+"""Exit code after SIGINT or SIGTERM."""
 
 
 def play(
     file: options.Filename,
-    seconds: Annotated[float, typer.Option(help="Time limit for the control plane to settle.")] = 30.0,
+    wait: Annotated[
+        playgoal.Goal | None,
+        typer.Option(help="Wait until all pods are scheduled, running or complete, and fail if they are not in time."),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", "--seconds", min=0, help="Seconds to wait for the control plane to settle.")
+    ] = 30.0,
     nodes: options.Nodes = 0,
-    profile: options.Profile = "gpu-server",
+    profile: options.Profile = None,
+    run_for: options.RunFor = None,
+    exit_code: options.ExitCode = None,
     pretend_nodes: options.PretendNodes = False,
     logs: Annotated[
         bool, typer.Option("--logs", help="Show the logs of pods; needs --nodes or --pretend-nodes.")
@@ -40,7 +49,8 @@ def play(
     on which pods run. With --queueing, jobs wait for quota, and the
     admitted workloads are shown.
 
-    Exit code 0: all pods have a node. 1: some have none. 2: the manifests are invalid.
+    Exit code 0: all pods have a node, or are in the state that --wait names. 1: some are not. 2: the manifests are
+    invalid. 130: the command was interrupted.
     """
     from drachma.api import gates
     from drachma.cli import playground
@@ -50,6 +60,10 @@ def play(
     from drachma.process import embedded, hosting, queueingchoice
 
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
+    if profile is not None and not nodes:
+        raise errors.InvalidValueError(f"--profile {profile}: goes with --nodes only")
+    if wait in (playgoal.Goal.RUNNING, playgoal.Goal.COMPLETE) and not nodes and not pretend_nodes:
+        raise errors.InvalidValueError(f"--wait {wait}: pods run only with --nodes or --pretend-nodes")
     sources = manifestfiles.read_all(file)
     queues = queueingchoice.choose(queueing_config, is_on=with_queueing)
     enabled = gates.Gates.parse(options.with_gangs(options.with_first_alpha(feature_gates, enable_first_alpha), gangs))
@@ -59,26 +73,29 @@ def play(
     components = functools.partial(
         embedded.beside,
         gates=enabled,
-        simulated=options.machines(profile, nodes),
+        simulated=options.machines(profile or options.DEFAULT_PROFILE, nodes),
         pretends_nodes=pretend_nodes,
+        defaults=options.run_defaults(run_for, exit_code),
         more=queues.components,
     )
     settings = playground.Settings(
-        seconds,
+        timeout,
+        goal=wait,
         explains=explain,
         shows_logs=logs,
         runs_pods=bool(nodes) or pretend_nodes,
         has_queues=queues.is_on,
         declared_features=noderesources.declared_features(enabled),
     )
-    lines: list[str] = []
-    pending: list[pod.Pod] = []
+    result = playground.Result()
     try:
-        play_run = functools.partial(playground.run, sources, lines, pending, settings=settings)
-        hosting.run(server_options, components, play_run)
+        hosting.run(server_options, components, functools.partial(playground.run, sources, result, settings=settings))
     finally:
         # Print after the control plane has ended, because a closed pipe must not interrupt it.
-        for line in lines:
+        for line in result.lines:
             typer.echo(line)
-    if pending:
+    if not result.is_complete:
+        typer.echo("drachma: interrupted", err=True)
+        raise typer.Exit(_INTERRUPTED)
+    if result.unfinished:
         raise typer.Exit(1)

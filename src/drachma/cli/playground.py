@@ -10,6 +10,7 @@ import msgspec
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim
 from drachma.claims import conditions, identity, podclaims, podstate, wellknown
+from drachma.cli.playgoal import Goal
 from drachma.client import Client, access, http, patches, target
 from drachma.offline import manifestfiles
 from drachma.process import hosting
@@ -56,6 +57,7 @@ class Settings(NamedTuple):
     """Settings of a run: the time limit in seconds, and the output in addition to nodes and devices."""
 
     seconds: float
+    goal: Goal | None
     explains: bool
     shows_logs: bool
     runs_pods: bool
@@ -64,18 +66,26 @@ class Settings(NamedTuple):
     """Features of nodes in the manifests that declare none."""
 
 
+class Result:
+    """Result of a run: lines to show, and the pods without a node, or not in the state of the goal."""
+
+    def __init__(self) -> None:
+        self.lines: Final[list[str]] = []
+        self.unfinished: Final[list[pod.Pod]] = []
+        self.is_complete = False
+        """False if the run was interrupted."""
+
+
 async def run(
     sources: Sequence[manifestfiles.Source],
-    lines: list[str],
-    pending: list[pod.Pod],
+    result: Result,
     host: hosting.Host,
     *,
     settings: Settings,
 ) -> None:
     """Apply manifests to a control plane, and wait until it settles.
 
-    Append the lines to show to ``lines``, and the pods without a node to ``pending``. Raises errors.UnreachableError if
-    the control plane does not settle in time.
+    Raises errors.UnreachableError if the control plane does not settle in time and there is no goal.
     """
     host.ready()
     await host.listening.wait()
@@ -94,17 +104,23 @@ async def run(
             has_workloads=any(map(_is_workload, sources)),
             runs_pods=settings.runs_pods,
             has_queues=settings.has_queues,
+            goal=settings.goal,
         )
         await informers.wait_synced()
         await _apply(client, sources, settings)
         is_settled = await watched.settle(settings.seconds)
-        pending.extend(each for each in watched.pods if not each.spec.node_name)
+        pending = [each for each in watched.pods if not each.spec.node_name]
+        result.unfinished.extend(each for each in watched.pods if not _has_reached(each, settings.goal))
         logs = {each.metadata.uid: await _log(client, each) for each in watched.pods} if settings.shows_logs else {}
         reasons = await _reasons(client, pending) if settings.explains else {}
-        lines.extend(_lines(watched, logs, reasons))
-        if not is_settled:
+        result.lines.extend(_lines(watched, logs, reasons))
+        if settings.goal is not None:
+            count = len(watched.pods) - len(result.unfinished)
+            result.lines.append(f"{count} of {len(watched.pods)} pods are {settings.goal}")
+        result.is_complete = True
+        if not is_settled and settings.goal is None:
             raise errors.UnreachableError(
-                f"the control plane still changes after {settings.seconds:g} seconds; see --seconds"
+                f"the control plane still changes after {settings.seconds:g} seconds; see --timeout"
             )
 
 
@@ -210,8 +226,11 @@ def _is_workload(source: manifestfiles.Source) -> bool:
 class _Watched:
     """Pods, claims and workloads of the control plane, and a check that they no longer change."""
 
-    def __init__(self, informers: Informers, *, has_workloads: bool, runs_pods: bool, has_queues: bool) -> None:
+    def __init__(
+        self, informers: Informers, *, has_workloads: bool, runs_pods: bool, has_queues: bool, goal: Goal | None
+    ) -> None:
         self._has_workloads: Final = has_workloads
+        self._goal: Final = goal
         self._runs_pods: Final = runs_pods
         self._pods: Final = informers.of(pod.Pod)
         self._claims: Final = informers.of(Claim)
@@ -244,7 +263,7 @@ class _Watched:
         """Wait until nothing changes any more. Return False if that takes too long."""
         try:
             async with asyncio.timeout(seconds):
-                while not await self._is_quiet():
+                while not await self._is_quiet() or (self._goal is not None and not self._is_answered()):
                     pass
         except TimeoutError:
             return False
@@ -272,11 +291,24 @@ class _Watched:
         pods = self.pods
         if self._has_workloads and not pods:
             return False
+        if self._goal is not None:
+            return all(_has_reached(each, self._goal) for each in pods)
         return all(_has_answer(each, runs=self._runs_pods) for each in pods)
 
 
 def _scheduled_condition(candidate: pod.Pod) -> pod.PodCondition | None:
     return conditions.find(candidate.status.conditions, wellknown.POD_SCHEDULED)
+
+
+def _has_reached(candidate: pod.Pod, goal: Goal | None) -> bool:
+    """Return True if a pod is in the state of the goal, or beyond it; without a goal, if it has a node."""
+    match goal:
+        case Goal.RUNNING:
+            return candidate.status.phase in ("Running", "Succeeded")
+        case Goal.COMPLETE:
+            return candidate.status.phase == "Succeeded"
+        case _:
+            return bool(candidate.spec.node_name)
 
 
 def _is_backing_off(candidate: pod.Pod) -> bool:

@@ -26,6 +26,13 @@ _Url: TypeAlias = Annotated[
 _PrintWebhooks: TypeAlias = Annotated[
     bool, typer.Option("--print-webhooks", help="Print the webhook configurations for the API server, and exit.")
 ]
+_PrintConversion: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--print-conversion",
+        help="Print the conversion of Kueue's definitions, for kubectl apply --server-side, and exit.",
+    ),
+]
 _Visibility: TypeAlias = Annotated[str, typer.Option(help="host:port that serves visibility.kueue.x-k8s.io.")]
 _Host: TypeAlias = Annotated[
     str, typer.Option(help="Host at which API servers reach visibility.kueue.x-k8s.io; by default that host.")
@@ -48,6 +55,7 @@ def queueing(
     webhook_certificates: _Certificates = _CERTIFICATES,
     webhook_url: _Url = "",
     print_webhooks: _PrintWebhooks = False,
+    print_conversion: _PrintConversion = False,
     visibility: _Visibility = "",
     visibility_certificates: _Certificates = _VISIBILITY_CERTIFICATES,
     visibility_host: _Host = "",
@@ -58,15 +66,24 @@ def queueing(
 
     Kueue's definitions must be installed in the cluster, without its manager. By default the process waits for the
     lease that Kueue's manager holds, so that no workload is admitted twice. The configuration is that of
-    --queueing-config, or of the ConfigMap kueue-controller-manager-config in kueue-system; changes take effect at once.
+    --queueing-config, or of the ConfigMap kueue-manager-config in kueue-system; changes take effect at once.
 
-    With --webhooks it defaults and validates objects as Kueue's webhooks do; --print-webhooks prints the manifests.
+    With --webhooks it defaults and validates objects as Kueue's webhooks do, and converts them between v1beta1 and
+    v1beta2; --print-webhooks and --print-conversion print the manifests. Definitions that serve both versions without
+    conversion lose admission checks, and are refused.
     With --visibility it serves the pending workloads of queues; --print-visibility prints the manifests.
     """
     from drachma.api import manifest
     from drachma.client import http
     from drachma.listening import addresses
-    from drachma.process import configurationfile, logs, standalone, visibilityendpoint, webhookendpoint
+    from drachma.process import (
+        configurationfile,
+        conversionwebhook,
+        logs,
+        standalone,
+        visibilityendpoint,
+        webhookendpoint,
+    )
     from drachma.process.queueing import component
     from drachma.queueing.component import ActiveConfiguration
     from drachma.runtime import lease
@@ -77,11 +94,13 @@ def queueing(
     if queueing_config is not None:
         configurationfile.load(queueing_config, configuration)
     for option, prints, listen in (
-        ("webhooks", print_webhooks, webhooks),
-        ("visibility", print_visibility, visibility),
+        ("webhooks", print_webhooks, ("webhooks", webhooks)),
+        ("conversion", print_conversion, ("webhooks", webhooks)),
+        ("visibility", print_visibility, ("visibility", visibility)),
     ):
-        if prints and not listen:
-            raise errors.InvalidValueError(f"--print-{option}: goes with --{option} host:port")
+        if prints and not listen[1]:
+            raise errors.InvalidValueError(f"--print-{option}: goes with --{listen[0]} host:port")
+    is_printing = print_webhooks or print_conversion or print_visibility
     now = dt.datetime.now(dt.UTC)
     webhook_endpoint: webhookendpoint.WebhookEndpoint | None = None
     visibility_endpoint: visibilityendpoint.VisibilityEndpoint | None = None
@@ -89,11 +108,13 @@ def queueing(
     if webhooks:
         address = addresses.Address.parse(webhooks)
         files = certificates.ensure(webhook_certificates, hosts=(*address.hosts, *_host(webhook_url)), now=now)
+        authority = files.authority.read_bytes()
         if print_webhooks:
-            authority = files.authority.read_bytes()
             frameworks = configuration.jobs.management.frameworks
             manifests += webhookendpoint.manifests(webhook_url or address.url, authority, frameworks)
-        elif not print_visibility:
+        if print_conversion:
+            manifests += conversionwebhook.manifests(webhook_url or address.url, authority)
+        if not is_printing:
             webhook_endpoint = webhookendpoint.WebhookEndpoint(address, files)
     if visibility:
         address = addresses.Address.parse(visibility)
@@ -101,7 +122,7 @@ def queueing(
         if print_visibility:
             host = visibility_host or urllib.parse.urlsplit(address.url).hostname or ""
             manifests += visibilityendpoint.manifests(host, address.port, files.authority.read_bytes())
-        elif not print_webhooks:
+        elif not is_printing:
             visibility_endpoint = visibilityendpoint.VisibilityEndpoint(address, files)
     if manifests:
         typer.echo(manifest.write_yaml(manifests), nl=False)

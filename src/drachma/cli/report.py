@@ -35,8 +35,8 @@ def report(
         Subject,
         typer.Argument(
             help="utilisation: the share of every node, device, counter and capacity in use, and the claims that use "
-            "it; fragmentation: the number of claims of every size that would fit, and that would fit if free capacity "
-            "were in one piece."
+            "it; fragmentation: the number of claims of every size that would fit, and that would fit if the free "
+            "capacity of all nodes were on one node."
         ),
     ],
     file: options.ClusterFiles = None,

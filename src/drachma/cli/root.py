@@ -4,6 +4,7 @@ Commands load lazily. ``drachma --help`` imports no command. ``drachma COMMAND -
 command, which declares its options and imports everything else inside its functions.
 """
 
+import difflib
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from drachma import errors
 COMMANDS: Final[dict[str, str]] = {
     "allocate": "Find devices for claims as kube-scheduler would, from manifests or from a dump of a cluster.",
     "apiserver": "Serve the Kubernetes API.",
+    "apply": "Apply manifests to a cluster, as kubectl apply --server-side does.",
     "autoscaler": "Grow and shrink node groups as pods need.",
     "bench": "Measure drachma on this machine.",
     "cel": "Check selector expressions and try them on devices.",
@@ -25,12 +27,14 @@ COMMANDS: Final[dict[str, str]] = {
     "convert": "Convert manifests to another version of resource.k8s.io.",
     "dashboard": "Serve the dashboard of a cluster: devices, pods, claims, queues, and why pods are pending.",
     "doctor": "Find mistakes in how a cluster uses devices and claims, and repair them.",
+    "down": "Stop a cluster that drachma up started on this machine.",
     "driver": "Tools for drivers.",
     "dump": "Write the state that scheduling decisions depend on into a folder, to replay them elsewhere.",
+    "example": "Print manifests to try on drachma up, or list them.",
     "explain": "Explain why pods, claims and workloads are pending, and what would help.",
     "logs": "Show the logs of a container.",
     "get": "Show devices, claims, pools, nodes, pods, queues or workloads: allocations, free capacity, pending work.",
-    "manifests": "Print the objects that run components on a Kubernetes cluster.",
+    "manifests": "Print the objects that run components on a Kubernetes cluster, for kubectl apply.",
     "migrate": "Migrate resource.k8s.io/v1alpha2 and v1alpha3 to v1.",
     "node": "Run a node agent: register the node, have drivers prepare claims, run the pods bound to the node.",
     "nodegroups": "Learn node groups from existing nodes, and find mistakes in node groups.",
@@ -41,9 +45,12 @@ COMMANDS: Final[dict[str, str]] = {
     "report": "Report the utilisation or the fragmentation of a cluster.",
     "scheduler": "Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind.",
     "simulate": "Simulate workloads on clusters, and compare scheduling policies.",
+    "status": "Show the clusters that drachma up started on this machine, running or stopped.",
     "store": "Back up, restore, check, compact and repair the data directory of an API server.",
     "top": "Show the resource usage of nodes and pods.",
-    "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",
+    "up": "Run a cluster: API server, controllers, scheduler and simulated nodes with GPUs, until Ctrl-C or SIGTERM.",
+    "whatif": "Apply a change to a simulated copy of a cluster, and show the difference that it makes.",
+    "when": "Estimate when a job starts, from simulated futures of the cluster.",
     "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",
 }
 """Help line of each command.
@@ -59,6 +66,8 @@ def load(name: str) -> Any:
     if group is None:
         group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
         group.command(name)(getattr(module, name))
+    # Plain help never cuts the name of an option, however narrow the terminal is.
+    group.rich_markup_mode = None
     command = typer.main.get_command(group)
     command.name = name
     return command
@@ -75,6 +84,14 @@ class _Commands(typer.core.TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return _LazyCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
@@ -88,7 +105,7 @@ app = typer.Typer(
     name="drachma",
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 

@@ -130,14 +130,27 @@ class StoreOptions(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+RuntimeConfig: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="Comma-separated API versions to switch: group/version=false, or api/beta=false, api/alpha=false."
+    ),
+]
+EmulatedVersion: TypeAlias = Annotated[
+    str, typer.Option(help="Version of Kubernetes to emulate. Only the version that drachma implements is accepted.")
+]
+
+
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the API server, apart from its store and its limits."""
 
     data: options.Data = None
-    listen: options.Listen = options.DEFAULT_LISTEN
+    listen: options.Listen = ""
     kubeconfig_out: options.KubeconfigOut = None
     feature_gates: options.FeatureGates = ""
     enable_first_alpha: options.EnableFirstAlpha = False
+    runtime_config: RuntimeConfig = ""
+    emulated_version: EmulatedVersion = ""
     token_auth_file: options.TokenAuthFile = None
     client_ca_file: options.ClientCaFile = None
     service_account_key_file: options.ServiceAccountKeyFile = None
@@ -163,23 +176,29 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
         bootstrap_kubeconfig_out: options.BootstrapKubeconfigOut = None,
         has_gangs: bool = False,
         additions: Additions | None = None,
+        announce: hosting.Announce | None = None,
     ) -> hosting.Options:
         """Return the settings of the API server, with additions to its API, and limit the caches of this process.
+
+        ``announce`` tells the user that the server is ready; by default it prints the address.
 
         Raises errors.InvalidValueError for an invalid option.
         """
         from drachma.bounds import memory
         from drachma.listening import addresses
         from drachma.process import hosting, serverfiles
+        from drachma.server.surface import runtimeconfig
         from drachma.server.wire.app import Additions
 
+        _check_emulated_version(self.emulated_version)
+        runtime_config = runtimeconfig.RuntimeConfig.parse(self.runtime_config)
         memory.PROCESS.limit = options.size_in_bytes(self.cache_bytes, name="--cache-bytes")
         feature_gates = options.with_first_alpha(
             options.with_gangs(self.feature_gates, has_gangs), self.enable_first_alpha
         )
         return hosting.Options(
             data=self.data,
-            address=addresses.Address.parse(self.listen),
+            address=addresses.Address.parse(self.listen or options.DEFAULT_LISTEN),
             kubeconfig_out=self.kubeconfig_out,
             bootstrap_kubeconfig_out=bootstrap_kubeconfig_out,
             gates=gates.Gates.parse(feature_gates),
@@ -200,10 +219,26 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
             audit=serverfiles.AuditOptions(policy_file=self.audit_policy_file, log_path=self.audit_log_path),
             kubelet_certificate_authority=self.kubelet_certificate_authority,
             allows_loopback_nodes=self.allow_loopback_nodes,
-            additions=additions or Additions(),
+            additions=msgspec.structs.replace(additions or Additions(), runtime_config=runtime_config),
             keeping=store.build(is_kept=self.data is not None),
-            announce=typer.echo,
+            announce=announce or _announce_address,
         )
+
+
+def _check_emulated_version(version: str) -> None:
+    """Refuse to emulate another version of Kubernetes, in upstream's notations ``1.36`` and ``kube=1.36``."""
+    from drachma.server.wire import nonresource
+
+    own = ".".join(nonresource.KUBERNETES_VERSION)
+    if version and version.removeprefix("kube=").removeprefix("v") != own:
+        raise errors.InvalidValueError(
+            f"--emulated-version {version}: drachma implements Kubernetes {own} and emulates no other version; "
+            "--feature-gates and --runtime-config switch single features and API versions off"
+        )
+
+
+async def _announce_address(host: hosting.Host) -> None:
+    typer.echo(f"serving on {host.addresses_text}")
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,11 +1,12 @@
-"""``drachma up``: a whole control plane in one process: API server, controllers and scheduler."""
+"""``drachma up``: a whole cluster in one process: API server, controllers, scheduler and simulated nodes."""
 
 from __future__ import annotations
 
 import functools
 import pathlib
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import msgspec
 import typer
 
 from drachma import errors
@@ -14,6 +15,7 @@ from drachma.node.runtimes.runtimename import RuntimeName
 
 if TYPE_CHECKING:
     from drachma.node.registration.machine import Machine
+    from drachma.node.simulation.hardware import Hardware
     from drachma.process.nodeagents import Scaling
     from drachma.simulate import NodeGroup
 
@@ -25,15 +27,35 @@ DEFAULT_DASHBOARD: Final = "127.0.0.1:0"
 
 @serveroptions.expand
 def up(
-    server: serveroptions.ServerOptions,
-    store: serveroptions.StoreOptions,
-    limits: serveroptions.LimitOptions,
+    *,
+    name: options.ClusterName = "drachma",
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=10_000,
+            help="Number of simulated nodes: 3 by default, or 0 if nodes come from --autoscale, --pretend-nodes or "
+            "--bootstrap-kubeconfig-out.",
+        ),
+    ] = None,
+    profile: options.Profile = None,
+    run_for: options.RunFor = None,
+    exit_code: options.ExitCode = None,
+    no_device_classes: Annotated[
+        bool,
+        typer.Option("--no-device-classes", help="Create no device classes; the chart of a driver brings its own."),
+    ] = False,
+    memory: Annotated[bool, typer.Option("--memory", help="Keep objects in memory only.")] = False,
+    no_kubeconfig: Annotated[
+        bool, typer.Option("--no-kubeconfig", help="Write no context into the kubeconfig that kubectl uses.")
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Run in the background; drachma down stops the cluster.")
+    ] = False,
     bootstrap_kubeconfig_out: options.BootstrapKubeconfigOut = None,
     gangs: options.Gangs = False,
     policy: options.Policy = "first-fit",
     filter_timeout: options.FilterTimeout = options.DEFAULT_FILTER_TIMEOUT,
-    nodes: options.Nodes = 0,
-    profile: options.Profile = "gpu-server",
     pretend_nodes: options.PretendNodes = False,
     plugin_dir: options.PluginDirectory = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
@@ -44,65 +66,107 @@ def up(
     node_groups: Annotated[
         list[str] | None, typer.Option(help="Files with the node groups to scale; by default one group of --profile.")
     ] = None,
-    unneeded: options.Unneeded = options.DEFAULT_UNNEEDED,
-    cooldown: options.Cooldown = options.DEFAULT_COOLDOWN,
+    unneeded: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds that a node must be unneeded before it is removed; 600 by default."),
+    ] = None,
+    cooldown: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds after adding nodes in which no node is removed; 600 by default."),
+    ] = None,
     record: options.Record = None,
-    record_size: options.RecordSize = options.DEFAULT_RECORD_SIZE,
+    record_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Size in MiB at which the recording is renamed to FILE.1; 64 by default."),
+    ] = None,
     with_queueing: options.Queueing = False,
     queueing_config: options.QueueingConfig = None,
     dashboard_listen: Annotated[
         str, typer.Option(help="host:port of the dashboard; port 0 takes any free port, and an empty text serves none.")
     ] = DEFAULT_DASHBOARD,
+    verbose: options.Verbose = False,
+    server: serveroptions.ServerOptions,
+    store: serveroptions.StoreOptions,
+    limits: serveroptions.LimitOptions,
 ) -> None:
-    """Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.
+    """Run a cluster: API server, controllers, scheduler and simulated nodes with GPUs, until Ctrl-C or SIGTERM.
 
-    With --nodes there are simulated machines: pods run on them as their annotations say, without processes. With
-    --runtime process, containers are processes of this machine, without isolation; with podman they are real ones.
-    With --plugin-dir, drivers are real ones, which register in DIR/NODE/plugins_registry. Nodes that other clients
-    create are objects only, so nodes copied from another cluster soon become unreachable; --pretend-nodes keeps them
-    ready.
+    Objects are kept in a folder of your state directory, or in --data. The context drachma is written into the
+    kubeconfig that kubectl uses, or into the file of --kubeconfig-out. Several clusters run next to each other by
+    --name; drachma status lists them, drachma down stops them.
+
+    Pods run on simulated nodes as their commands and annotations say, without processes. With --runtime process,
+    containers are processes of this machine, without isolation; with podman they are real ones. With --plugin-dir,
+    drivers are real ones, which register in DIR/NODE/plugins_registry. Nodes that other clients create are objects
+    only, so nodes copied from another cluster soon become unreachable; --pretend-nodes keeps them ready.
 
     With --autoscale, machines are added when pods are pending and removed when no pod needs them. With --queueing, jobs
-    in queues wait for quota, devices included. The configuration is that of --queueing-config, or of the ConfigMap
-    kueue-controller-manager-config in kueue-system; changes take effect at once.
+    in queues wait for quota, devices included. The configuration is that of --queueing-config, or of Kueue's ConfigMap
+    in kueue-system; changes take effect at once.
     """
-    import msgspec
-
-    from drachma.cli import clusters
+    from drachma.cli import clusters, clusterstart
     from drachma.listening import addresses
-    from drachma.node.simulation import hardware
     from drachma.process import components, embedded, hosting, logs, queueingchoice
     from drachma.server.kinds import nodemetrics
     from drachma.web import serving
 
-    logs.to_stderr()
-    simulated = options.machines(profile, nodes)
-    if node_groups and not autoscale:
-        raise errors.InvalidValueError("--node-groups: goes with --autoscale only")
+    _refuse_ignored(
+        {
+            "--node-groups": (node_groups, "--autoscale", autoscale),
+            "--unneeded": (unneeded, "--autoscale", autoscale),
+            "--cooldown": (cooldown, "--autoscale", autoscale),
+            "--record-size": (record_size, "--record", record is not None),
+            "--run-for": (run_for, "--runtime simulated", runtime is RuntimeName.SIMULATED),
+            "--exit-code": (exit_code, "--runtime simulated", runtime is RuntimeName.SIMULATED),
+        }
+    )
+    logs.to_stderr(verbose=verbose)
+    brings_nodes = autoscale or pretend_nodes or bootstrap_kubeconfig_out is not None
+    count = nodes if nodes is not None else 0 if brings_nodes else options.DEFAULT_UP_NODES
+    if profile is not None and not count and not (autoscale and not node_groups):
+        raise errors.InvalidValueError(f"--profile {profile}: there are no simulated nodes, because of --nodes 0")
+    hardware_profile = profile or options.DEFAULT_PROFILE
+    simulated = options.machines(hardware_profile, count)
+    if simulated is not None and no_device_classes:
+        simulated = msgspec.structs.replace(simulated, classes=())
     scaling = None
-    if autoscale and node_groups:
-        scaling = _scaling(clusters.groups(node_groups), unneeded, cooldown)
-    elif autoscale:
-        template = options.machines(profile, 1)
-        assert template is not None, "one machine is requested"
-        simulated = simulated or hardware.Hardware((), template.classes, template.slices)
-        scaling = _scaling((_group(profile, template.machines[0]),), unneeded, cooldown)
+    if autoscale:
+        simulated, scaling = _scale(
+            simulated,
+            clusters.groups(node_groups) if node_groups else None,
+            profile=hardware_profile,
+            unneeded=options.DEFAULT_UNNEEDED if unneeded is None else unneeded,
+            cooldown=options.DEFAULT_COOLDOWN if cooldown is None else cooldown,
+        )
+    board = serving.Companion(addresses.Address.parse(dashboard_listen)) if dashboard_listen else None
+    start = clusterstart.ClusterStart(
+        name=name,
+        data=server.data,
+        is_in_memory=memory,
+        kubeconfig_out=server.kubeconfig_out,
+        merges_kubeconfig=not no_kubeconfig and server.kubeconfig_out is None,
+        hardware=simulated,
+        profile=hardware_profile if count else "",
+        dashboard_url=(lambda: board.url) if board is not None else lambda: "",
+    )
+    start.refuse_second()
+    if detach:
+        start.run_detached()
+        return
     queues = queueingchoice.choose(queueing_config, is_on=with_queueing)
-    server_options = server.build(
+    server_options = msgspec.structs.replace(
+        server, data=None if memory else start.folder, listen=server.listen or start.free_address()
+    ).build(
         store,
         limits,
         bootstrap_kubeconfig_out=bootstrap_kubeconfig_out,
         has_gangs=gangs,
         additions=queues.additions.with_kinds(*nodemetrics.KINDS),
+        announce=start.announce,
     )
-    companions: list[hosting.Companion] = []
-    if dashboard_listen:
-        board = serving.Companion(addresses.Address.parse(dashboard_listen))
-        server_options = msgspec.structs.replace(server_options, announce=board.announcing(server_options.announce))
-        companions.append(board.run)
     hosting.run(
         server_options,
-        *companions,
+        *([board.run] if board is not None else []),
         functools.partial(
             embedded.beside,
             policy=options.policy(policy),
@@ -113,19 +177,41 @@ def up(
             plugin_directory=plugin_dir,
             runtime=runtime,
             allows_unenforced_security=allow_unenforced_security,
+            defaults=options.run_defaults(run_for, exit_code),
             scaling=scaling,
-            recording_to=components.RecordingTo.of(record, mebibytes=record_size),
+            recording_to=components.RecordingTo.of(record, mebibytes=record_size or options.DEFAULT_RECORD_SIZE),
             more=queues.components,
         ),
     )
 
 
-def _scaling(groups: tuple[NodeGroup, ...], unneeded: float, cooldown: float) -> Scaling:
+def _refuse_ignored(needs: dict[str, tuple[Any, str, bool]]) -> None:
+    """Raise InvalidValueError for an option that has a value and whose other option, which it needs, is missing."""
+    for option, (value, other, is_present) in needs.items():
+        if value not in (None, []) and not is_present:
+            raise errors.InvalidValueError(f"{option}: goes with {other} only")
+
+
+def _scale(
+    simulated: Hardware | None,
+    groups: tuple[NodeGroup, ...] | None,
+    *,
+    profile: str,
+    unneeded: float,
+    cooldown: float,
+) -> tuple[Hardware | None, Scaling]:
+    """Return the machines to start with, and the autoscaling of these groups, or of one group of the profile."""
+    from drachma.node.simulation import hardware
     from drachma.process import nodeagents
     from drachma.simulate.autoscaler import Settings
 
+    if groups is None:
+        template = options.machines(profile, 1)
+        assert template is not None, "one machine is requested"
+        simulated = simulated or hardware.Hardware((), template.classes, template.slices)
+        groups = (_group(profile, template.machines[0]),)
     settings = Settings(interval=_INTERVAL_SECONDS, unneeded=unneeded, cooldown=cooldown)
-    return nodeagents.Scaling(groups=groups, settings=settings)
+    return simulated, nodeagents.Scaling(groups=groups, settings=settings)
 
 
 def _group(profile: str, machine: Machine) -> NodeGroup:

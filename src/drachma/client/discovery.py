@@ -87,12 +87,15 @@ class Discovery:
         )
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
-        """Return all resources that can be listed, watched and deleted, each in the version that the server prefers."""
+        """Return all resources that can be listed, watched and deleted, each with the version that the server prefers
+        and its other versions.
+        """
         core = await self._ask("/api", _CoreVersions)
         groups = [_Group(name="", versions=tuple(_Version(version=version) for version in core.versions))]
         groups += (await self._ask("/apis", _GroupList)).groups
         # Versions of one resource are stored as one. A name may also stand for different things in two versions.
-        targets: dict[tuple[str, str, str], target.Target[meta.Object]] = {}
+        versions: dict[tuple[str, str, str], list[str]] = {}
+        preferred: dict[tuple[str, str, str], _Resource] = {}
         async with self._lock:
             self._served.clear()
             for group in groups:
@@ -101,8 +104,9 @@ class Discovery:
                     for resource in await self._resources(group.name, version.version):
                         if "/" not in resource.name and _NEEDED.issubset(resource.verbs):
                             key = (group.name, resource.name, resource.storage_version_hash)
-                            targets.setdefault(key, _target(group.name, version.version, resource))
-        return tuple(targets.values())
+                            versions.setdefault(key, []).append(version.version)
+                            preferred.setdefault(key, resource)
+        return tuple(_target(key[0], versions[key], resource) for key, resource in preferred.items())
 
     async def server_version(self) -> str:
         """Return the version of the server, such as ``v1.37.1``."""
@@ -137,5 +141,12 @@ class Discovery:
             raise errors.DecodeError(f"discovery at {path}: {error}") from None
 
 
-def _target(group: str, version: str, resource: _Resource) -> target.Target[meta.Object]:
-    return target.metadata_of(group, version, plural=resource.name, kind=resource.kind, namespaced=resource.namespaced)
+def _target(group: str, versions: Sequence[str], resource: _Resource) -> target.Target[meta.Object]:
+    return target.metadata_of(
+        group,
+        versions[0],
+        plural=resource.name,
+        kind=resource.kind,
+        namespaced=resource.namespaced,
+        other_versions=tuple(versions[1:]),
+    )

@@ -82,9 +82,18 @@ def of(kind: Of[ObjectT]) -> Target[ObjectT]:
     return kind if kind.__class__ is Target else _model_target(kind)
 
 
-def metadata_of(group: str, version: str, *, plural: str, kind: str, namespaced: bool) -> Target[meta.Object]:
+def metadata_of(
+    group: str, version: str, *, plural: str, kind: str, namespaced: bool, other_versions: tuple[str, ...] = ()
+) -> Target[meta.Object]:
     """Return the target of any resource, in the scheme or not, whose objects are read as metadata only."""
-    return Target(group=group, versions=(version,), plural=plural, kind=kind, namespaced=namespaced, model=meta.Object)
+    return Target(
+        group=group,
+        versions=(version, *other_versions),
+        plural=plural,
+        kind=kind,
+        namespaced=namespaced,
+        model=meta.Object,
+    )
 
 
 def view_of(resource: Target[Any], model: type[ObjectT]) -> Target[ObjectT]:

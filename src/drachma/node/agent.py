@@ -116,7 +116,9 @@ class Agent:
         described = codec.decode(machine.node)
         assert isinstance(described, node.Node), "machines are described by nodes"
         api = PodClient(surroundings.client, recorder, clock=surroundings.clock)
-        self._resources: Final = NodeResources(described, gates=surroundings.gates, running_pods=self._running_pods)
+        self._resources: Final = NodeResources(
+            described, gates=surroundings.gates, running_pods=self._running_pods, has_bounds=runtime.has_files
+        )
         self._addresses: Final = PodAddresses(
             "" if address is None else address.host,
             # Containers that really run use the network of their machine.
@@ -144,7 +146,9 @@ class Agent:
                 clock=surroundings.clock,
                 runtime=runtime,
                 api=api,
-                claims=NodeClaims(self._preparation, self._drivers.health) if self._has_claims else NoClaims(),
+                claims=NodeClaims(self._preparation, self._drivers.health, gates=surroundings.gates)
+                if self._has_claims
+                else NoClaims(),
                 setups=services.NoSetups() if self._setups is None else self._setups,
                 resources=self._resources,
                 addresses=self._addresses,
@@ -249,8 +253,7 @@ class Agent:
             await sleep_unless(self._has_new_driver, _CLEAN_UP_SECONDS, clock=self._clock)
 
     def _running_pods(self) -> list[Pod]:
-        uids = self.pods.uids
-        return [each for each in self._pods.cache.by(INDEX, self.name) if each.metadata.uid in uids]
+        return [worker.allocated for worker in self.pods.all()]
 
     async def _get_claim(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
         return await self.client.get(resourceclaim.ResourceClaim, name, namespace=namespace)

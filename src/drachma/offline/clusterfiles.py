@@ -8,7 +8,8 @@ their place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec import structs
@@ -32,6 +33,34 @@ class ClusterFiles(NamedTuple):
     state: ClusterState
     groups: tuple[NodeGroup, ...]
     problems: tuple[str, ...]
+    held: Mapping[str, str] = {}
+    """Workloads whose pods do not come because they get no quota, with the reasons."""
+
+
+class QueueHolds(NamedTuple):
+    """Workloads that get no quota, with the reasons, by namespace/name; and the local queues that exist."""
+
+    workloads: Mapping[str, str]
+    local_queues: frozenset[str]
+
+    def reason(self, document: Mapping[str, Any]) -> str:
+        """Return why a queued Workload or a suspended Job gets no pods; empty if it does."""
+        from drachma.queueing.jobs.settings import QUEUE_LABEL
+
+        _, namespace, name = workloadpods.identity(document)
+        if workloadpods.is_queued(document):
+            return self.workloads.get(f"{namespace}/{name}", "")
+        queue = ((document.get("metadata") or {}).get("labels") or {}).get(QUEUE_LABEL)
+        missing = queue is not None and f"{namespace}/{queue}" not in self.local_queues
+        return f"local queue {namespace}/{queue} does not exist" if missing else ""
+
+
+def find_holds(objects: Sequence[meta.Object], now: dt.datetime) -> QueueHolds:
+    """Return the workloads that queues hold back, with the objects that admission depends on."""
+    from drachma.simulate import queueingstate
+
+    state = queueingstate.QueueingState(objects, now)
+    return QueueHolds(state.admit_all(), state.local_queues)
 
 
 def read(paths: list[str], *, enabled: gates.Gates = gates.ALL, expects_pods: bool = False) -> ClusterFiles:
@@ -39,18 +68,25 @@ def read(paths: list[str], *, enabled: gates.Gates = gates.ALL, expects_pods: bo
     reader = _Reader(enabled)
     reader.files.read(paths, reader.take)
     if expects_pods:
-        reader.expect_pods()
+        reader.expect_pods(reader.find_holds())
     return reader.finish()
 
 
 def expect(
-    state: ClusterState, documents: Iterable[Mapping[str, Any]], *, enabled: gates.Gates = gates.ALL
+    state: ClusterState,
+    documents: Iterable[Mapping[str, Any]],
+    *,
+    holds: QueueHolds | None = None,
+    enabled: gates.Gates = gates.ALL,
 ) -> ClusterFiles:
-    """Return the cluster of a server, including pods that some of its documents would create."""
+    """Return the cluster of a server, including pods that some of its documents would create.
+
+    ``holds`` are the workloads that get no pods, if the server has queues.
+    """
     reader = _Reader(enabled)
     for document in documents:
         reader.files.attempt(manifestfiles.Source(codec.title(document), dict(document)), reader.take)
-    reader.expect_pods()
+    reader.expect_pods(holds)
     expected_pods = reader.finish()
     return expected_pods._replace(state=state.plus(expected_pods.state.objects))
 
@@ -66,9 +102,22 @@ class _Reader:
         self._groups: list[NodeGroup] = []
         self._priorities = dict(_SYSTEM_PRIORITIES)
         self._default_priority = 0
+        self._sources: list[manifestfiles.Source] = []
+        self._held: dict[str, str] = {}
+
+    def find_holds(self) -> QueueHolds | None:
+        """Return the workloads that queues in the files hold back, or None if the files have no queues."""
+        if not any(_is_queue(source.content) for source in self._sources):
+            return None
+        from drachma.offline import queueingfiles
+
+        queueing = queueingfiles.decode(self._sources)
+        self.files.problems.extend(queueing.problems)
+        return None if queueing.problems else find_holds(queueing.objects, self.files.now)
 
     def take(self, source: manifestfiles.Source) -> None:
         document = source.content
+        self._sources.append(source)
         api_version, kind = codec.type_meta(document)
         if workloadpods.is_queued(document):
             self._queued.append(source)
@@ -100,11 +149,21 @@ class _Reader:
         accepted = self.files.accept(source, decoded, namespaced=scheme.of(type(decoded)).namespaced)
         return defaults.apply(accepted, now=self.files.now)
 
-    def expect_pods(self) -> None:
-        """Add pods that do not exist yet. A queued Workload replaces its owner."""
+    def expect_pods(self, holds: QueueHolds | None) -> None:
+        """Add pods that do not exist yet, without those of workloads that get no quota.
+
+        A queued Workload replaces its owner.
+        """
         covered = {owner for source in self._queued for owner in workloadpods.owners(source.content)}
         for source in (*self._queued, *self._workloads):
             document = source.content
+            reason = (
+                holds.reason(document) if holds is not None and workloadpods.identity(document) not in covered else ""
+            )
+            if reason:
+                kind, namespace, name = workloadpods.identity(document)
+                self._held[f"{kind.lower()} {namespace}/{name}"] = reason
+                continue
             try:
                 if workloadpods.is_queued(document):
                     pods = list(workloadpods.workload_pods(document))
@@ -123,7 +182,7 @@ class _Reader:
         self._objects = [
             self._with_priority(each) if isinstance(each, podgroup.PodGroup) else each for each in self._objects
         ]
-        return ClusterFiles(ClusterState.of(self._objects), tuple(self._groups), tuple(self.files.problems))
+        return ClusterFiles(ClusterState.of(self._objects), tuple(self._groups), tuple(self.files.problems), self._held)
 
     def _completed_pods(self) -> list[meta.Object]:
         """Return the new pods as a server would store them, with the status that their documents have."""
@@ -151,6 +210,14 @@ class _Reader:
             self.files.problems.append(f"{kind} {label}: spec.priorityClassName: {name}: there is no such class")
         value = self._priorities.get(name, 0) if name else self._default_priority
         return structs.replace(completed, spec=structs.replace(spec, priority=value))
+
+
+def _is_queue(document: Any) -> bool:
+    return (
+        isinstance(document, Mapping)
+        and document.get("kind") in ("ClusterQueue", "LocalQueue")
+        and str(document.get("apiVersion")).startswith("kueue.x-k8s.io/")
+    )
 
 
 def _is_relevant(api_version: str, kind: str) -> bool:

@@ -14,7 +14,7 @@ def build(profile: str, count: int) -> hardware.Hardware:
         errors.InvalidValueError: there is no such profile and no such file, or the file has no machine.
         errors.DecodeError: the file cannot be read.
     """
-    if profile in hardware.PROFILES or not pathlib.Path(profile).exists():
+    if profile in hardware.ALL_PROFILES or not pathlib.Path(profile).exists():
         return hardware.build(profile, count)
     documents = [source.content for source in manifestfiles.read_all([profile])]
     for document in documents:

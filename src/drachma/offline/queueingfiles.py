@@ -6,6 +6,7 @@ reported with their place.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -26,8 +27,16 @@ class QueueingFiles(NamedTuple):
 
 def read(paths: list[str]) -> QueueingFiles:
     """Return the objects in files and folders."""
-    kinds = queueingstate.models()
     files = objectfiles.ObjectFiles()
+    sources: list[manifestfiles.Source] = []
+    files.read(paths, sources.append)
+    return decode(sources, files)
+
+
+def decode(sources: Iterable[manifestfiles.Source], files: objectfiles.ObjectFiles | None = None) -> QueueingFiles:
+    """Return the objects of documents, with the problems of the files that they were read from."""
+    files = files or objectfiles.ObjectFiles()
+    kinds = queueingstate.models()
     objects: list[meta.Object] = []
 
     def take(source: manifestfiles.Source) -> None:
@@ -37,7 +46,8 @@ def read(paths: list[str]) -> QueueingFiles:
             decoded = _decoded(source.content, resource, now=files.now)
             objects.append(files.accept(source, decoded, namespaced=resource.namespaced))
 
-    files.read(paths, take)
+    for source in sources:
+        files.attempt(source, take)
     return QueueingFiles(tuple(objects), tuple(files.problems))
 
 

@@ -36,41 +36,33 @@ class WorkloadFiles:
         self._traces: Final[list[openbtraces.OpenbTasks | dlrmtraces.DlrmInstances]] = []
         self._generators: Final[list[kueuegenerator.KueueGenerator]] = []
         self._specs: Final[list[tuple[str, workloadspec.WorkloadSpec]]] = []
-        self._jobs: Final[list[Arrival]] = []
         self.documents: Final[list[str]] = []
         """Files that may have objects of the cluster as well."""
-        self._priorities: Final[dict[str, int]] = {}
-        jobs: list[manifestfiles.Source] = []
+        sources: list[manifestfiles.Source] = []
         for path in paths:
             if path.endswith(".csv"):
                 self._traces.append(_trace(pathlib.Path(path)))
                 continue
-            for source in manifestfiles.read_all([path]):
-                self._take(source, jobs)
+            documents = manifestfiles.read_all([path])
+            sources += documents
+            for source in documents:
+                self._take(source)
             if not self._generators:
                 self.documents.append(path)
-        for source in jobs:
-            try:
-                self._jobs.append(self._job(source.content))
-            except errors.DrachmaError as error:
-                raise errors.InvalidValueError(f"{source.place}: {error}") from None
+        self._jobs: Final = [each for each in JobReader(sources).jobs() if each.duration is not None]
         if not (self._traces or self._generators or self._specs or self._jobs):
             raise errors.InvalidValueError(
                 f"{', '.join(paths)}: no workload: expected a SimulatedWorkload, Jobs with the annotation {DURATION}, "
                 "a generator configuration of Kueue, or a trace as CSV"
             )
 
-    def _take(self, source: manifestfiles.Source, jobs: list[manifestfiles.Source]) -> None:
+    def _take(self, source: manifestfiles.Source) -> None:
         document = source.content
         try:
             if workloadspec.is_workload(document):
                 self._specs.append((source.place, workloadspec.decode(document)))
             elif kueuegenerator.is_generator(document):
                 self._generators.append(kueuegenerator.KueueGenerator(document))
-            elif document.get("kind") == "PriorityClass" and isinstance(document.get("value"), int):
-                self._priorities[str((document.get("metadata") or {}).get("name"))] = document["value"]
-            elif document.get("kind") == "Job" and DURATION in _annotations(document):
-                jobs.append(source)
         except errors.DrachmaError as error:
             raise errors.InvalidValueError(f"{source.place}: {error}") from None
 
@@ -96,15 +88,42 @@ class WorkloadFiles:
         streams.append(sorted(self._jobs, key=lambda arrival: arrival.time))
         return heapq.merge(*streams, key=lambda event: event.time)
 
+
+class JobReader:
+    """Jobs among documents, with the priority classes next to them."""
+
+    def __init__(self, sources: Iterable[manifestfiles.Source]) -> None:
+        self._sources: Final = [each for each in sources if each.content.get("kind") in ("Job", "PriorityClass")]
+        self._priorities: Final = {
+            str(_mapping(each.content, "metadata").get("name")): each.content["value"]
+            for each in self._sources
+            if each.content["kind"] == "PriorityClass" and isinstance(each.content.get("value"), int)
+        }
+
+    def jobs(self) -> list[Arrival]:
+        """Return the jobs. Raises InvalidValueError with the place in the file."""
+        arrivals = []
+        for source in self._sources:
+            if source.content["kind"] == "Job":
+                try:
+                    arrivals.append(self._job(source.content))
+                except errors.DrachmaError as error:
+                    raise errors.InvalidValueError(f"{source.place}: {error}") from None
+        return arrivals
+
     def _job(self, document: Mapping[str, Any]) -> Arrival:
         annotations = _annotations(document)
-        spec = document.get("spec") or {}
-        template = spec.get("template") or {}
+        spec = _mapping(document, "spec")
+        template = _mapping(spec, "template")
         parallelism = _count(spec, "parallelism", 1)
         completions = _count(spec, "completions", parallelism)
         count = max(min(parallelism, completions), 1)
         title = codec.title(document)
-        duration = durations.parse(annotations[DURATION], title=f"{title}: annotation {DURATION}")
+        duration = None
+        if DURATION in annotations:
+            # Completions beyond the parallelism run one after the other.
+            rounds = -(-completions // count) if completions else 1
+            duration = rounds * durations.parse(annotations[DURATION], title=f"{title}: annotation {DURATION}")
         arrival = durations.parse(annotations.get(ARRIVAL, 0.0), title=f"{title}: annotation {ARRIVAL}")
         labels = _mapping(_mapping(document, "metadata"), "labels")
         shape = JobShape(
@@ -114,9 +133,7 @@ class WorkloadFiles:
             namespace=str(_mapping(document, "metadata").get("namespace") or "default"),
             queue=str(labels.get(QUEUE_LABEL, "")),
         )
-        # Completions beyond the parallelism run one after the other.
-        rounds = -(-completions // count) if completions else 1
-        return Arrival(arrival, str((document.get("metadata") or {}).get("name")), shape, duration * rounds)
+        return Arrival(arrival, str(_mapping(document, "metadata").get("name")), shape, duration)
 
     def _with_priority(self, spec: pod.PodSpec, title: str) -> pod.PodSpec:
         if spec.priority is not None:
@@ -125,6 +142,11 @@ class WorkloadFiles:
         if name and name not in self._priorities:
             raise errors.InvalidValueError(f"{title}: spec.template.spec.priorityClassName {name!r}: no such class")
         return structs.replace(spec, priority=self._priorities.get(name, 0) if name else 0)
+
+
+def read_jobs(path: str) -> list[Arrival]:
+    """Return the Jobs of a file, with or without a duration. Raises InvalidValueError or DecodeError."""
+    return JobReader(manifestfiles.read_all([path])).jobs()
 
 
 def _trace(path: pathlib.Path) -> openbtraces.OpenbTasks | dlrmtraces.DlrmInstances:

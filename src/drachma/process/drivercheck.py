@@ -144,7 +144,11 @@ def check_command(
 
 
 def _run_with_server(folder: pathlib.Path, node_name: str, check: _Checking) -> report.Report:
-    """Return the report of a check that runs with a temporary API server with one node."""
+    """Return the report of a check that runs with a temporary API server with one node.
+
+    Raises:
+        KeyboardInterrupt: a signal ended the check.
+    """
     reports: list[report.Report] = []
     kubeconfig = folder / "kubeconfig"
 
@@ -166,6 +170,8 @@ def _run_with_server(folder: pathlib.Path, node_name: str, check: _Checking) -> 
         disabled_plugins=pluginnames.PLUGINS,
     )
     hosting.run(options, run_check)
+    if not reports:
+        raise KeyboardInterrupt
     return reports[0]
 
 

@@ -24,6 +24,7 @@ from drachma.api import gates as features
 from drachma.client import Client, local
 from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.node.simulation import hardware
+from drachma.node.simulation.runtime import Defaults
 from drachma.process import accountcredentials, apiserver, components, hosting, nodeagents
 from drachma.runtime import Credentials, Surroundings, clock
 from drachma.scheduler import Settings
@@ -62,6 +63,7 @@ async def beside(
     plugin_directory: pathlib.Path | None = None,
     runtime: RuntimeName = RuntimeName.SIMULATED,
     allows_unenforced_security: bool = False,
+    defaults: Defaults | None = None,
     policy: allocator.Preference = allocator.Policy.FIRST_FIT,
     filter_seconds: float = Settings().filter_seconds,
     recording_to: components.RecordingTo | None = None,
@@ -70,7 +72,7 @@ async def beside(
 ) -> None:
     """Run controllers, scheduler and simulated nodes in the process of a server, for :func:`hosting.run`.
 
-    ``more`` are additional components.
+    ``defaults`` are the runs of simulated containers that end by themselves. ``more`` are additional components.
     """
     dispatcher = host.application.dispatcher
 
@@ -108,6 +110,7 @@ async def beside(
                         root=(host.folder / "nodes").absolute(),
                         runtime=runtime,
                         allows_unenforced_security=allows_unenforced_security,
+                        defaults=defaults or Defaults(),
                     ),
                 ),
             )

@@ -63,6 +63,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     ports: ports.Limits = ports.Limits()
 
 
+Announce = Callable[["Host"], Awaitable[None]]
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a server; without ``data`` all objects are lost when it stops."""
 
@@ -87,8 +90,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Additional kinds, hooks, namespaces and roles."""
     keeping: storekeeping.Options = storekeeping.Options()
     """Reserve, encryption and backups of the data directory."""
-    announce: Callable[[str], object] = lambda _: None
-    """Prints the URL once the server is ready."""
+    announce: Announce | None = None
+    """Tells the user that the server is ready."""
 
 
 _SWEEP_SECONDS: Final = 60.0
@@ -111,6 +114,11 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     token: str
     ready: Callable[[], None]
     listening: asyncio.Event
+
+    @property
+    def addresses_text(self) -> str:
+        """URLs of the server, for people."""
+        return f"{self.url}, for other machines on {self.remote_url}" if self.remote_url else self.url
 
 
 Companion = Callable[[Host], Awaitable[None]]
@@ -246,7 +254,7 @@ async def _run_companion(companion: Companion, host: Host, server: serving.Serve
 async def _announce(
     options: Options, host: Host, server: serving.Server, *, ready: asyncio.Semaphore, count: int
 ) -> None:
-    """Write the kubeconfigs and print the URL once all companions are ready."""
+    """Write the kubeconfigs and announce the server once all companions are ready."""
     for _ in range(count):
         await ready.acquire()
     try:
@@ -259,11 +267,11 @@ async def _announce(
                 host.remote_url or host.url, authority=host.authority, token=bootstrap_token, user="kubelet-bootstrap"
             )
             kubeconfig.write(options.bootstrap_kubeconfig_out, content)
+        if options.announce is not None:
+            await options.announce(host)
     except errors.RefusedFileError:
         server.should_exit = True
         raise
-    remote = f", for other machines on {host.remote_url}" if host.remote_url else ""
-    options.announce(f"serving on {host.url}{remote}")
 
 
 async def _end(*tasks: asyncio.Task[None]) -> None:

@@ -23,7 +23,7 @@ from drachma.node.runtimes import podman, process, protocol
 from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.node.setup.volumes import localprovisioner
 from drachma.node.simulation import drivers, hardware
-from drachma.node.simulation.runtime import SimulatedRuntime
+from drachma.node.simulation.runtime import Defaults, SimulatedRuntime
 from drachma.nodewire.cdi import registry
 from drachma.process.components import Run
 from drachma.runtime import Surroundings, controller
@@ -50,6 +50,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """Endpoints that an API server in this process may dial although they are at loopback addresses."""
     cdi: tuple[pathlib.Path, ...] = ()
     """Folders of CDI files in addition to the usual ones."""
+    defaults: Defaults = Defaults()
+    """Runs of simulated containers that end by themselves."""
     allows_unenforced_security: bool = False
     """True to run containers whose security context the runtime cannot enforce completely."""
 
@@ -153,7 +155,7 @@ def _runtime(
 ) -> protocol.Runtime:
     """Return the container runtime. Real containers see the devices of these slices."""
     if served is None or served.runtime is RuntimeName.SIMULATED:
-        return SimulatedRuntime(surroundings.clock)
+        return SimulatedRuntime(surroundings.clock, served.defaults if served is not None else None)
     folder = served.root / "cdi"
     drivers.write_cdi_files(slices, folder)
     kind = process.ProcessRuntime if served.runtime is RuntimeName.PROCESS else podman.PodmanRuntime

@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.process import components, configurationfile, placement
+from drachma.process import components, configurationfile, conversionwebhook, placement
 from drachma.process.queueingchoice import QueueingChoice
 from drachma.process.visibilityendpoint import VisibilityEndpoint
 from drachma.process.webhookendpoint import WebhookEndpoint
@@ -39,16 +39,20 @@ _PLURALS: Final = {
 _ROLES: Final = """\
 role kueue-manager-role
     read core: configmaps limitranges namespaces nodes pods
+    create,patch core: configmaps
     delete,patch,update core: pods
     patch,update core: pods/finalizers pods/status
     read node.k8s.io: runtimeclasses
     read scheduling.k8s.io: priorityclasses
+    read apiextensions.k8s.io: customresourcedefinitions
     read resource.k8s.io: deviceclasses resourceclaims resourceclaimtemplates resourceslices
     read apps: replicasets statefulsets
     get,list,patch,update,watch,delete batch: jobs
     patch,update batch: jobs/finalizers jobs/status
     get,list,patch,update,watch jobset.x-k8s.io: jobsets
     patch,update jobset.x-k8s.io: jobsets/finalizers jobsets/status
+    get,list,patch,update,watch kubeflow.org: jaxjobs mpijobs paddlejobs pytorchjobs tfjobs xgboostjobs
+    get,list,patch,update,watch ray.io: rayclusters rayjobs
     get,list,patch,update,watch kueue.x-k8s.io: admissionchecks clusterqueues cohorts localqueues resourceflavors
     get,list,patch,update,watch kueue.x-k8s.io: topologies
     read kueue.x-k8s.io: workloadpriorityclasses
@@ -111,9 +115,9 @@ def component(
     )
 
     async def run() -> None:
-        parts = [built.run()]
+        parts = [_work(built, own)]
         if configuration_file is not None:
-            parts.append(configurationfile.follow(configuration_file, configured, time=surroundings.clock))
+            parts.append(configurationfile.follow(configuration_file, configured, own.client, time=surroundings.clock))
         if endpoint is not None:
             parts.append(_answer(endpoint, built.reviews, own))
         if visibility is not None:
@@ -121,6 +125,12 @@ def component(
         await controller.together(*parts)
 
     return run
+
+
+async def _work(built: QueueingComponent, surroundings: Surroundings) -> None:
+    """Run queueing, unless it would admit jobs past checks that the API server loses."""
+    await conversionwebhook.check_definitions(surroundings)
+    await built.run()
 
 
 async def _answer(endpoint: WebhookEndpoint, reviews: Reviews, surroundings: Surroundings) -> None:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from drachma import errors
 from drachma.listening import addresses
-from drachma.process import tlsserving
+from drachma.process import conversionwebhook, tlsserving
 from drachma.queueing.component import Reviews
 from drachma.queueing.rules import webhooks
 from drachma.queueing.rules.webhooks import Webhook
@@ -40,6 +40,7 @@ class WebhookEndpoint:
             if each.completed is not None:
                 application.router.add_post(f"/mutate-{each.place}", _handler(each, reviews.mutate))
             application.router.add_post(f"/validate-{each.place}", _handler(each, reviews.validate))
+        application.router.add_post(f"/{conversionwebhook.PATH}", _convert)
         await tlsserving.serve(application, self._socket, tlsserving.context(self._files))
 
 
@@ -53,6 +54,14 @@ def _handler(webhook: Webhook, review: _Review) -> Callable[[web.Request], Await
         return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
     return handle
+
+
+async def _convert(request: web.Request) -> web.Response:
+    try:
+        answer = conversionwebhook.review(msgspec.json.decode(await request.read(), type=dict[str, Any]))
+    except (msgspec.MsgspecError, errors.DecodeError) as error:
+        return web.Response(status=400, text=str(error))
+    return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 
 def manifests(url: str, authority: bytes, frameworks: frozenset[str]) -> list[dict[str, Any]]:

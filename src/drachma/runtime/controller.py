@@ -56,7 +56,7 @@ async def run_all(around: surroundings.Surroundings, controllers: Iterable[Contr
         for component, recorder in around.recorders.items():
             group.create_task(recorder.run(), name=f"events of {component}")
         for each in controllers:
-            _log.info("%s controller starts", each.name)
+            _log.debug("%s controller starts", each.name)
             group.create_task(each.run(), name=f"{each.name} controller")
 
 

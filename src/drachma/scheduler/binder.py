@@ -22,7 +22,7 @@ from drachma import errors
 from drachma.api import pod
 from drachma.client import patches, transactions
 from drachma.runtime import events
-from drachma.scheduler import messages, metrics, peers
+from drachma.scheduler import messages, metrics, peers, writeturns
 from drachma.scheduler.cycle import decision
 from drachma.scheduler.framework import bindingwork, handle, profile, verdict
 
@@ -84,6 +84,7 @@ class Binder:
         self._handle: Final = handle
         self._transactions: Final = transactions.offered(handle.client) if peers is None else None
         self._slots: Final = asyncio.Semaphore(binders)
+        self._turns: Final = writeturns.WriteTurns()
 
     async def room(self) -> None:
         """Return once another pod can be written without waiting for earlier pods.
@@ -100,8 +101,18 @@ class Binder:
         Raises BindingError if a write fails. Then only the pods with ``is_bound`` are bound: bindings that are
         written one after the other may fail halfway.
         """
-        async with self._slots:
+        for binding in batch:
+            self._prepare(binding)
+        contended: frozenset[str] = frozenset().union(
+            *(work.contended for binding in batch for _, work in binding.work)
+        )
+        # Turns come before slots: a binding that waits for its turn must not keep others from being written.
+        async with self._turns.take(contended), self._slots:
             await self._take(batch)
+            if contended:
+                # An earlier binding may have written the same objects.
+                for binding in batch:
+                    self._prepare(binding)
             if self._transactions is not None and await self._bind_at_once(batch, self._transactions):
                 return
             began = self._clock.monotonic()
@@ -173,7 +184,6 @@ class Binder:
         parts: list[tuple[bindingwork.BindingWork, int, int]] = []
         claims: set[str] = set()
         for binding in batch:
-            self._prepare(binding)
             for _, work in binding.work:
                 changes = work.changes()
                 if changes is None:

@@ -76,7 +76,8 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
             Entry(PodTopologySpread(), weight=2),
             Entry(interpodaffinity.InterPodAffinity(), weight=2),
             *((Entry(structuredparameters.StructuredParameters()),) if enabled.on(gates.Gate.FIRST_ALPHA) else ()),
-            Entry(DynamicResources(devices), weight=2),
+            # Without the feature, pods get nodes as if they had no claims, and nodes refuse to run them (KEP-4381).
+            *((Entry(DynamicResources(devices), weight=2),) if enabled.on(gates.Gate.CORE) else ()),
             *((Entry(DevicePolicy(), weight=_POLICY_WEIGHT),) if prefers else ()),
             *(
                 (Entry(nodedeclaredfeatures.NodeDeclaredFeatures()),)

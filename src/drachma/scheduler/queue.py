@@ -15,7 +15,7 @@ import enum
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -146,6 +146,10 @@ class Queue:
     def rejected_by(self) -> Mapping[str, int]:
         """Return the number of parked pods that each plugin has rejected."""
         return {plugin: len(entries) for plugin, entries in self._by_plugin.items()}
+
+    def gated(self) -> Iterator[QueuedPod]:
+        """Yield the pods that a PreEnqueue plugin rejects."""
+        return (entry for entry in self._parked.values() if entry.where is Where.GATED)
 
     def find(self, key: cache.Key) -> QueuedPod | None:
         """Return a pod of the queue, or None."""

@@ -25,6 +25,7 @@ from drachma.scheduler import (
     cycle,
     deliberation,
     failures,
+    gatedpods,
     handlers,
     messages,
     metrics,
@@ -94,6 +95,13 @@ class Scheduler:
         self.metrics.watch(self.queue, self.snapshot)
         # Not the recorder of the surroundings, which several schedulers of one name may share.
         self._recorder: Final = events.Recorder(client, component=self._settings.name, clock=clock, rng=rng)
+        self._gated: Final = gatedpods.GatedPods(
+            self.queue,
+            lambda waiting_pod: plugins.pre_enqueue(waiting_pod, self.snapshot),
+            plugin=hints.DYNAMIC_RESOURCES,
+            recorder=self._recorder,
+            clock=clock,
+        )
         self._statuses: Final = podstatus.PodStatusWriter(client, clock=clock)
         self._group_statuses: Final = podstatus.PodGroupStatusWriter(client, clock=clock)
         self._peers: Final = (
@@ -157,12 +165,13 @@ class Scheduler:
         await self._informers.wait_synced()
         self.snapshot.recount()
         count = len(self.snapshot.nodes)
-        _log.info("scheduler %s: %d nodes, %d pods wait", self._settings.name, count, len(self.queue))
+        _log.debug("scheduler %s: %d nodes, %d pods wait", self._settings.name, count, len(self.queue))
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._recorder.run(), name="events of the scheduler")
                 if self._peers is not None:
                     group.create_task(self._peers.run(), name="other schedulers")
+                group.create_task(self._gated.run(), name="pods that wait for claims")
                 group.create_task(self._schedule(), name="scheduling")
         finally:
             self._deliberation.close()

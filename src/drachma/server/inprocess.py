@@ -91,7 +91,12 @@ class InProcess:
     def resources(self) -> Sequence[target.Target[meta.Object]]:
         return tuple(
             target.metadata_of(
-                each.group, each.versions[0], plural=each.plural, kind=each.kind, namespaced=each.namespaced
+                each.group,
+                each.versions[0],
+                plural=each.plural,
+                kind=each.kind,
+                namespaced=each.namespaced,
+                other_versions=each.versions[1:],
             )
             for each in self._dispatcher.surface.resources
             if all(each.has(verb) for verb in _NEEDED)

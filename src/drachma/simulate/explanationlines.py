@@ -13,19 +13,21 @@ _MOST_NAMES: Final = 8
 
 
 def pod_lines(explained: PodExplanation) -> Iterator[str]:
-    """Yield the lines of a pod's explanation."""
+    """Yield all lines of a pod's explanation, as a tree."""
     if explained.node:
         yield f"pod {explained.pod}: {'would go to' if explained.feasible else 'is on'} node {explained.node}"
         if explained.feasible > 1:
-            yield f"  {explained.feasible} nodes would do"
+            yield f"  {explained.feasible} nodes are feasible"
         for device in explained.devices:
             yield f"  {device.claim}, {device.request}: {device.device}"
         return
-    yield f"pod {explained.pod}: fits nowhere: {explained.message}"
+    yield f"pod {explained.pod} is pending: {explained.message}"
     for entry in explained.ruled_out:
         nodes = _join_names(entry.nodes)
         yield f"  {_count_nodes(len(entry.nodes))}: {', '.join(entry.reasons)} ({entry.plugin}): {nodes}"
+    yield from (f"  {shortage}" for shortage in explained.shortages)
     yield from (f"  {line}" for line in device_lines(explained))
+    yield from (f"  hint: {hint}" for hint in explained.hints)
     if explained.victims:
         yield f"  preemption {explained.preemption}, and evict {_join_names(explained.victims)}"
         if explained.freed:
@@ -33,12 +35,12 @@ def pod_lines(explained: PodExplanation) -> Iterator[str]:
     elif explained.preemption:
         yield f"  {explained.preemption}"
     if explained.holders:
-        yield f"  less important pods hold devices there: {_join_names(explained.holders)}"
-        yield "    preemption does not take them: a device is free when its claim is gone, not when a pod is"
+        yield f"  pods of lower priority hold devices on these nodes: {_join_names(explained.holders)}"
+        yield "    preemption does not evict them, because a device is free when its claim is deallocated"
     for group in explained.helpful_groups:
-        yield f"  a node more of group {group} would do"
+        yield f"  one more node of group {group} would help"
     for group, reason in explained.useless_groups.items():
-        yield f"  a node more of group {group} would not help: {reason}"
+        yield f"  one more node of group {group} would not help: {reason}"
 
 
 def device_lines(explained: PodExplanation) -> Iterator[str]:
@@ -47,6 +49,9 @@ def device_lines(explained: PodExplanation) -> Iterator[str]:
         yield from explanation.render(report.explanation).splitlines()
         if report.also_on:
             yield f"  the same on {_count_nodes(len(report.also_on))} more: {_join_names(report.also_on)}"
+    if explained.unreported:
+        nodes = _count_nodes(len(explained.unreported))
+        yield f"{nodes} more, for other reasons: {_join_names(explained.unreported)}"
 
 
 def survey_lines(surveyed: survey.Survey) -> Iterator[str]:

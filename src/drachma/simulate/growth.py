@@ -9,6 +9,9 @@ If trials are cheap, all cheaper ways are tried too.
 The scheduler chooses at random among equally good nodes, and a bad choice may leave no room for other pods. A plan is
 carried out by adding its nodes and nominating them for its pods (``status.nominatedNodeName``), which leaves nothing to
 chance. So a trial is repeated a few times, and its best turn counts.
+
+Among plans of the same cost, the one with the more preferred alternatives of prioritized lists is chosen (KEP-4816).
+With the objective PREFERENCE, preference comes before cost.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from drachma.api import pod
 from drachma.scheduler.snapshot import podinfo
-from drachma.simulate import nodegroup, simulation
+from drachma.simulate import newnodereason, nodegroup, simulation
 
 _MOST_DECISIONS: Final = 20_000
 """Limit for placed pods in the search for a cheaper plan."""
@@ -38,10 +41,12 @@ Counts: TypeAlias = tuple[int, ...]
 
 
 class Objective(enum.StrEnum):
-    """Quantity that a plan minimises."""
+    """Quantity that a plan minimises. Other quantities decide between equal plans."""
 
     NODES = "nodes"
     PRICE = "price"
+    PREFERENCE = "preference"
+    """Ranks of the alternatives that claims with prioritized lists get, and then the number of nodes."""
 
 
 class Plan(NamedTuple):
@@ -63,6 +68,13 @@ class _Trial(NamedTuple):
 
     counts: Counts
     schedule: simulation.Schedule
+    seed: int = 0
+    """Seed of the turn."""
+
+    @property
+    def rank(self) -> int:
+        """Sum of the ranks of the alternatives that pods get."""
+        return self.schedule.rank
 
     @property
     def promised(self) -> frozenset[str]:
@@ -91,7 +103,7 @@ class Planner:
             max(self._limits.get(group.name, group.max) - have, 0)
             for group, have in zip(self._groups, members, strict=True)
         )
-        self._fits: Final[dict[tuple[int, Hashable], str]] = {}
+        self._fits: Final[dict[tuple[int, Hashable], simulation.Placement | str]] = {}
         self._used_names: Final = frozenset(each.name for each in self._base.snapshot.nodes)
         self._names: Final[list[list[str]]] = [[] for _ in self._groups]
         self._decisions_left = _MOST_DECISIONS
@@ -107,8 +119,10 @@ class Planner:
             else:
                 reasons[simulation.title(each.pod)] = self._hopeless_message(each)
         best = self._best(helpable)
-        for each in best.schedule.waiting:
-            reasons[simulation.title(each.pod)] = self._shortage_message(each, best.counts)
+        if best.schedule.waiting:
+            grown = self._grown(best, helpable)
+            for each in best.schedule.waiting:
+                reasons[simulation.title(each.pod)] = self._shortage_message(each, best.counts, grown)
         placements = (*at_once.placements, *best.schedule.placements)
         nodes = {
             group.name: tuple(self._name(number, index) for index in range(best.counts[number]))
@@ -132,16 +146,29 @@ class Planner:
             for number in range(len(self._groups))
             if self._room[number] and not self._problem(number, waiting_pod)
         ]
-        return sorted(numbers, key=lambda number: (self._unit(number), number))
+        ranks = {number: self._group_rank(number, waiting_pod) for number in numbers}
+        if self._objective is Objective.PREFERENCE:
+            return sorted(numbers, key=lambda number: (ranks[number], self._unit(number), number))
+        return sorted(numbers, key=lambda number: (self._unit(number), ranks[number], number))
 
     def _problem(self, number: int, waiting_pod: pod.Pod) -> str:
-        """Return why a node of a group does not help a pod; empty if it does. Pods of one shape share the answer."""
+        """Return why a node of a group does not help a pod; empty if it does."""
+        outcome = self._on_new_node(number, waiting_pod)
+        return outcome if isinstance(outcome, str) else ""
+
+    def _group_rank(self, number: int, waiting_pod: pod.Pod) -> int:
+        """Return the sum of the ranks of a pod's alternatives on a node of a group that helps it."""
+        outcome = self._on_new_node(number, waiting_pod)
+        return 0 if isinstance(outcome, str) else outcome.rank
+
+    def _on_new_node(self, number: int, waiting_pod: pod.Pod) -> simulation.Placement | str:
+        """Return the placement of a pod with one more node, or the reason. Pods of one shape share the answer."""
         key = number, podinfo.shape(waiting_pod)
         if key not in self._fits:
             trial = self._base.fork()
             self._add_node(trial, number, 0)
             outcome = trial.place(waiting_pod)
-            self._fits[key] = outcome.reason if isinstance(outcome, simulation.Waiting) else ""
+            self._fits[key] = outcome.reason if isinstance(outcome, simulation.Waiting) else outcome
         return self._fits[key]
 
     def _hopeless_message(self, waits: simulation.Waiting) -> str:
@@ -155,10 +182,33 @@ class Planner:
                 )
         return " ".join(sentences)
 
-    def _shortage_message(self, waits: simulation.Waiting, counts: Counts) -> str:
-        full = [self._groups[number].name for number in range(len(counts)) if counts[number] >= self._room[number]]
-        listed = ", ".join(full)
-        return f"{_sentence(waits.reason)} Node groups that cannot grow further: {listed}." if full else waits.reason
+    def _shortage_message(self, waits: simulation.Waiting, counts: Counts, grown: simulation.Simulation) -> str:
+        """Return why a pod waits although groups grow, and why one more node of a group would not help it.
+
+        ``grown`` is the cluster with all new nodes and the pods on them. The reasons of its nodes tell nothing about
+        a new one: they may lack cpu, while a new node has cpu and the devices are exhausted.
+        """
+        sentences = [_sentence(waits.reason)]
+        full = [number for number in range(len(counts)) if counts[number] >= self._room[number]]
+        for number in range(len(counts)):
+            if number in full:
+                continue
+            trial = grown.fork()
+            name = self._add_node(trial, number, counts[number])
+            outcome = trial.place(waits.pod)
+            if isinstance(outcome, simulation.Waiting):
+                reason = _sentence(newnodereason.reason(trial, outcome, name))
+                sentences.append(f"One more node of group {self._groups[number].name} does not help: {reason}")
+        if full:
+            listed = ", ".join(self._groups[number].name for number in full)
+            sentences.append(f"Node groups that cannot grow further: {listed}.")
+        return " ".join(sentences)
+
+    def _grown(self, best: _Trial, pods: list[pod.Pod]) -> simulation.Simulation:
+        """Return the cluster after the turn of a trial."""
+        cluster = self._with_nodes(best.counts, seed=best.seed)
+        cluster.schedule(pods)
+        return cluster
 
     # Search
 
@@ -168,11 +218,14 @@ class Planner:
         estimates = {self._estimate(pods, preference) for preference in self._preferences()}
         best: _Trial | None = None
         for counts in sorted(estimates, key=self._cost):
-            trial = self._try(counts, pods)
-            if best is None or len(trial.promised) > len(best.promised):
-                best = trial
-            if not trial.schedule.waiting:
+            is_complete = best is not None and not best.schedule.waiting
+            if best is not None and is_complete and not best.rank:
                 break
+            if best is not None and is_complete and not self._may_be_better(counts, best):
+                break
+            trial = self._try(counts, pods)
+            if best is None or self._order(trial) < self._order(best):
+                best = trial
         assert best is not None, "there is at least one way to choose"
         best = self._trim(self._complete(best, pods), pods)
         return self._cheapest(best, pods)
@@ -224,7 +277,7 @@ class Planner:
         for number in numbers:
             while best.counts[number] > self._floor[number]:
                 fewer = self._try(_changed(best.counts, number, -1), pods, least=promised)
-                if not promised <= fewer.promised:
+                if not promised <= fewer.promised or self._is_less_preferred(fewer, best):
                     break
                 best = fewer
         return best
@@ -233,14 +286,14 @@ class Planner:
         """Return the cheapest trial that places the same pods, as far as the search is worth it."""
         if len(pods) * _FEWEST_TRIALS > _MOST_DECISIONS:
             return best
-        promised, limit = best.promised, self._cost(best.counts)
+        promised = best.promised
         frontier = [(self._cost(self._floor), self._floor)]
         visited = {self._floor}
-        while frontier and frontier[0][0] < limit and self._decisions_left > 0:
+        while frontier and self._may_be_better(frontier[0][1], best) and self._decisions_left > 0:
             _, counts = heapq.heappop(frontier)
             trial = self._try(counts, pods, least=promised)
-            if promised <= trial.promised:
-                return trial
+            if promised <= trial.promised and self._order(trial) < self._order(best):
+                best = trial
             for number in range(len(counts)):
                 more = _changed(counts, number, +1)
                 if counts[number] < self._room[number] and more not in visited:
@@ -255,7 +308,7 @@ class Planner:
         enough = frozenset(each.metadata.uid for each in pods) if least is None else least
         best: _Trial | None = None
         for seed in range(_TURNS_OF_FEW if len(pods) <= _FEW_PODS else _TURNS_OF_MANY):
-            turn = _Trial(counts, self._turn(counts, pods, seed=seed))
+            turn = _Trial(counts, self._turn(counts, pods, seed=seed), seed)
             if best is None or len(turn.promised) > len(best.promised):
                 best = turn
             if enough <= turn.promised:
@@ -266,11 +319,15 @@ class Planner:
     def _turn(self, counts: Counts, pods: list[pod.Pod], *, seed: int) -> simulation.Schedule:
         """Return the schedule with all nodes added at once, and the pods in the scheduler's order."""
         self._decisions_left -= len(pods)
+        return self._with_nodes(counts, seed=seed).schedule(pods)
+
+    def _with_nodes(self, counts: Counts, *, seed: int) -> simulation.Simulation:
+        """Return the cluster with all new nodes."""
         trial = self._base.fork(seed=seed)
         for number, count in enumerate(counts):
             for index in range(count):
                 self._add_node(trial, number, index)
-        return trial.schedule(pods)
+        return trial
 
     def _add_node(self, trial: simulation.Simulation, number: int, index: int) -> str:
         name = self._name(number, index)
@@ -287,6 +344,23 @@ class Planner:
         return [str(each.metadata.name) for each in self._groups[number].make(name)[1:]]
 
     # Costs
+
+    def _order(self, trial: _Trial) -> tuple[float, ...]:
+        """Return a key by which better trials come first: more pods, then cost and preference by the objective."""
+        cost = self._cost(trial.counts)
+        if self._objective is Objective.PREFERENCE:
+            return (-len(trial.promised), trial.rank, *cost)
+        return (-len(trial.promised), *cost, trial.rank)
+
+    def _may_be_better(self, counts: Counts, best: _Trial) -> bool:
+        """Return True if these nodes are cheaper, or as cheap and pods could get more preferred alternatives."""
+        if self._objective is Objective.PREFERENCE and best.rank:
+            return True
+        cost, limit = self._cost(counts), self._cost(best.counts)
+        return cost < limit or (cost == limit and counts != best.counts and best.rank > 0)
+
+    def _is_less_preferred(self, trial: _Trial, best: _Trial) -> bool:
+        return self._objective is Objective.PREFERENCE and trial.rank > best.rank
 
     def _cost(self, counts: Counts) -> tuple[float, float]:
         nodes, price = float(sum(counts)), self._price(counts)

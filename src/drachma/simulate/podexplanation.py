@@ -1,8 +1,8 @@
 """Explanations of pods: the node that a pod gets, or the reasons against every node, and what would help.
 
 An explanation groups nodes by the reason that rules them out. For nodes without suitable devices it examines every
-device on one node of each sort. It names the pods that preemption would evict, and the node groups that would help.
-Explaining changes nothing.
+device on one node of each sort. It names the pods that preemption would evict, the node groups that would help, and the
+smallest fix. Explaining changes nothing.
 """
 
 from __future__ import annotations
@@ -13,21 +13,25 @@ from typing import Any, Final
 
 import msgspec
 
+from drachma.accounting import resourcenames
 from drachma.allocator import explanation
 from drachma.allocator.explanation import report, survey
-from drachma.api import pod, resourceclaim
+from drachma.api import gates, pod, resourceclaim
 from drachma.claims import identity, podclaims
 from drachma.scheduler.cycle import gangpreemption
 from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.framework import eviction, remedy
-from drachma.scheduler.snapshot import nodeclass
-from drachma.simulate import nodegroup, simulation
+from drachma.scheduler.plugins.dynamicresources import extendedclaim
+from drachma.scheduler.snapshot import nodeclass, podinfo
+from drachma.simulate import newnodereason, nodegroup, podclaimfix, podhints, resourceshortage, simulation
+from drachma.simulate.podclaimfix import Fix
 
 _DEVICES: Final = "DynamicResources"
-_MOST_SURVEYED: Final = 100
-"""Limit for nodes without suitable devices that are compared to find their sorts."""
+_FIT: Final = "NodeResourcesFit"
+_INSUFFICIENT: Final = "Insufficient "
 
 _MOST_SORTS: Final = 3
+"""Limit for sorts of nodes whose devices are all reported."""
 
 
 class _Data(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -47,6 +51,32 @@ class DeviceReport(_Data, frozen=True, kw_only=True):
 
     explanation: report.Explanation
     also_on: tuple[str, ...] = ()
+
+
+class DeviceSupply(_Data, frozen=True, kw_only=True):
+    """Nodes with the same number of devices for the request that lacks most of them."""
+
+    request: str
+    class_name: str
+    wanted: int
+    free: int
+    """Devices that match and could be allocated."""
+    held: int
+    """Devices that match and are allocated."""
+    matching: int
+    """Devices that match, in any state."""
+    nodes: tuple[str, ...]
+
+
+class ResourceSupply(_Data, frozen=True, kw_only=True):
+    """Resource that nodes have too little of, and the most that any of all nodes has."""
+
+    resource: str
+    wanted: str
+    most_free: str
+    most_free_on: str
+    largest: str
+    """Allocatable amount of the largest node, free or not."""
 
 
 class Device(_Data, frozen=True, kw_only=True):
@@ -69,7 +99,21 @@ class PodExplanation(_Data, frozen=True, kw_only=True):
     """Number of feasible nodes."""
     devices: tuple[Device, ...] = ()
     ruled_out: tuple[NodesRuledOut, ...] = ()
+    nodes: int = 0
+    """Number of nodes of the cluster."""
+    supplies: tuple[DeviceSupply, ...] = ()
+    """Devices of all nodes that are rejected for devices."""
+    resources: tuple[ResourceSupply, ...] = ()
+    """Resources that nodes are rejected for."""
+    fix: Fix | None = None
+    """Smallest change after which the claims of the pod fit on a node."""
+    hints: tuple[str, ...] = ()
+    """Likely mistakes, and changes outside of the cluster's devices that would help."""
     reports: tuple[DeviceReport, ...] = ()
+    unreported: tuple[str, ...] = ()
+    """Nodes of other sorts than those in the reports."""
+    shortages: tuple[resourceshortage.ResourceShortage, ...] = ()
+    """Resources of nodes that are too small, in numbers."""
     preemption: str = ""
     """Result of preemption."""
     victims: tuple[str, ...] = ()
@@ -105,7 +149,19 @@ def explain(
     if isinstance(decided, Placed):
         return _explain_placed(title, decided)
     helpful, useless = _groups(cluster, explained_pod, groups)
-    explained = PodExplanation(pod=title, message=decided.reason, helpful_groups=helpful, useless_groups=useless)
+    explained = PodExplanation(
+        pod=title,
+        message=decided.reason,
+        nodes=len(trial.snapshot.nodes),
+        helpful_groups=helpful,
+        useless_groups=useless,
+        hints=(
+            *podhints.alternative_hints(trial, _claims(trial, complete)),
+            *podhints.class_hints(trial, _claims(trial, complete)),
+            *podhints.key_hints(trial, decided.reason),
+            *podhints.label_hints(trial, complete),
+        ),
+    )
     return explained if decided.unfit is None else _explain_unfit(explained, trial, decided.unfit)
 
 
@@ -184,18 +240,93 @@ def _explain_unfit(explained: PodExplanation, trial: simulation.Simulation, unfi
         if rejection.plugin == _DEVICES:
             lacking |= nodes
     tried = trial.post_filter(unfit)
+    claims = [each for each in _claims(trial, unfit.info.pod) if each.status.allocation is None]
+    hints = podhints.driver_hints(trial, claims)
+    # Devices of other drivers say nothing about a class whose driver publishes none.
+    surveyed = survey.Survey((), ()) if hints or not claims else _survey(trial, claims, lacking)
+    explanations = [each.explanation for each in surveyed.groups]
+    changes = [each.changes[0] for each in explanations if each.changes]
+    change = podclaimfix.smallest(changes)
     return msgspec.structs.replace(
         explained,
+        nodes=len(trial.snapshot.nodes),
         ruled_out=tuple(
             NodesRuledOut(plugin=plugin, reasons=reasons, nodes=_names(trial, nodes))
             for (plugin, reasons), nodes in sorted(ruled_out.items(), key=lambda entry: -entry[1].bit_count())
         ),
-        reports=_reports(trial, unfit, lacking),
+        supplies=tuple(DeviceSupply(**each._asdict()) for each in surveyed.supplies),
+        resources=_resources(trial, unfit),
+        reports=tuple(DeviceReport(explanation=each.explanation, also_on=each.others) for each in surveyed.groups),
+        unreported=surveyed.unexplained,
+        fix=None if change is None else podclaimfix.build(change, claims, unfit.info.pod),
+        hints=tuple(dict.fromkeys((*explained.hints, *hints, *podhints.attribute_hints(explanations, trial)))),
+        shortages=resourceshortage.shortages(trial, unfit),
         preemption=f"would make room on node {tried.node}" if tried.node else tried.message,
         victims=_victims(tried.remedies),
         freed=_freed(tried.remedies),
         holders=() if trial.snapshot.frees_devices else _holders(trial, unfit, lacking),
     )
+
+
+def _claims(trial: simulation.Simulation, waiting_pod: pod.Pod) -> list[resourceclaim.ResourceClaim]:
+    """Return the claims of a pod, with the claim that the scheduler would make for its extended resources."""
+    names = podclaims.all_names(waiting_pod)
+    stored = (trial.snapshot.claims.get(waiting_pod.metadata.namespace, name) for name in names)
+    claims = [each for each in stored if each is not None]
+    devices = trial.snapshot.devices
+    info = podinfo.PodInfo(waiting_pod)
+    backed = [name for name in info.extended_resources if devices.names.get(name) is not None]
+    if backed and trial.gates.on(gates.Gate.EXTENDED_RESOURCE):
+        draft = extendedclaim.draft(waiting_pod, uid=f"{waiting_pod.metadata.uid}/extended")
+        claims.append(
+            extendedclaim.add_requests(draft, extendedclaim.build_requests(waiting_pod, backed, devices.names))
+        )
+    return claims
+
+
+def _survey(trial: simulation.Simulation, claims: Sequence[resourceclaim.ResourceClaim], lacking: int) -> survey.Survey:
+    """Return the reasons against nodes without suitable devices."""
+    infos = sorted(map(trial.snapshot.nodes.at, nodeclass.slots(lacking)), key=lambda info: info.name)
+    explainer = explanation.Explainer(trial.snapshot.devices.allocator)
+    return survey.survey(explainer, [info.place for info in infos], claims=claims, most=_MOST_SORTS)
+
+
+def _resources(trial: simulation.Simulation, unfit: Unfit) -> tuple[ResourceSupply, ...]:
+    """Return the resources that some node has too little of, with the amounts."""
+    reasons = {
+        reason.removeprefix(_INSUFFICIENT)
+        for rejection, _ in unfit.diagnosis.rejections
+        if rejection.plugin == _FIT
+        for reason in rejection.reasons
+        if reason.startswith(_INSUFFICIENT)
+    }
+    supplies = []
+    for name, wanted in unfit.info.demand.amounts:
+        if name not in reasons:
+            continue
+        free = {
+            info.name: info.ledger.allocatable.get(name, 0) - info.ledger.requested.get(name, 0)
+            for info in trial.snapshot.nodes
+        }
+        most = max(sorted(free), key=lambda node: free[node])
+        largest = max(info.ledger.allocatable.get(name, 0) for info in trial.snapshot.nodes)
+        amounts = [_amount(name, each) for each in (wanted, max(free[most], 0), largest)]
+        supplies.append(
+            ResourceSupply(
+                resource=name, wanted=amounts[0], most_free=amounts[1], most_free_on=most, largest=amounts[2]
+            )
+        )
+    return tuple(supplies)
+
+
+def _amount(resource: str, count: int) -> str:
+    """Return an amount of a ledger as Kubernetes writes it."""
+    if resource == resourcenames.CPU:
+        return str(count // 1000) if count % 1000 == 0 else f"{count}m"
+    for power, suffix in ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
+        if resource in (resourcenames.MEMORY, "ephemeral-storage") and count and count % 2**power == 0:
+            return f"{count >> power}{suffix}"
+    return str(count)
 
 
 def _victims(remedies: Iterable[remedy.Remedy]) -> tuple[str, ...]:
@@ -215,8 +346,11 @@ def _freed(remedies: Iterable[remedy.Remedy]) -> tuple[str, ...]:
 
 def _holders(trial: simulation.Simulation, unfit: Unfit, lacking: int) -> tuple[str, ...]:
     """Return less important pods with devices, which preemption does not evict: only deallocation frees devices."""
-    slots = itertools.islice(nodeclass.slots(lacking), _MOST_SURVEYED)
-    bookings = (booking for slot in slots for booking in trial.snapshot.nodes.at(slot).ledger.bookings.values())
+    bookings = (
+        booking
+        for slot in nodeclass.slots(lacking)
+        for booking in trial.snapshot.nodes.at(slot).ledger.bookings.values()
+    )
     return tuple(
         sorted(
             simulation.title(each.pod)
@@ -230,21 +364,6 @@ def _names(trial: simulation.Simulation, nodes: int) -> tuple[str, ...]:
     return tuple(sorted(trial.snapshot.nodes.at(slot).name for slot in nodeclass.slots(nodes)))
 
 
-def _reports(trial: simulation.Simulation, unfit: Unfit, lacking: int) -> tuple[DeviceReport, ...]:
-    claims = [
-        each.claim
-        for each in podclaims.resolve(unfit.info.pod, trial.snapshot.claims)
-        if each.claim.status.allocation is None
-    ]
-    if not lacking or not claims:
-        return ()
-    slots = sorted(nodeclass.slots(lacking), key=lambda slot: trial.snapshot.nodes.at(slot).name)[:_MOST_SURVEYED]
-    places = [trial.snapshot.nodes.at(slot).place for slot in slots]
-    explainer = explanation.Explainer(trial.snapshot.devices.allocator)
-    surveyed = survey.survey(explainer, places, claims=claims, most=_MOST_SORTS)
-    return tuple(DeviceReport(explanation=each.explanation, also_on=each.others) for each in surveyed.groups)
-
-
 def _groups(
     cluster: simulation.Simulation, explained_pod: pod.Pod, groups: Sequence[nodegroup.NodeGroup]
 ) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -253,10 +372,13 @@ def _groups(
     used_names = frozenset(each.name for each in cluster.snapshot.nodes)
     for group in groups:
         trial = cluster.fork()
-        trial.add(group.make(group.new_names(1, used_names)[0]))
+        name = group.new_names(1, used_names)[0]
+        trial.add(group.make(name))
         schedule = trial.schedule(trial.unit_of(explained_pod))
         reasons = [
-            each.reason for each in schedule.waiting if simulation.title(each.pod) == simulation.title(explained_pod)
+            newnodereason.reason(trial, each, name)
+            for each in schedule.waiting
+            if simulation.title(each.pod) == simulation.title(explained_pod)
         ]
         if reasons:
             useless[group.name] = reasons[0]

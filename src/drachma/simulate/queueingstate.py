@@ -25,6 +25,7 @@ from drachma.api import (
 from drachma.client import target
 from drachma.queueing import explanation
 from drachma.queueing.admission.admitter import Admitter
+from drachma.queueing.admission.cycle import Status
 from drachma.queueing.component import ActiveConfiguration, configurationmap, resources
 from drachma.queueing.component.caches import Caches, Source, key_of
 from drachma.queueing.component.nodefollower import NodeFollower
@@ -55,7 +56,10 @@ KINDS: Final[tuple[target.Of[Any], ...]] = (
     resources.LOCAL_QUEUES,
     resources.WORKLOADS,
 )
-"""Kinds that are read; of ConfigMaps, only the one with the configuration."""
+"""Kinds that are read; of ConfigMaps, only those with the configuration."""
+
+_MOST_CYCLES: Final = 100_000
+"""Limit for cycles of admission. Each takes at least one workload out of its queue."""
 
 _MOST_STEPS: Final = 16
 """Limit for steps. A workload settles after a few steps of its controller."""
@@ -90,6 +94,32 @@ class QueueingState:
             explanation.explain(self.admitter, each, self._now, obstacle=self._obstacles.get(key_of(each)))
             for each in workloads
         ]
+
+    def admit_all(self) -> dict[str, str]:
+        """Admit pending workloads in memory until no more get quota, and return the reasons of the others."""
+        reasons = dict(self._obstacles)
+        pending = [
+            each for each in self.workloads.values() if not _holds_quota(each) and not workloadstate.is_finished(each)
+        ]
+        for each in pending:
+            explained = explanation.explain(self.admitter, each, self._now, obstacle=self._obstacles.get(key_of(each)))
+            if explained.outcome is explanation.Outcome.NOT_QUEUED:
+                reasons[key_of(each)] = explained.message
+        for _ in range(_MOST_CYCLES):
+            report = self.admitter.run_cycle(self._now)
+            if report is None:
+                break
+            for entry in report.entries:
+                if entry.status is Status.ADMITTED:
+                    reasons.pop(entry.info.key, None)
+                else:
+                    reasons[entry.info.key] = entry.message
+        return reasons
+
+    @property
+    def local_queues(self) -> frozenset[str]:
+        """Local queues, as namespace/name."""
+        return frozenset(key_of(each) for each in self._caches.local_queues.cache)
 
     def submit(self, queued: workload.Workload, now: datetime) -> str:
         """Put a workload into its queue. Return the reason why it is in none, or an empty text."""
@@ -189,10 +219,16 @@ def _holds_quota(queued: workload.Workload) -> bool:
 
 def _configured(objects: Iterable[meta.Object]) -> ActiveConfiguration:
     active = ActiveConfiguration()
-    for each in objects:
-        place = (each.metadata.namespace, each.metadata.name)
-        if isinstance(each, configmap.ConfigMap) and place == (DEFAULT_NAMESPACE, configurationmap.NAME):
-            active.offer(*configurationmap.documents(each))
+    maps = {
+        each.metadata.name: each
+        for each in objects
+        if isinstance(each, configmap.ConfigMap) and each.metadata.namespace == DEFAULT_NAMESPACE
+    }
+    config_map = next(
+        (maps[name] for name in (configurationmap.PUBLISHED, *configurationmap.NAMES) if name in maps), None
+    )
+    if config_map is not None:
+        active.offer(*configurationmap.documents(config_map))
     return active
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from drachma.api import gates, meta, pod, podgroup, resourceclaim, resourceclaimtemplate
-from drachma.claims import identity, ownership, podclaims, podstate, templates
+from drachma.claims import identity, ownership, podclaims, podstate, preference, templates
 from drachma.runtime import cache, clock
 from drachma.scheduler import cycle, profiles
 from drachma.scheduler.cycle import gangpreemption, gangsearch, units
@@ -37,6 +37,8 @@ class Placement(NamedTuple):
     node: str
     allocations: tuple[resourceclaim.AllocationResult, ...] = ()
     """Allocations made for the pod; none for claims that were allocated before."""
+    rank: int = 0
+    """Sum of the ranks of the alternatives that were allocated; 0 if each was the most preferred one (KEP-4816)."""
 
 
 class Waiting(NamedTuple):
@@ -53,6 +55,11 @@ class Schedule(NamedTuple):
 
     placements: tuple[Placement, ...]
     waiting: tuple[Waiting, ...]
+
+    @property
+    def rank(self) -> int:
+        """Sum of the ranks of all alternatives that were allocated."""
+        return sum(each.rank for each in self.placements)
 
 
 class Simulation:
@@ -286,7 +293,8 @@ class Simulation:
         self.snapshot.commit(placed.assignment)
         self._pending.pop(placed.info.key, None)
         results = tuple(each.result for each in placed.assignment.allocations)
-        return Placement(placed.info.pod, placed.node, results)
+        rank = sum(preference.total_rank(each.claim.spec, each.result) for each in placed.assignment.allocations)
+        return Placement(placed.info.pod, placed.node, results, rank)
 
     def decide(self, waiting_pod: pod.Pod) -> Placed | Waiting:
         """Return the scheduler's decision about a pod that has its claims. Nothing is carried out."""

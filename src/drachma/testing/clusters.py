@@ -24,10 +24,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma import driver, errors
-from drachma.api import codec, deviceclass, gates, manifest, meta, node, resourceclaim, resourceslice
+from drachma.api import codec, deviceclass, event, gates, manifest, meta, node, resourceclaim, resourceslice
 from drachma.api import pod as pods
-from drachma.claims import conditions, identity, podclaims, wellknown
-from drachma.client import Client, patches
+from drachma.claims import conditions, identity, podclaims, podstate, wellknown
+from drachma.client import Client, Selection, patches
 from drachma.driver.instance import NodeInstance, Place
 from drachma.offline import machineprofiles
 from drachma.process import components, embedded, nodeagents
@@ -159,19 +159,28 @@ class Cluster:
 
     # Waiting
 
-    async def until(self, holds: Callable[[], bool], problem: Callable[[], str]) -> None:
+    async def until(
+        self, holds: Callable[[], bool], problem: Callable[[], str], *, timeout: float = _PATIENCE_SECONDS
+    ) -> None:
         """Return once a condition holds.
 
         Raises:
-            AssertionError: it does not hold within two minutes of the cluster's time; the message is the problem.
+            AssertionError: it does not hold within ``timeout`` seconds of the cluster's time, two minutes by default;
+                the message is the problem.
         """
         step = _STEP_SECONDS if isinstance(self.clock, manualclock.ManualClock) else _REAL_STEP_SECONDS
-        deadline = self.clock.monotonic() + _PATIENCE_SECONDS
+        deadline = self.clock.monotonic() + timeout
         await self.settle()
         while not holds():
             if self.clock.monotonic() >= deadline:
                 raise AssertionError(problem())
             await self.advance(step)
+
+    async def warnings(self, name: str, *, namespace: str = _DEFAULT) -> list[str]:
+        """Return the warning events of a pod, such as an error of its driver, without repetitions."""
+        listed = await self.client.list(event.Event, Selection(namespace=namespace))
+        own = (each for each in listed.items if each.type == "Warning" and each.involved_object.name == name)
+        return list(dict.fromkeys(f"{each.reason}: {each.message}" for each in own))
 
     @contextlib.asynccontextmanager
     async def _watching(self) -> AsyncIterator[None]:
@@ -188,17 +197,21 @@ class PodHandle:
         self._name: Final = name
         self._namespace: Final = namespace
 
-    async def running(self) -> RunningPod:
-        """Wait until all containers run. Raises AssertionError with an explanation if they do not."""
-        return await self._reached("Running")
+    async def running(self, *, timeout: float = _PATIENCE_SECONDS) -> RunningPod:
+        """Wait until all containers run.
 
-    async def succeeded(self) -> RunningPod:
+        Raises AssertionError with an explanation and the pod's warning events if they do not run within ``timeout``
+        seconds, or if the pod ends before.
+        """
+        return await self._reached("Running", timeout)
+
+    async def succeeded(self, *, timeout: float = _PATIENCE_SECONDS) -> RunningPod:
         """Wait until the pod has succeeded."""
-        return await self._reached("Succeeded")
+        return await self._reached("Succeeded", timeout)
 
-    async def failed(self) -> RunningPod:
+    async def failed(self, *, timeout: float = _PATIENCE_SECONDS) -> RunningPod:
         """Wait until the pod has failed."""
-        return await self._reached("Failed")
+        return await self._reached("Failed", timeout)
 
     async def waiting(self) -> str:
         """Wait until the scheduler has found no node for the pod, and return its message."""
@@ -220,14 +233,19 @@ class PodHandle:
         """Wait until the pod is deleted."""
         await self._cluster.until(lambda: self._pod() is None, lambda: self._problem("gone"))
 
-    async def _reached(self, phase: str) -> RunningPod:
-        def holds() -> bool:
+    async def _reached(self, phase: str, timeout: float) -> RunningPod:
+        def is_decided() -> bool:
             current = self._pod()
-            return current is not None and current.status.phase == phase
+            return current is not None and (current.status.phase == phase or podstate.has_ended(current))
 
-        await self._cluster.until(holds, lambda: self._problem(phase))
-        reached = self._pod()
-        assert reached is not None, "the check above has seen it"
+        try:
+            await self._cluster.until(is_decided, lambda: self._problem(phase), timeout=timeout)
+            reached = self._pod()
+            assert reached is not None, "the check above has seen it"
+            assert reached.status.phase == phase, self._problem(phase)
+        except AssertionError as error:
+            warnings = await self._cluster.warnings(self._name, namespace=self._namespace)
+            raise AssertionError("\n".join((str(error).rstrip(), *(f"  {each}" for each in warnings)))) from None
         devices = self._cluster.devices_of(self._name, namespace=self._namespace)
         return RunningPod(self._name, reached.spec.node_name, reached.status.phase, tuple(devices))
 

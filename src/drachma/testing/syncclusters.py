@@ -66,17 +66,17 @@ class SyncPodHandle:
         self._cluster: Final = cluster
         self._handle: Final = handle
 
-    def running(self) -> RunningPod:
+    def running(self, *, timeout: float = 120.0) -> RunningPod:
         """Wait until all containers run."""
-        return self._cluster.run(self._handle.running())
+        return self._cluster.run(self._handle.running(timeout=timeout))
 
-    def succeeded(self) -> RunningPod:
+    def succeeded(self, *, timeout: float = 120.0) -> RunningPod:
         """Wait until the pod has succeeded."""
-        return self._cluster.run(self._handle.succeeded())
+        return self._cluster.run(self._handle.succeeded(timeout=timeout))
 
-    def failed(self) -> RunningPod:
+    def failed(self, *, timeout: float = 120.0) -> RunningPod:
         """Wait until the pod has failed."""
-        return self._cluster.run(self._handle.failed())
+        return self._cluster.run(self._handle.failed(timeout=timeout))
 
     def waiting(self) -> str:
         """Wait until the scheduler has found no node for the pod, and return its message."""

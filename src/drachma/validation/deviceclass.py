@@ -3,7 +3,7 @@
 from typing import Final
 
 from drachma.api import deviceclass
-from drachma.validation import collection, deviceclaim, fielderror, limits, metadata
+from drachma.validation import collection, deviceclaim, fielderror, limits, metadata, nodeallocatable
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC
@@ -37,6 +37,9 @@ def _spec(spec: deviceclass.DeviceClassSpec, *, old: deviceclass.DeviceClassSpec
         limit=limits.CONFIGS,
         size_covered=True,
     )
+    own_policies = spec.node_allocatable_resource_accounting_policies
+    if own_policies and (old is None or old.node_allocatable_resource_accounting_policies != own_policies):
+        yield from nodeallocatable.check_policies(own_policies, SPEC.child("nodeAllocatableResourceAccountingPolicies"))
     name = spec.extended_resource_name
     if name is not None and names.extended_resource_name(name):
         error = fielderror.invalid(

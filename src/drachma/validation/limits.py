@@ -28,7 +28,6 @@ DERIVED_ATTRIBUTES: Final = 32
 RESULTS: Final = 32
 ALLOCATION_CONFIGS: Final = 2 * CONFIGS
 """Configurations of the class and of the claim."""
-RESERVED_FOR: Final = 256
 CONDITIONS: Final = 8
 CONDITION_REASON_BYTES: Final = 1024
 CONDITION_MESSAGE_BYTES: Final = 32 * 1024

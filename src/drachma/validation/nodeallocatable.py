@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from drachma.accounting import policies
 from drachma.api import resourceslice
 from drachma.validation import fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.values import names, quantity
+
+_POLICIES: Final = tuple(sorted(policies.Policy))
 
 
 def check_device(device: resourceslice.Device, at: Path) -> Errors:
@@ -25,6 +28,18 @@ def check_device(device: resourceslice.Device, at: Path) -> Errors:
             place = at.child(field).key(name)
             yield from _resource_name(name, place)
             yield from _TYPES[type_name](resource, place, device.capacity)
+
+
+def check_policies(policies_by_resource: Mapping[str, str], at: Path) -> Errors:
+    """Yield the errors of the accounting policies of a class (KEP-5517, future enhancements)."""
+    for name in sorted(policies_by_resource):
+        yield from _resource_name(name, at.key(name))
+        yield from _accounting_policy(policies_by_resource[name], at.key(name))
+
+
+def _accounting_policy(policy: str, at: Path) -> Errors:
+    if policy not in _POLICIES:
+        yield fielderror.not_supported(at, policy, _POLICIES)
 
 
 def _capacity_key(key: str, at: Path, capacities: Mapping[str, resourceslice.DeviceCapacity]) -> Errors:

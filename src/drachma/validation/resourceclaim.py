@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from drachma.api import resourceclaim, resourceclaimtemplate
-from drachma.claims import identity
+from drachma.claims import identity, reservation
 from drachma.structured import counterpart
 from drachma.validation import (
     authorization,
@@ -154,7 +154,7 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
             at=_RESERVED_FOR,
             key=lambda consumer: consumer.uid,
             show=lambda uid: rendering.named(str(uid)),
-            limit=limits.RESERVED_FOR,
+            limit=reservation.MOST_CONSUMERS,
             size_covered=True,
             unique_covered=True,
         )

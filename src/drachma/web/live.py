@@ -16,7 +16,7 @@ from starlette.responses import StreamingResponse
 
 from drachma.web.userview import UserView
 
-_GATHER_SECONDS: Final = 0.05
+_GATHER_SECONDS: Final = 0.02
 """Time to gather changes before a page is told."""
 
 _PAUSE_SECONDS: Final = 0.2
@@ -36,7 +36,7 @@ async def _events(view: UserView) -> AsyncIterator[bytes]:
     listener = view.listen()
     try:
         yield f"retry: {_RETRY_MILLISECONDS}\n\n".encode() + _event("hello", view, [])
-        while not view.is_rejected:
+        while not (view.is_rejected or view.is_closed):
             topics: list[str] = []
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_HEARTBEAT_SECONDS):

@@ -19,7 +19,7 @@ from drachma.queueing.kinds import clusterqueue, localqueue, workload
 from drachma.runtime.cache import Key, key_of
 from drachma.web import pools as poolcells
 from drachma.web import rows
-from drachma.web.rows import ClaimRow, DeviceCell, DeviceState, PodRow
+from drachma.web.rows import ClaimRow, DeviceCell, DeviceState, PodRow, PodStatus
 
 PODS: Final = "pods"
 CLAIMS: Final = "claims"
@@ -56,6 +56,9 @@ class Model:
         self.version = 0
         """Number of changes so far; versions of tiles and of pages refer to it."""
         self.pods: Final[dict[Key, PodRow]] = {}
+        self.waiting: Final[dict[Key, PodRow]] = {}
+        """Pods without a node."""
+        self.pod_counts: Final[dict[PodStatus, int]] = dict.fromkeys(PodStatus, 0)
         self.claims: Final[dict[Key, ClaimRow]] = {}
         self.nodes: Final[dict[str, node.Node]] = {}
         self.classes: Final[dict[str, deviceclass.DeviceClass]] = {}
@@ -84,7 +87,7 @@ class Model:
         self.version += 1
         match new:
             case pod.Pod():
-                self.pods[key_of(new)] = rows.pod_row(new)
+                self._put_pod(rows.pod_row(new))
                 return (PODS,)
             case resourceclaim.ResourceClaim():
                 self._put_claim(new)
@@ -127,7 +130,7 @@ class Model:
         name, key = deleted.metadata.name, key_of(deleted)
         match deleted:
             case pod.Pod():
-                self.pods.pop(key, None)
+                self._drop_pod(key)
                 return (PODS,)
             case resourceclaim.ResourceClaim():
                 self._drop_claim(key)
@@ -159,6 +162,19 @@ class Model:
                 self.cohorts.pop(key.name, None)
             case localqueue.LocalQueue():
                 self.local_queues.pop(key, None)
+
+    def _put_pod(self, row: PodRow) -> None:
+        self._drop_pod(row.key)
+        self.pods[row.key] = row
+        self.pod_counts[row.status] += 1
+        if row.waits:
+            self.waiting[row.key] = row
+
+    def _drop_pod(self, key: Key) -> None:
+        before = self.pods.pop(key, None)
+        if before is not None:
+            self.pod_counts[before.status] -= 1
+            self.waiting.pop(key, None)
 
     def _put_claim(self, new: resourceclaim.ResourceClaim) -> None:
         key = key_of(new)
@@ -247,6 +263,10 @@ class Model:
             if cell.node == node_name
         ]
 
+    def has_cells(self, node_name: str) -> bool:
+        """Return True if a node has devices."""
+        return bool(self._pools_of_node.get(node_name))
+
     def cell(self, device: identity.DeviceID) -> DeviceCell | None:
         """Return the cell of a device, or None."""
         pool = self.pools.get(identity.PoolID(device.driver, device.pool))
@@ -271,8 +291,9 @@ class Model:
     def count_states(self) -> dict[DeviceState, int]:
         """Return the number of devices in each state."""
         counts = dict.fromkeys(DeviceState, 0)
-        for cell in self.cells:
-            counts[cell.state] += 1
+        for pool in self.pools.values():
+            for state, number in pool.states.items():
+                counts[state] += number
         return counts
 
     def reconstruct(self, now: dt.datetime) -> None:
@@ -295,8 +316,7 @@ class Model:
     def sample(self, now: dt.datetime) -> None:
         """Add the present usage to the history."""
         counts = self.count_states()
-        pending = sum(row.waits for row in self.pods.values())
-        self.history.append(Sample(now, used(counts), sum(counts.values()), pending))
+        self.history.append(Sample(now, used(counts), sum(counts.values()), len(self.waiting)))
 
 
 def used(counts: Mapping[DeviceState, int]) -> int:

@@ -74,7 +74,8 @@ def _nodes(model: Model) -> Iterator[Problem]:
 
 
 def _devices(model: Model) -> Iterator[Problem]:
-    for cell in model.cells:
+    pools = (pool for pool in model.pools.values() if pool.states.get(DeviceState.UNHEALTHY))
+    for cell in (cell for pool in pools for cell in pool.cells):
         if cell.state is DeviceState.UNHEALTHY:
             place = f" on {cell.node}" if cell.node else ""
             users = f"; used by {', '.join(map(str, cell.pods))}" if cell.pods else ""
@@ -102,8 +103,7 @@ def _queues(model: Model) -> Iterator[Problem]:
 
 
 def _pods(model: Model) -> Iterator[Problem]:
-    waiting = [row for row in model.pods.values() if row.waits]
-    waiting.sort(key=lambda row: (row.created is None, row.created, row.key))
+    waiting = sorted(model.waiting.values(), key=lambda row: (row.created is None, row.created, row.key))
     for row in waiting:
         yield Problem(ProblemKind.POD, str(row.key), row.reason, rendering.href(row.key, "pods"), row.created)
 
@@ -151,11 +151,8 @@ class Usage(NamedTuple):
 
 
 def measure(model: Model) -> Usage:
-    """Return the counts of the overview. Costs the number of devices, pods and claims."""
+    """Return the counts of the overview. Costs the number of pools and claims."""
     states = model.count_states()
-    pods: dict[str, int] = {}
-    for row in model.pods.values():
-        pods[row.status] = pods.get(row.status, 0) + 1
     claims: dict[str, int] = {}
     for claim in model.claims.values():
         claims[claim.state] = claims.get(claim.state, 0) + 1
@@ -164,7 +161,7 @@ def measure(model: Model) -> Usage:
         devices=sum(states.values()),
         used=models.used(states),
         states=states,
-        pods=pods,
+        pods={status.value: number for status, number in model.pod_counts.items()},
         claims=claims,
         nodes=len(model.nodes),
         ready_nodes=sum(map(models.is_ready, model.nodes.values())),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -35,6 +36,8 @@ class Pool(NamedTuple):
     expected: int
     slices: tuple[resourceslice.ResourceSlice, ...]
     cells: tuple[DeviceCell, ...]
+    states: Mapping[DeviceState, int]
+    """Number of devices in each state that some device is in."""
 
     @property
     def is_complete(self) -> bool:
@@ -63,7 +66,8 @@ def build(
         for each in marked
         for device in each.spec.devices
     )
-    return Pool(pool_id, generation, expected, tuple(newest), cells)
+    states = collections.Counter(cell.state for cell in cells)
+    return Pool(pool_id, generation, expected, tuple(newest), cells, states)
 
 
 _Counters = dict[tuple[str, str], int]

@@ -29,6 +29,9 @@ class PodStatus(enum.StrEnum):
     TERMINATING = "Terminating"
 
 
+_RANKS: Final = {status: number for number, status in enumerate(PodStatus)}
+
+
 class ClaimState(enum.StrEnum):
     """State of a claim in one word."""
 
@@ -65,6 +68,8 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[str, ...]
     queue: str
     priority: int
+    rank: str
+    """Text that sorts pods by status, then by namespace and name."""
 
     @property
     def waits(self) -> bool:
@@ -108,11 +113,13 @@ class DeviceCell(msgspec.Struct, frozen=True, kw_only=True):
 
 def pod_row(subject: pod.Pod) -> PodRow:
     """Return the row of a pod."""
+    key = Key(subject.metadata.namespace, subject.metadata.name)
+    status = _pod_status(subject)
     scheduled = conditions.find(subject.status.conditions, "PodScheduled")
     is_scheduled = scheduled is not None and scheduled.status == "True"
     return PodRow(
-        key=Key(subject.metadata.namespace, subject.metadata.name),
-        status=_pod_status(subject),
+        key=key,
+        status=status,
         node=subject.spec.node_name,
         reason=_pod_reason(subject, scheduled),
         created=subject.metadata.creation_timestamp,
@@ -120,6 +127,7 @@ def pod_row(subject: pod.Pod) -> PodRow:
         claims=tuple(podclaims.all_names(subject)),
         queue=subject.metadata.labels.get(QUEUE_LABEL, ""),
         priority=int(subject.spec.priority or 0),
+        rank=f"{_RANKS[status]} {key}",
     )
 
 

@@ -17,7 +17,6 @@ import msgspec
 
 from drachma.client.access import Access
 from drachma.listening import addresses, asgiserver
-from drachma.runtime import clock
 from drachma.web.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 class _Deferred:
     """The application of a dashboard, which is made for the first request."""
 
-    def __init__(self, settings: Settings, time: clock.Clock | None) -> None:
+    def __init__(self, settings: Settings, make: Callable[[Settings], Dashboard]) -> None:
         self._settings: Final = settings
-        self._time: Final = time
+        self._make_dashboard: Final = make
         self._making: asyncio.Task[Dashboard] | None = None
         self._sweeping: asyncio.Task[None] | None = None
 
@@ -41,7 +40,7 @@ class _Deferred:
         await dashboard.application(scope, receive, send)
 
     async def _make(self) -> Dashboard:
-        dashboard = await asyncio.to_thread(_import, self._settings, self._time)
+        dashboard = await asyncio.to_thread(self._make_dashboard, self._settings)
         self._sweeping = asyncio.create_task(dashboard.sessions.sweep(), name="dashboard sessions")
         return dashboard
 
@@ -55,14 +54,14 @@ class _Deferred:
         await dashboard.sessions.close()
 
 
-def _import(settings: Settings, time: clock.Clock | None) -> Dashboard:
+def _import(settings: Settings) -> Dashboard:
     from drachma.web.application import Dashboard
 
-    return Dashboard(settings, time=time)
+    return Dashboard(settings)
 
 
 @contextlib.asynccontextmanager
-async def running(settings: Settings, *, time: clock.Clock | None = None) -> AsyncIterator[Settings]:
+async def running(settings: Settings, make: Callable[[Settings], Dashboard] = _import) -> AsyncIterator[Settings]:
     """Serve the dashboard while the block lasts. Yield the settings with the port that it got.
 
     Raises:
@@ -70,7 +69,7 @@ async def running(settings: Settings, *, time: clock.Clock | None = None) -> Asy
     """
     opened, bound = addresses.bind(settings.address)
     settings = msgspec.structs.replace(settings, address=bound)
-    application = _Deferred(settings, time)
+    application = _Deferred(settings, make)
     async with asgiserver.serving(application, opened):
         try:
             yield settings
@@ -90,7 +89,8 @@ class Companion:
 
     def __init__(self, listen: addresses.Address) -> None:
         self._listen: Final = listen
-        self._address = ""
+        self.url = ""
+        """Address to open in a browser, once the dashboard is served."""
 
     async def run(self, host: Host) -> None:
         """Serve until cancelled. The address signs a browser in as the administrator."""
@@ -105,19 +105,6 @@ class Companion:
             start_key=secrets.token_urlsafe(24) if self._listen.host in ("127.0.0.1", "::1", "localhost") else "",
         )
         async with running(settings) as bound:
-            self._address = address(bound)
+            self.url = address(bound)
             host.ready()
             await asyncio.Event().wait()
-
-    def announcing(self, announce: Callable[[str], object]) -> Callable[[str], object]:
-        """Return an announcement of the server that also says the dashboard's address."""
-
-        def announce_both(text: str) -> None:
-            announce(text)
-            announce(self.describe())
-
-        return announce_both
-
-    def describe(self) -> str:
-        """Return the line that says the dashboard's address."""
-        return f"dashboard: {self._address}"

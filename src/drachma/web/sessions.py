@@ -41,6 +41,11 @@ class Sessions:
         self._used: Final[dict[str, float]] = {}
         self._starts: Final[dict[str, asyncio.Task[UserView]]] = {}
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of sessions, and of views."""
+        return len(self._sessions), max(len(self._views), len(self._used))
+
     async def sign_in(self, identity: Identity) -> str:
         """Return the cookie of a new session. Raises the errors of UserView.start()."""
         await self.view(identity)
@@ -77,9 +82,9 @@ class Sessions:
     async def view(self, identity: Identity) -> UserView:
         """Return the view of a user, started if need be. Raises the errors of UserView.start()."""
         digest = identity.digest
-        self._used[digest] = self._time.monotonic()
         view = self._views.get(digest)
         if view is not None and not view.is_rejected:
+            self._used[digest] = self._time.monotonic()
             if identity.namespace:
                 view.add_namespace(identity.namespace)
             return view

@@ -90,6 +90,8 @@ class UserView:
         """Why the API server does not answer at present."""
         self.is_rejected = False
         """True if the server no longer accepts the credentials."""
+        self.is_closed = False
+        """True if no page can use the view any more."""
         self.generation = 0
         """Number of times that everything was read anew; deltas of another generation do not apply."""
         self._time: Final = time
@@ -116,7 +118,8 @@ class UserView:
         self._task = asyncio.create_task(self._run(), name=f"view of {self.user.name}")
 
     async def close(self) -> None:
-        """Stop reading, and forget everything."""
+        """Stop reading, forget everything, and end the streams of open pages."""
+        self.is_closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -177,13 +180,20 @@ class UserView:
     async def _run(self) -> None:
         sampling = asyncio.create_task(self._sample())
         try:
-            scopes = await self._find_scopes()
             while True:
-                self.scopes = scopes
-                scopes = await self._read(scopes)
-        except errors.UnauthorizedError as error:
-            self.is_rejected = True
-            self.failure = str(error)
+                try:
+                    scopes = await self._find_scopes()
+                    while True:
+                        self.scopes = scopes
+                        scopes = await self._read(scopes)
+                except (errors.UnauthorizedError, errors.AccessError) as error:
+                    self.is_rejected = True
+                    self.failure = str(error)
+                    return
+                except errors.DrachmaError as error:
+                    self._forget()
+                    self._fail(str(error))
+                    await self._wait_for_check()
         finally:
             sampling.cancel()
             self._forget()

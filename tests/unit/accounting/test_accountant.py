@@ -134,7 +134,9 @@ def test_a_device_without_a_policy_cannot_be_accounted_for() -> None:
     ("subject", "want"),
     [
         pytest.param(books(device=published("ConsumeFrom")), True, id="out-of-a-pool"),
-        pytest.param(books(device=published("AddPerClaim")), False, id="added"),
+        pytest.param(books(device=published("AddPerClaim")), True, id="added-once"),
+        pytest.param(books(device=published("AddPerReference")), True, id="added-for-each-container"),
+        pytest.param(books(device=published("Max")), False, id="larger-than-the-request"),
         pytest.param(books(WITHOUT_POLICIES, device=published("ConsumeFrom")), False, id="without-policies"),
         pytest.param(books(device=resourceslice.Device(name="dev")), False, id="no-resource-of-the-node"),
     ],

@@ -34,7 +34,6 @@ def test_policy(stated: str | None, of_class: str | None, want: Policy | str) ->
 @pytest.mark.parametrize(
     ("shares", "want"),
     [
-        pytest.param([share("c", Policy.ADD_PER_CLAIM, 2, ("a", "b"))], {"c": 2}, id="added-once-per-claim"),
         pytest.param([share("c", Policy.ADD_PER_REFERENCE, 2, ("a", "b"))], {"c": 4}, id="added-per-container"),
         pytest.param([share("c", Policy.ADD_PER_REFERENCE, 2, ())], {"c": 0}, id="nobody-refers-to-it"),
         pytest.param([share("c", Policy.MAX, 5)], {"c": 2}, id="larger-than-the-request"),
@@ -49,6 +48,13 @@ def test_what_claims_add(shares: list[policies.Share], want: dict[str, int]) -> 
     settled = policies.settle(POD, shares)
     assert settled.added == {claim: {"memory": units * UNIT} for claim, units in want.items()}
     assert (settled.pools, settled.drawn) == ((), {})
+
+
+def test_an_amount_that_counts_once_per_claim_is_a_pool_for_all_its_pods() -> None:
+    settled = policies.settle(POD, [share("c", Policy.ADD_PER_CLAIM, 2, ("a", "b"))])
+    assert settled.added == {"c": {"memory": 2 * UNIT}}
+    assert settled.drawn == {"memory": 2 * UNIT}, "the node provides it through the pool"
+    assert settled.pools == (policies.PoolUse("c/once", held=(("memory", 2),), taken=()),)
 
 
 def test_requests_come_out_of_a_pool() -> None:

@@ -49,7 +49,7 @@ def test_everything_at_once() -> None:
         "  constraint #0, matchAttribute gpu.example.com/numa: no value has enough usable devices\n"
         "    0: r 1 of 2\n"
         "    1: r 1 of 2\n"
-        "  these cannot be had together, and without any one of them the rest can:\n"
+        "  these requirements conflict; relaxing any one of them makes the claim fit:\n"
         "    request r (2 of class gpu)\n"
         '    selector #0 of request r (device.attributes["gpu.example.com"].speed >= 200)\n'
         "    constraint #0 (matchAttribute gpu.example.com/numa)\n"
@@ -79,7 +79,7 @@ def test_subrequests_and_several_claims() -> None:
         "  claim default/b\n"
         "    request r: wants 1 of class gpu\n"
         "      2 of 2: usable alone, but not in combination (g0, g1)\n"
-        "  these cannot be had together, and without any one of them the rest can:\n"
+        "  these requirements conflict; relaxing any one of them makes the claim fit:\n"
         "    claim default/a, request r (3 of class gpu or 2 of class gpu)\n"
         "    claim default/b, request r (1 of class gpu)\n"
         "  smallest change that would make it fit: lower the count of claim default/a, request r/two from 2 to 1\n"
@@ -115,7 +115,7 @@ def test_no_devices_at_all() -> None:
         "node node-1: claim default/c does not fit\n"
         "  request r: wants 1 of class gpu, which does not fit even alone\n"
         "    there are no devices at all\n"
-        "  this cannot be had, whatever else is asked for:\n"
+        "  this requirement cannot be met, even alone:\n"
         "    request r (1 of class gpu)\n"
         "  no single change was found that would make it fit\n"
     )

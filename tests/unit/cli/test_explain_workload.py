@@ -80,6 +80,14 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
     return place
 
 
+@pytest.mark.parametrize("name", ["kueue-manager-config", "kueue-controller-manager-config", "drachma-queueing-config"])
+def test_the_configuration_may_have_any_of_its_names(tmp_path: pathlib.Path, name: str) -> None:
+    """The name of Kueue's manifests, the name of the KEP, and the ConfigMap of a process with a configuration file."""
+    config_map = {**CONFIG_MAP, "metadata": {"name": name, "namespace": "kueue-system"}}
+    (tmp_path / "objects.yaml").write_text(yaml.safe_dump_all([*OBJECTS, config_map]))
+    assert "flavor spot: gpus: needs 2, 1 can be had, 1 short" in explain("waiting", "-f", str(tmp_path))[1]
+
+
 def explain(*arguments: str) -> tuple[int, str]:
     answer = CliRunner().invoke(app, ["explain", "workload", *arguments])
     assert answer.exception is None or isinstance(answer.exception, SystemExit), answer.exception

@@ -47,9 +47,22 @@ def test_what_is_no_policy(text: str) -> None:
         options.policy(text)
 
 
-def test_node_groups_are_for_scaling() -> None:
-    result = CliRunner().invoke(app, ["up", "--node-groups", "groups.yaml"])
-    assert "--node-groups: goes with --autoscale only" in str(result.exception)
+@pytest.mark.parametrize(
+    ("arguments", "want"),
+    [
+        pytest.param(["--node-groups", "g.yaml"], "--node-groups: goes with --autoscale only", id="node-groups"),
+        pytest.param(["--unneeded", "5"], "--unneeded: goes with --autoscale only", id="unneeded"),
+        pytest.param(["--cooldown", "5"], "--cooldown: goes with --autoscale only", id="cooldown"),
+        pytest.param(["--record-size", "5"], "--record-size: goes with --record only", id="record-size"),
+        pytest.param(["--nodes", "0", "--profile", "mig"], "--profile mig: there are no simulated nodes", id="profile"),
+        pytest.param(["--memory", "--data", "d"], "--memory: contradicts --data d", id="memory-and-data"),
+        pytest.param(["--name", "Team A"], "--name 'Team A': expected at most 42 lower-case letters", id="name"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(arguments: list[str], want: str) -> None:
+    result = CliRunner().invoke(app, ["up", *arguments])
+    assert isinstance(result.exception, errors.InvalidValueError)
+    assert want in str(result.exception)
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,44 @@ def test_pods_that_would_come_count(tmp_path: pathlib.Path, given: list[Any], wa
     assert sorted(json.loads(result.stdout)["placed"]) == want
 
 
+def queue(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def queued(name: str, count: int, queue_name: str = "jobs") -> dict[str, Any]:
+    template = {
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+            "restartPolicy": "Never",
+        }
+    }
+    spec = {"queueName": queue_name, "podSets": [{"name": "main", "count": count, "template": template}]}
+    return queue("Workload", name, spec)
+
+
+def test_no_nodes_for_workloads_that_get_no_quota(tmp_path: pathlib.Path) -> None:
+    quota = {"name": "spot", "resources": [{"name": "cpu", "nominalQuota": "3"}]}
+    groups = [{"coveredResources": ["cpu"], "flavors": [quota]}]
+    queues = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}},
+        queue("ResourceFlavor", "spot", {}),
+        queue("ClusterQueue", "team", {"namespaceSelector": {}, "resourceGroups": groups}),
+        queue("LocalQueue", "jobs", {"clusterQueue": "team"}),
+    ]
+    lost = {**job("lost", 1, suspend=True)}
+    lost["metadata"] = {**lost["metadata"], "labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}
+    given = [BOXES, *queues, queued("a", 2), queued("b", 2), queued("c", 1, "elsewhere"), lost]
+    result = run(tmp_path, "plan", "-o", "json", given=given)
+    assert result.exit_code == 1, result.output
+    document = json.loads(result.stdout)
+    assert sorted(document["placed"]) == ["default/a-main-0", "default/a-main-1"]
+    assert sorted(document["held"]) == ["job default/lost", "workload default/b", "workload default/c"]
+    assert "insufficient" in document["held"]["workload default/b"]
+    assert document["held"]["job default/lost"] == "local queue default/nowhere does not exist"
+    lines = run(tmp_path, "plan", given=given).stdout.splitlines()
+    assert lines[0].startswith("workload default/b: nodes would not help, because it gets no quota: ")
+
+
 def test_shrinking(tmp_path: pathlib.Path) -> None:
     result = run(tmp_path, "plan", "--shrink", given=[node("n1"), slices("n1", 2), node("n2")])
     assert result.stdout == (
@@ -150,11 +188,13 @@ def test_shrinking(tmp_path: pathlib.Path) -> None:
 
 
 def test_explaining(tmp_path: pathlib.Path) -> None:
-    result = run(tmp_path, "explain", "pod", "b", given=[node("n1"), slices("n1", 1), pod("a"), pod("b"), BOXES])
+    result = run(
+        tmp_path, "explain", "pod", "b", "--verbose", given=[node("n1"), slices("n1", 1), pod("a"), pod("b"), BOXES]
+    )
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
-    assert lines[0] == "pod default/b: fits nowhere: 0/1 nodes are available: 1 cannot allocate all claims."
-    assert lines[-1] == "  a node more of group boxes would do"
+    assert lines[0] == "pod default/b is pending: 0/1 nodes are available: 1 cannot allocate all claims."
+    assert "  one more node of group boxes would help" in lines
     assert "      1 of 1: already allocated" in lines
 
 

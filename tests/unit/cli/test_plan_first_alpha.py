@@ -72,7 +72,7 @@ def test_a_plan_grows_a_group_whose_template_has_node_slices(tmp_path: pathlib.P
     assert told.splitlines()[0] == "grow node group large by 1"
 
 
-@pytest.mark.parametrize("command", ["explain pod p", "explain claim my"])
+@pytest.mark.parametrize("command", ["explain pod p --verbose", "explain claim my"])
 def test_an_explanation_names_resource_and_selector(tmp_path: pathlib.Path, command: str) -> None:
     code, told = run(tmp_path, command, node("a"), cards("a", "16Gi"), *WISH, pod("p"))
     assert code == 1

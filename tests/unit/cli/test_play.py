@@ -19,7 +19,7 @@ async def test_a_process_that_stands_still_is_not_at_rest(monkeypatch: pytest.Mo
     monkeypatch.setattr(playground, "_SILENT_SECONDS", 0.05)
     monkeypatch.setattr(playground, "_QUIET_SECONDS", 0.05)
     async with embedded.server(memory.MemoryStore()) as server, Informers(server.client) as informers:
-        watched = playground._Watched(informers, has_workloads=False, runs_pods=False, has_queues=False)
+        watched = playground._Watched(informers, has_workloads=False, runs_pods=False, has_queues=False, goal=None)
         await informers.wait_synced()
 
         async def seen_at_rest() -> bool:
@@ -40,7 +40,7 @@ async def test_a_pod_that_the_scheduler_tries_again_is_waited_for(monkeypatch: p
     monkeypatch.setattr(playground, "_QUIET_SECONDS", 0.01)
     monkeypatch.setattr(playground, "_BACKOFF_SECONDS", 60.0)
     async with embedded.server(memory.MemoryStore()) as server, Informers(server.client) as informers:
-        watched = playground._Watched(informers, has_workloads=False, runs_pods=False, has_queues=False)
+        watched = playground._Watched(informers, has_workloads=False, runs_pods=False, has_queues=False, goal=None)
         await informers.wait_synced()
         document = {
             "apiVersion": "v1",

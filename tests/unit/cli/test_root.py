@@ -24,6 +24,38 @@ def test_every_command_has_help(name: str) -> None:
     assert f"Usage: drachma {name}" in answer.output
 
 
+@pytest.mark.parametrize("name", root.COMMANDS)
+def test_help_of_a_narrow_terminal_has_whole_names(name: str) -> None:
+    """Options and commands of groups stand in the help as they are typed."""
+    answer = testing.CliRunner().invoke(root.app, [name, "--help"], env={"COLUMNS": "80"})
+    loaded = root.load(name)
+    words = [option for parameter in loaded.params for option in parameter.opts if option.startswith("--")]
+    words += getattr(loaded, "commands", {})
+    for word in words:
+        assert word in answer.output.split() or f"{word}," in answer.output.split(), word
+
+
+def test_a_mistyped_command_has_a_nearest() -> None:
+    answer = testing.CliRunner().invoke(root.app, ["explian", "pod"])
+    assert answer.exit_code == 2
+    assert "No such command 'explian'. Did you mean 'explain'?" in answer.output
+
+
+def test_a_mistyped_option_has_a_nearest() -> None:
+    answer = testing.CliRunner().invoke(root.app, ["up", "--profil", "mig"])
+    assert answer.exit_code == 2
+    assert "--profile" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("words", "want"), [("drachma ex", {"example", "explain"}), ("drachma up --prof", {"--profile"})]
+)
+def test_shells_complete(words: str, want: set[str]) -> None:
+    environment = {"_DRACHMA_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    answer = testing.CliRunner().invoke(root.app, [], env=environment, prog_name="drachma")
+    assert set(answer.output.split()) == want
+
+
 def test_an_unknown_command_is_refused() -> None:
     answer = testing.CliRunner().invoke(root.app, ["nonsense"])
     assert answer.exit_code == 2

@@ -1,6 +1,7 @@
 """``drachma validate`` as a user runs it: the server's words, and an exit code."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,66 @@ def test_without_its_definition_a_custom_resource_is_unknown() -> None:
     result = run(_lamp("red"))
     assert result.exit_code == 1
     assert "unknown kind Lamp in example.com/v1" in result.stderr
+
+
+QUEUE = {
+    "apiVersion": "kueue.x-k8s.io/v1beta1",
+    "kind": "ClusterQueue",
+    "metadata": {"name": "team"},
+    "spec": {
+        "namespaceSelector": {},
+        "resourceGroups": [
+            {
+                "coveredResources": ["gpus"],
+                "flavors": [{"name": "default", "resources": [{"name": "gpus", "nominalQuota": "4"}]}],
+            }
+        ],
+    },
+}
+CONFIGURATION = {
+    "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+    "kind": "Configuration",
+    "resources": {"deviceClassMappings": [{"name": "gpus", "deviceClassNames": ["gpu.example.com"]}]},
+}
+REPEATED = {
+    **CONFIGURATION,
+    "resources": {
+        "deviceClassMappings": [
+            {"name": name, "deviceClassNames": ["gpu.example.com"]} for name in ("gpus", "accelerators")
+        ]
+    },
+}
+
+
+def config_map(content: object) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kueue-controller-manager-config", "namespace": "kueue-system"},
+        "data": {"controller_manager_config.yaml": json.dumps(content)},
+    }
+
+
+def test_objects_of_kueue() -> None:
+    result = run(QUEUE)
+    assert (result.exit_code, result.stdout) == (0, "clusterqueue.kueue.x-k8s.io/team is valid\n"), result.output
+    groups = [{**QUEUE["spec"]["resourceGroups"][0], "coveredResources": ["gpus", "cpu"]}]  # type: ignore[index]
+    result = run({**QUEUE, "spec": {**QUEUE["spec"], "resourceGroups": groups}})  # type: ignore[dict-item]
+    assert result.exit_code == 1
+    assert "flavors must have the same number of resources as the coveredResources" in result.stderr
+
+
+@pytest.mark.parametrize("wrap", [lambda document: document, config_map], ids=["configuration", "config-map"])
+def test_configurations_of_kueue(wrap: Callable[[object], object]) -> None:
+    result = run(wrap(CONFIGURATION))
+    assert result.exit_code == 0, result.output
+    assert "is valid" in result.stdout
+    result = run(wrap(REPEATED))
+    assert result.exit_code == 1
+    assert "deviceClassMappings" in result.stderr
+    assert "gpu.example.com" in result.stderr
+
+
+def test_other_config_maps_are_no_configurations() -> None:
+    other = {**config_map(REPEATED), "metadata": {"name": "other"}}
+    assert run(other).exit_code == 0

@@ -236,6 +236,38 @@ async def test_an_owner_of_an_unknown_kind_is_left_to_be(world: worlds.World) ->
     assert await names(world) == ["child"]
 
 
+async def test_dependents_of_a_version_that_is_not_served_are_kept(world: worlds.World) -> None:
+    """The server has another version of the kind, and no object of the name in it."""
+    owner = {"apiVersion": "apps/v1beta1", "kind": "Deployment", "name": "m", "uid": "uid-of-m"}
+    await config_map(world, "child", owner)
+    await world.advance(600)
+    assert await names(world) == ["child"]
+
+
+async def test_dependents_stay_if_they_name_a_deleted_owner_in_a_version_that_is_not_served(
+    world: worlds.World,
+) -> None:
+    owner = await world.create(builders.a_class())
+    stale = {"apiVersion": "resource.k8s.io/v1alpha1", "kind": "DeviceClass", "name": owner.metadata.name}
+    await config_map(world, "child", {**stale, "uid": owner.metadata.uid})
+    await world.settle()
+    await world.delete(owner)
+    await world.advance(600)
+    assert await names(world) == ["child"]
+
+
+async def test_dependents_of_every_served_version_follow_their_owner(world: worlds.World) -> None:
+    owner = await world.create(builders.a_class())
+    for version in ("v1", "v1beta2", "v1beta1"):
+        own = {"apiVersion": f"resource.k8s.io/{version}", "kind": "DeviceClass", "name": owner.metadata.name}
+        await config_map(world, f"child-{version}", {**own, "uid": owner.metadata.uid})
+    await world.settle()
+    assert len(await names(world)) == 3
+    await world.delete(owner)
+    await world.settle()
+    assert await names(world) == []
+
+
 # Races
 
 

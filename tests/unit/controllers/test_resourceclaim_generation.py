@@ -252,3 +252,6 @@ async def test_features_that_are_off(gate: gates.Gate, template: Any, want: str)
         await world.create(builders.a_pod(gpu="t").build())
         await world.settle()
         assert await world.events() == [f"Warning FailedResourceClaimCreation: PodResourceClaim gpu: {want}"]
+        failures = world.metric("resourceclaim_controller_create_failures_total")
+        assert (failures or 0) >= 1
+        assert world.metric("resourceclaim_controller_creates_total") == failures

@@ -11,7 +11,8 @@ from drachma.claims import wellknown
 from drachma.client import Change, target
 from drachma.controllers.garbagecollector import GarbageCollector
 from drachma.controllers.resourceclaim import ResourceClaimController
-from drachma.testing import PodBuilder
+from drachma.testing import PodBuilder, subrequest
+from drachma.testing import claim as build_claim
 from drachma.values import quantity
 from tests.unit.controllers import builders, worlds
 
@@ -325,9 +326,23 @@ async def test_metrics_of_claims(world: worlds.World) -> None:
     name = "dynamic_resource_allocation_resource_claims"
     assert world.metric(name, allocated="true", admin_access="false", source="") == 1
     assert world.metric(name, allocated="false", admin_access="false", source="resource_claim_template") == 1
-    assert world.metric("resourceclaim_controller_resource_claims") == 2
-    assert world.metric("resourceclaim_controller_allocated_resource_claims") == 1
+    assert world.metric("resourceclaim_controller_resource_claims", prioritized_list="false") == 2
+    assert world.metric("resourceclaim_controller_allocated_resource_claims", prioritized_list="false") == 1
     assert (world.metric("workqueue_adds_total", name="resource_claim") or 0) > 0
+
+
+async def test_metrics_tell_which_alternative_was_used(world: worlds.World) -> None:
+    claim = build_claim("c").first_available("gpu", subrequest("big", "cards"), subrequest("small", "cards")).build()
+    created_claim = await world.create(claim)
+    await world.settle()
+    assert world.metric("resourceclaim_controller_resource_claims", prioritized_list="true") == 1
+    assert world.metric("resourceclaim_controller_allocated_resource_claims", prioritized_list="true") == 0
+    allocation = {"devices": {"results": [{"request": "gpu/small", "driver": "d", "pool": "p", "device": "x"}]}}
+    await world.patch_status(created_claim, {"allocation": allocation, "reservedFor": builders.consumers()})
+    await world.settle()
+    assert world.metric("resourceclaim_controller_allocated_resource_claims", prioritized_list="true") == 1
+    assert world.metric("drachma_prioritized_list_allocations", rank="2") == 1
+    assert world.metric("drachma_prioritized_list_allocations", rank="1") is None
 
 
 async def test_a_pod_costs_no_more_requests_than_it_must() -> None:

@@ -118,3 +118,54 @@ def test_nothing_is_bought_for_a_part_of_a_gang() -> None:
     cluster = Simulation(ClusterState.of([*COMMON, *gang, huge]), settings=Settings(gates=enabled))
     made = Planner(cluster, [objects.gpu_group("gpu", 1)]).plan()
     assert (dict(made.grow), set(made.pending)) == ({}, {"default/a", "default/b", "default/c"})
+
+
+FAST = testing.device_class("fast", f'device.attributes["{objects.DRIVER}"].model == "fast"').build()
+SLOW = testing.device_class("slow", f'device.attributes["{objects.DRIVER}"].model == "slow"').build()
+FAST_OR_SLOW = (
+    testing.claim_template("listed")
+    .first_available(
+        "gpu",
+        testing.subrequest("best", "fast", count=1, mode="ExactCount"),
+        testing.subrequest("good", "slow", count=1, mode="ExactCount"),
+    )
+    .build()
+)
+
+
+def model_group(model: str, *, price: float = 1.0) -> NodeGroup:
+    devices = [testing.device(f"gpu-{number}").attributes(model=model) for number in range(2)]
+    published = testing.resource_slice("template-gpus", driver=objects.DRIVER, pool="template").on_node("template")
+    node = testing.node("template", allocatable=objects.CPU).build()
+    return NodeGroup(name=model, node=node, slices=(published.devices(*devices).build(),), price=price)
+
+
+@pytest.mark.parametrize(
+    ("prices", "objective", "grow"),
+    [
+        pytest.param((1, 1), Objective.NODES, {"fast": 2}, id="preference-decides-between-equal-plans"),
+        pytest.param((1, 1), Objective.PRICE, {"fast": 2}, id="and-between-equal-prices"),
+        pytest.param((3, 1), Objective.PRICE, {"slow": 2}, id="price-comes-first"),
+        pytest.param((3, 1), Objective.NODES, {"slow": 2}, id="price-decides-between-equal-numbers-of-nodes"),
+        pytest.param((3, 1), Objective.PREFERENCE, {"fast": 2}, id="preference-comes-first"),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1], ids=["fast-first", "slow-first"])
+def test_preferred_alternatives(
+    prices: tuple[float, float], objective: Objective, grow: dict[str, int], order: int
+) -> None:
+    groups = [model_group("fast", price=prices[0]), model_group("slow", price=prices[1])][::order]
+    pods = [objects.gpu_pod(f"p{number}", "listed") for number in range(3)]
+    made = plan(FAST, SLOW, FAST_OR_SLOW, *pods, groups=groups, objective=objective)
+    assert (dict(made.grow), len(made.placed)) == (grow, 3)
+
+
+def test_exhausted_network_devices_are_named_and_not_the_cpu_of_full_nodes() -> None:
+    """Every pod needs a node of its own, and one of two devices that all nodes share."""
+    shared = testing.resource_slice("net", driver=objects.DRIVER, pool="net").on_all_nodes().devices("nic-0", "nic-1")
+    pods = [objects.gpu_pod(f"p{number}", cpu="8") for number in range(3)]
+    made = plan(shared.build(), *pods, groups=[objects.cpu_group("cpu")])
+    assert (dict(made.grow), len(made.placed)) == ({"cpu": 2}, 2)
+    [reason] = made.pending.values()
+    assert "One more node of group cpu does not help: cannot allocate all claims" in reason
+    assert f"request gpu wants 1 of class {objects.DRIVER}: 2 of 2" in reason

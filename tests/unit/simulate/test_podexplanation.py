@@ -1,10 +1,13 @@
 """Explanations of pods."""
 
+from msgspec import structs
+
 from drachma import testing
-from drachma.api import gates
+from drachma.api import gates, nodeallocatable
+from drachma.driver.devices import amount
 from drachma.scheduler import Settings
 from drachma.scheduler.snapshot import gangs
-from drachma.simulate import ClusterState, Simulation, podexplanation
+from drachma.simulate import ClusterState, Simulation, explanationlines, podexplanation
 from drachma.simulate.podexplanation import Device, NodesRuledOut
 from tests.unit.simulate import objects
 
@@ -115,3 +118,65 @@ def test_a_pod_goes_where_its_gang_goes_or_nowhere() -> None:
     )
     assert placed.node
     assert len(placed.devices) == 1
+
+
+def listed(*classes: str) -> object:
+    alternatives = [
+        testing.subrequest(f"way-{name.split('.')[0]}", name, count=1, mode="ExactCount") for name in classes
+    ]
+    return testing.claim_template("listed").first_available("gpu", *alternatives).build()
+
+
+def test_a_class_that_does_not_exist_is_hinted_at() -> None:
+    asked = objects.gpu_pod("a", "listed")
+    template = listed("absent", objects.DRIVER)
+    made = podexplanation.explain(cluster(*objects.gpu_node("n1", 1), template), asked)
+    assert made.node == ""
+    [hint] = made.hints
+    assert hint.startswith("class absent of alternative gpu/way-absent does not exist")
+    assert "DrachmaAbsentClassAlternatives" in hint
+    assert f"  hint: {hint}" in explanationlines.pod_lines(made)
+
+
+def test_with_the_gate_an_absent_class_makes_its_alternative_unavailable() -> None:
+    enabled = Settings(gates=gates.ALL.switched({gates.Gate.ABSENT_CLASS_ALTERNATIVES: True}))
+    common = [objects.CLASS, *objects.gpu_node("n1", 1)]
+    asked = objects.gpu_pod("a", "listed")
+    for classes, want in ((("absent", objects.DRIVER), "n1"), (("absent", "other"), "")):
+        state = ClusterState.of([*common, listed(*classes)])  # type: ignore[list-item]
+        made = podexplanation.explain(Simulation(state, settings=enabled), asked)
+        assert made.node == want
+        assert made.hints == ()
+        if want:
+            assert [each.request for each in made.devices] == ["gpu/way-gpu"]
+        else:
+            assert "request gpu/way-absent: device class absent does not exist" in made.message
+
+
+def test_shortages_in_numbers() -> None:
+    mapping = nodeallocatable.NodeAllocatableMapping(device_multiplier=amount("6"))
+    resource = nodeallocatable.NodeAllocatableResource(mapping=mapping)
+    device = structs.replace(testing.device("gpu-0").build(), node_allocatable_resources={"cpu": resource})
+    published = (
+        testing.resource_slice("gpus", driver=objects.DRIVER, pool="n1")
+        .on_node("n1")
+        .devices(testing.DeviceBuilder(device))
+    )
+    node = testing.node("n1", allocatable=objects.CPU).build()
+    other = testing.pod("other").on_node("n1").container("c", requests={"cpu": "1500m"}).build()
+    asked = objects.gpu_pod("a", cpu="1")
+    made = podexplanation.explain(cluster(node, published.build(), other), asked)
+    [shortage] = made.shortages
+    assert str(shortage) == (
+        "node n1, cpu: 8 in total, 1500m used by pods, 1 requested by the pod, 6 added by claim a-gpu-simulated: "
+        "500m too much"
+    )
+    assert f"  {shortage}" in explanationlines.pod_lines(made)
+
+
+def test_a_group_that_does_not_help_names_the_reason_of_its_own_nodes() -> None:
+    """The nodes that are there lack cpu, and a new node would lack devices."""
+    full = testing.pod("full").on_node("n1").container("c", requests={"cpu": "8"}).build()
+    asked = objects.gpu_pod("a", "two", cpu="4")
+    made = podexplanation.explain(cluster(*objects.gpu_node("n1", 2), full), asked, groups=[objects.gpu_group("g", 1)])
+    assert made.useless_groups["g"].startswith("cannot allocate all claims; request gpu wants 2")

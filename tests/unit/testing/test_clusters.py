@@ -123,3 +123,35 @@ async def test_a_driver_of_ones_own() -> None:
         assert running.devices == ("lamp.example.com/node-0/lamp-0",)
         await c.delete(pod.Pod, "train")
         await c.pod("train").gone()
+
+
+class BrokenLamps(Lamps):
+    """Driver whose preparation fails."""
+
+    async def prepare(self, claim: driver.Claim) -> Mapping[driver.AllocatedDevice, driver.Edits]:
+        raise errors.DriverError("the bulb is broken")
+
+
+async def test_a_failing_driver_is_named_within_the_timeout() -> None:
+    """A test of a driver that fails takes the seconds that it allows, and its message has the driver's error."""
+    async with testing.cluster(profile="cpu", drivers=[BrokenLamps]) as c:
+        device_class = (
+            "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: lamp.example.com}\n"
+            "spec: {selectors: [{cel: {expression: 'device.driver == \"lamp.example.com\"'}}]}"
+        )
+        await c.apply(device_class, _wants(1).replace("gpu.simulation.drachma.dev", "lamp.example.com"))
+        with pytest.raises(AssertionError, match=r"FailedPrepareDynamicResources: .*the bulb is broken"):
+            await c.pod("train").running(timeout=3)
+
+
+async def test_a_pod_that_has_ended_is_not_awaited() -> None:
+    async with testing.cluster() as c:
+        ends = POD.replace("image: busybox,", "image: busybox, command: ['false'],").replace(
+            "spec:\n", "spec:\n  restartPolicy: Never\n", 1
+        )
+        await c.apply(TEMPLATE.replace("COUNT", "1"), ends)
+        await c.pod("train").failed()
+        before = c.clock.monotonic()
+        with pytest.raises(AssertionError, match="is not Running"):
+            await c.pod("train").running()
+        assert c.clock.monotonic() == before

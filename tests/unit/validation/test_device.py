@@ -64,6 +64,13 @@ CONSUMES = [{"counterSet": "set", "counters": {"memory": {"value": "1"}}}]
         ),
         pytest.param(
             f"{DEVICE}.nodeAllocatableResources",
+            {"ephemeral-storage": {"mapping": {"deviceMultiplier": "1"}}},
+            f'{AT}.nodeAllocatableResources[ephemeral-storage]: Invalid value: "ephemeral-storage": '
+            "must be a node allocatable resource name",
+            id="resource-that-devices-cannot-be",
+        ),
+        pytest.param(
+            f"{DEVICE}.nodeAllocatableResources",
             {"cpu": {}},
             f"{AT}.nodeAllocatableResources[cpu]: Required value: at least one of mapping or overhead must be set",
             id="node-allocatable-empty",

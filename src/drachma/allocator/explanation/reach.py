@@ -41,6 +41,7 @@ class Inventory:
                 if record.spec.pool.generation == newest:
                     self._by_node.setdefault(record.node_name, []).append(record)
         self._sizes = {name: sum(map(_size, records)) for name, records in self._by_node.items()}
+        self._size_of_nodes = sum(size for name, size in self._sizes.items() if name)
 
     def beyond(self, view: views.View) -> tuple[report.Obstacle, ...]:
         """Return the devices outside the node's view, by cause."""
@@ -59,7 +60,7 @@ class Inventory:
             if why is not None:
                 records_by_cause.setdefault(why, []).append(record)
         obstacles = [_obstacle(why, records) for why, records in records_by_cause.items()]
-        elsewhere = sum(size for name, size in self._sizes.items() if name not in ("", view.node.name))
+        elsewhere = self._size_of_nodes - (self._sizes.get(view.node.name, 0) if view.node.name else 0)
         if elsewhere:
             names = itertools.islice(self._elsewhere(view.node.name), MAX_LISTED)
             obstacles.append(report.Obstacle(cause=_ANOTHER_NODE, count=elsewhere, devices=tuple(names)))

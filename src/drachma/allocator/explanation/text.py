@@ -47,7 +47,7 @@ def lines(explanation: report.Explanation) -> Iterator[str]:
     yield from _conflict(explanation)
     yield from _changes(explanation)
     if not explanation.is_complete:
-        yield f"{_INDENT}not everything could be tried within the limits: there may be more to it"
+        yield f"{_INDENT}the search reached its limits, so other changes may help as well"
 
 
 def headline(explanation: report.Explanation) -> str:
@@ -128,11 +128,11 @@ def _conflict(explanation: report.Explanation) -> Iterator[str]:
         return
     one = len(conflict.parts) == 1
     if one:
-        yield f"{_INDENT}this cannot be had, whatever else is asked for:"
+        yield f"{_INDENT}this requirement cannot be met, even alone:"
     elif conflict.is_minimal:
-        yield f"{_INDENT}these cannot be had together, and without any one of them the rest can:"
+        yield f"{_INDENT}these requirements conflict; relaxing any one of them makes the claim fit:"
     else:
-        yield f"{_INDENT}these cannot be had together:"
+        yield f"{_INDENT}these requirements conflict:"
     for part in conflict.parts:
         claim = f"claim {part.claim}, " if len(explanation.claims) > 1 else ""
         yield f"{_INDENT}{_INDENT}{claim}{wording.conflict_part(part)}"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from drachma.api import node, pod, resourceclaim, resourceslice
 from drachma.claims import identity, reservation, standins
-from drachma.queueing.kinds import clusterqueue, localqueue, workload
+
+if TYPE_CHECKING:
+    from drachma.queueing.kinds import clusterqueue, localqueue, workload
 
 Claim = resourceclaim.ResourceClaim
 Slice = resourceslice.ResourceSlice
@@ -78,7 +80,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 slices_of_pool.append(each)
         return [
             Pool(driver, name, slices[0].spec.pool.generation, slices[0].spec.pool.resource_slice_count, tuple(slices))
-            for (driver, name), slices in sorted(newest.items())
+            for (driver, name), slices in newest.items()
         ]
 
     @functools.cached_property
@@ -90,6 +92,22 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             for each in pool.slices
             for device in each.spec.devices
         ]
+
+    @functools.cached_property
+    def devices_by_node(self) -> dict[str, list[Device]]:
+        """Devices of each node, or of the label of several nodes."""
+        by_node: dict[str, list[Device]] = {}
+        for each in self.devices:
+            by_node.setdefault(each.node, []).append(each)
+        return by_node
+
+    @functools.cached_property
+    def devices_by_pool(self) -> dict[tuple[str, str], list[Device]]:
+        """Devices of each pool, by driver and name."""
+        by_pool: dict[tuple[str, str], list[Device]] = {}
+        for each in self.devices:
+            by_pool.setdefault((each.pool.driver, each.pool.name), []).append(each)
+        return by_pool
 
     @functools.cached_property
     def unpublished(self) -> list[Device]:

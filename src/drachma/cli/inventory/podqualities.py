@@ -38,7 +38,7 @@ def pod_qualities(cluster: Cluster) -> dict[str, BoundQuality]:
         counts_claims = gates.Gate.NODE_ALLOCATABLE_QOS in each.status.declared_features
         for position, resident in enumerate(_eviction_order(cluster, each, memory, counts_claims=counts_claims), 1):
             qualities[resident.metadata.uid] = BoundQuality(
-                quality=podquality.pod_quality(resident, memory=memory, counts_claims=counts_claims),
+                quality=podquality.pod_quality(resident, memory=memory, in_quality=counts_claims),
                 counts_claims=counts_claims,
                 eviction=position,
             )

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from drachma.cli.inventory import table
 from drachma.cli.inventory.cluster import Cluster
+from drachma.client import target
 from drachma.queueing import conditions
 from drachma.queueing.admission import queuestatus
 from drachma.queueing.component import resources
@@ -260,3 +261,10 @@ TABLES: Final[Mapping[str, table.Table]] = {
     ),
 }
 """Tables of queues and workloads."""
+
+FIELDS: Final[Mapping[target.Of[Any], str]] = {
+    resources.WORKLOADS: "workloads",
+    resources.CLUSTER_QUEUES: "cluster_queues",
+    resources.LOCAL_QUEUES: "local_queues",
+}
+"""Field of a Cluster that holds the objects of a kind."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from drachma.api import node, pod, resourceclaim, resourceslice
 from drachma.claims import conditions, identity, podclaims
@@ -16,7 +17,7 @@ Cluster = clusters.Cluster
 
 
 def _devices(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
-    for each in (*cluster.devices, *cluster.unpublished):
+    for each in (*sorted(cluster.devices, key=_device_key), *sorted(cluster.unpublished, key=_device_key)):
         uses = cluster.uses.get(each.id, [])
         if not filter_.has_device(each.id) or filter_.node not in ("", each.node):
             continue
@@ -58,8 +59,8 @@ def _devices(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterabl
 
 
 def _pools(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
-    for each in cluster.pools:
-        devices = [device for device in cluster.devices if device.pool is each]
+    for each in sorted(cluster.pools, key=lambda pool: (pool.driver, table.natural(pool.name))):
+        devices = cluster.devices_by_pool.get((each.driver, each.name), [])
         if filter_.driver not in ("", each.driver) or filter_.pool not in ("", each.name):
             continue
         if filter_.node and not any(device.node == filter_.node for device in devices):
@@ -133,16 +134,17 @@ def _claims(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> Iterab
 
 
 def _nodes_table(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
+    pods_by_node = collections.Counter(each.spec.node_name for each in cluster.pods)
+    short_names = _short_names(pool.driver for pool in cluster.pools)
     for each in sorted(cluster.nodes, key=table.sort_key):
         name = each.metadata.name
         if filter_.node not in ("", name):
             continue
-        devices = [device for device in cluster.devices if device.node == name and filter_.has_device(device.id)]
+        devices = [device for device in cluster.devices_by_node.get(name, ()) if filter_.has_device(device.id)]
         if filter_.is_about_devices and not devices:
             continue
-        free = sum(device.id not in cluster.uses for device in devices)
-        pods = sum(each.spec.node_name == name for each in cluster.pods)
-        drivers = sorted({device.pool.driver for device in devices})
+        counts = _counts_by_driver(cluster, devices)
+        pods = pods_by_node[name]
         allocatable = {key: str(value) for key, value in each.status.allocatable.items()}
         status = _node_status(each)
         yield table.Row(
@@ -151,20 +153,21 @@ def _nodes_table(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> I
                 "NAME": name,
                 "STATUS": status,
                 "PODS": f"{pods}/{allocatable.get('pods', '?')}",
-                "DEVICES": str(len(devices)),
-                "FREE": str(free),
+                "FREE DEVICES": table.join_names(
+                    f"{short_names[count.driver]}={count.free}/{count.devices}" for count in counts
+                ),
                 "AGE": table.age(each, now),
                 "CPU": allocatable.get("cpu", table.NONE),
                 "MEMORY": allocatable.get("memory", table.NONE),
-                "DRIVERS": table.join_names(drivers),
+                "DRIVERS": table.join_names(count.driver for count in counts),
             },
             {
                 "name": name,
                 "status": status,
                 "pods": pods,
                 "devices": len(devices),
-                "free": free,
-                "drivers": drivers,
+                "free": sum(count.free for count in counts),
+                "drivers": [count._asdict() for count in counts],
                 "allocatable": allocatable,
             },
         )
@@ -189,7 +192,7 @@ def _pods(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> Iterable
             continue
         if filter_.is_about_devices and not any(map(filter_.has_device, devices)):
             continue
-        status = _pod_status(each)
+        status, reason = _pod_status(each), _pod_reason(each)
         used = [claim.metadata.name for claim in own]
         yield table.Row(
             f"{namespace}/{each.metadata.name}",
@@ -200,6 +203,7 @@ def _pods(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> Iterable
                 "NODE": each.spec.node_name or table.NONE,
                 "DEVICES": table.join_names(device.device for device in devices),
                 "AGE": table.age(each, now),
+                "REASON": reason or table.NONE,
                 "CLAIMS": table.join_names(used),
                 "DRIVERS": table.join_names(sorted({device.driver for device in devices})),
                 **podqualities.cells(qualities.get(each.metadata.uid)),
@@ -208,6 +212,7 @@ def _pods(cluster: Cluster, filter_: table.Filter, now: dt.datetime) -> Iterable
                 "namespace": namespace,
                 "name": each.metadata.name,
                 "status": status,
+                "reason": reason,
                 "node": each.spec.node_name,
                 "claims": used,
                 "devices": [device._asdict() for device in devices],
@@ -244,7 +249,7 @@ TABLES: Final[Mapping[str, table.Table]] = {
         rows=_claims,
     ),
     "nodes": table.Table(
-        ("NAME", "STATUS", "PODS", "DEVICES", "FREE", "AGE"),
+        ("NAME", "STATUS", "PODS", "FREE DEVICES", "AGE"),
         ("CPU", "MEMORY", "DRIVERS"),
         about=(node.Node,),
         needs_also=(pod.Pod, resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
@@ -252,7 +257,7 @@ TABLES: Final[Mapping[str, table.Table]] = {
         rows=_nodes_table,
     ),
     "pods": table.Table(
-        ("NAMESPACE", "NAME", "STATUS", "NODE", "DEVICES", "AGE"),
+        ("NAMESPACE", "NAME", "STATUS", "NODE", "DEVICES", "AGE", "REASON"),
         ("CLAIMS", "DRIVERS", *podqualities.COLUMNS),
         about=(pod.Pod,),
         needs_also=(resourceclaim.ResourceClaim,),
@@ -301,9 +306,48 @@ def _node_status(each: node.Node) -> str:
 
 
 def _pod_status(each: pod.Pod) -> str:
+    """Return the state of a pod, as kubectl shows it."""
     if each.metadata.deletion_timestamp is not None:
         return "Terminating"
     return each.status.reason or each.status.phase or "Pending"
+
+
+def _pod_reason(each: pod.Pod) -> str:
+    """Return why a pod does not run: the message of the scheduler, of its node, or of its end."""
+    for kind in ("PodScheduled", *(("Initialized", "Ready") if each.status.phase in ("", "Pending") else ())):
+        condition = conditions.find(each.status.conditions, kind)
+        if condition is not None and condition.status != "True":
+            return condition.message or condition.reason
+    return each.status.message or ""
+
+
+class _DriverCount(NamedTuple):
+    """Devices of one driver on a node."""
+
+    driver: str
+    devices: int
+    free: int
+
+
+def _counts_by_driver(cluster: Cluster, devices: Iterable[clusters.Device]) -> list[_DriverCount]:
+    by_driver: dict[str, list[clusters.Device]] = {}
+    for each in devices:
+        by_driver.setdefault(each.pool.driver, []).append(each)
+    return [
+        _DriverCount(driver, len(own), sum(each.id not in cluster.uses for each in own))
+        for driver, own in sorted(by_driver.items())
+    ]
+
+
+def _short_names(drivers: Iterable[str]) -> dict[str, str]:
+    """Return the first part of each driver's name, or the whole name if two drivers share the first part."""
+    names = set(drivers)
+    firsts = collections.Counter(name.partition(".")[0] for name in names)
+    return {name: first if firsts[first := name.partition(".")[0]] == 1 else name for name in names}
+
+
+def _device_key(device: clusters.Device) -> tuple[str, table.NaturalKey, table.NaturalKey]:
+    return device.pool.driver, table.natural(device.pool.name), table.natural(device.device.name)
 
 
 def _attribute(attribute: resourceslice.DeviceAttribute) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.api import meta
 from drachma.claims import identity
@@ -13,6 +14,9 @@ from drachma.client import target
 from drachma.server.surface import age as ages
 
 NONE: Final = "<none>"
+
+NaturalKey: TypeAlias = tuple[tuple[int, int, str], ...]
+_NUMBER: Final = re.compile(r"([0-9]+)")
 
 
 class Filter(NamedTuple):
@@ -68,9 +72,26 @@ def age(each: meta.Object, now: dt.datetime) -> str:
     return ages.UNKNOWN if created is None else ages.words((now - created).total_seconds())
 
 
-def sort_key(each: meta.Object) -> tuple[str, str]:
-    """Return the sort key of rows: namespace and name."""
-    return each.metadata.namespace, each.metadata.name
+def sort_key(each: meta.Object) -> tuple[str, NaturalKey]:
+    """Return the sort key of rows: namespace and name, with numbers in names by value."""
+    return each.metadata.namespace, natural(each.metadata.name)
+
+
+def natural(name: str) -> NaturalKey:
+    """Return a sort key by which node-2 comes before node-10."""
+    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _NUMBER.split(name) if part)
+
+
+def align(lines: Sequence[Sequence[str]], widths: Sequence[int] = ()) -> Iterator[str]:
+    """Yield lines of cells in columns of these widths, or of the widths that the cells need."""
+    columns = widths or column_widths(lines)
+    for line in lines:
+        yield "   ".join(cell.ljust(width) for cell, width in zip(line, columns, strict=True)).rstrip()
+
+
+def column_widths(lines: Iterable[Sequence[str]]) -> list[int]:
+    """Return the width of the longest cell of each column."""
+    return [max(map(len, column)) for column in zip(*lines, strict=True)]
 
 
 def join_names(names: Iterable[str]) -> str:

@@ -9,13 +9,11 @@ import typer
 
 from drachma.api import manifest, node, pod, resourceclaim, resourceslice
 from drachma.cli.inventory import cluster as clusters
-from drachma.cli.inventory import queuerows
 from drachma.cli.inventory import rows as devicerows
 from drachma.cli.inventory import table as inventory
 from drachma.cli.options import TableFormat
 from drachma.client import Client, Selection, http, target
 from drachma.client.access import Access
-from drachma.queueing.component import resources
 from drachma.runtime import Informers, clock, informer
 
 _PAUSE_SECONDS: Final = 0.2
@@ -26,14 +24,18 @@ _FIELDS: Final[dict[target.Of[Any], str]] = {
     pod.Pod: "pods",
     resourceclaim.ResourceClaim: "claims",
     resourceslice.ResourceSlice: "slices",
-    resources.WORKLOADS: "workloads",
-    resources.CLUSTER_QUEUES: "cluster_queues",
-    resources.LOCAL_QUEUES: "local_queues",
 }
 """Field of a Cluster that holds the objects of a kind."""
 
-TABLES: Final[Mapping[str, inventory.Table]] = {**devicerows.TABLES, **queuerows.TABLES}
-"""Tables by name."""
+
+def find_table(name: str) -> tuple[inventory.Table, Mapping[target.Of[Any], str]]:
+    """Return a table by its name, and the fields of a Cluster for its kinds."""
+    if name in devicerows.TABLES:
+        return devicerows.TABLES[name], _FIELDS
+    # Queueing takes most of the time of a start, and most tables do without it.
+    from drachma.cli.inventory import queuerows
+
+    return queuerows.TABLES[name], queuerows.FIELDS
 
 
 class View:
@@ -44,19 +46,26 @@ class View:
         table: inventory.Table,
         filter_: inventory.Filter,
         *,
+        fields: Mapping[target.Of[Any], str],
         namespace: str,
         selector: str,
     ) -> None:
         self.table: Final = table
+        self._fields: Final = fields
         self._filter: Final = filter_
         self._namespace: Final = namespace
         self._selector: Final = selector
         self._is_namespaced: Final = any(target.of(kind).namespaced for kind in table.about)
 
     @property
+    def namespace(self) -> str:
+        """Namespace of the rows; empty for all."""
+        return self._namespace if self._is_namespaced else ""
+
+    @property
     def has_namespaces(self) -> bool:
         """True if the table shows rows of several namespaces."""
-        return not self._namespace
+        return not self.namespace
 
     def selection(self, kind: target.Of[Any]) -> Selection:
         """Return the selection of a kind's objects."""
@@ -66,7 +75,7 @@ class View:
 
     def rows(self, objects: dict[target.Of[Any], Iterable[Any]]) -> list[inventory.Row]:
         """Return the rows of the table at this moment."""
-        parts = {_FIELDS[kind]: tuple(entries) for kind, entries in objects.items()}
+        parts = {self._fields[kind]: tuple(entries) for kind, entries in objects.items()}
         now = dt.datetime.now(dt.UTC)
         return list(self.table.rows(clusters.Cluster(**parts), self._filter, now))
 
@@ -129,7 +138,8 @@ def _write(rows: Sequence[inventory.Row], view: View, output: TableFormat) -> No
     elif rows:
         _print(rows, _columns(view, output), widths=[])
     else:
-        typer.echo("drachma: there are none", err=True)
+        where = "" if view.has_namespaces else f" in namespace {view.namespace}; -A shows all namespaces"
+        typer.echo(f"drachma: there are none{where}", err=True)
 
 
 def _print(rows: Sequence[inventory.Row], columns: Sequence[str], *, widths: list[int]) -> list[int]:
@@ -139,7 +149,7 @@ def _print(rows: Sequence[inventory.Row], columns: Sequence[str], *, widths: lis
     lines = [[row.cells[name] for name in columns] for row in rows]
     if not widths:
         lines.insert(0, list(columns))
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        typer.echo("   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        widths = inventory.column_widths(lines)
+    for line in inventory.align(lines, widths):
+        typer.echo(line)
     return widths

@@ -82,7 +82,8 @@ class GarbageCollector:
             return False
         for each in resources:
             if (each.group, each.plural) not in _IGNORED and not self._registry.has(each):
-                self._registry.add(self._watch(each))
+                self._registry.add(each, self._watch(each))
+        self._registry.serve(resources)
         return True
 
     def _watch(self, resource: target.Target[meta.Object]) -> target.Target[Any]:

@@ -1,10 +1,12 @@
 """Owners of an object according to the server: existing ones, missing ones, and those that wait for it.
 
 A deletion must not rest on the cache alone, so every owner that counts is read by its name and compared by its uid.
-Missing owners are cached, because a uid never comes back.
+Missing owners are cached, because a uid never comes back. An owner in a version that the server does not serve cannot
+be read, so its dependents stay: the version may be switched off for a while, and its objects still exist.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from drachma import errors
@@ -18,7 +20,7 @@ _ABSENT: Final = 500
 
 
 class UnknownKindError(errors.ReconcileError):
-    """A reference names a kind that the server does not have at present."""
+    """A reference names a kind, or a version of it, that the server does not have at present."""
 
 
 class WrongScopeError(errors.ReconcileError):
@@ -45,19 +47,27 @@ class Registry:
     """Reads owners, of the resources that the controller adds."""
 
     def __init__(self, client: Client) -> None:
-        self._targets: Final[dict[tuple[str, str], dict[str, target.Target[Any]]]] = {}
+        self._watched: Final[dict[tuple[str, str, str], target.Target[Any]]] = {}
+        self._served: dict[tuple[str, str, str], target.Target[Any]] = {}
         self._client: Final = client
         self._absent: Final[OrderedDict[_Absent, None]] = OrderedDict()
 
     def has(self, resource: target.Target[Any]) -> bool:
-        """Return True if a resource was added in its preferred version."""
-        return resource.versions[0] in self._targets.get((resource.group, resource.kind), ())
+        """Return True if a resource is watched in its preferred version."""
+        return (resource.group, resource.versions[0], resource.kind) in self._watched
 
-    def add(self, resource: target.Target[Any]) -> None:
-        """Add a resource whose objects may be owners, under all its versions."""
-        targets = self._targets.setdefault((resource.group, resource.kind), {})
-        for version in resource.versions:
-            targets.setdefault(version, resource)
+    def add(self, resource: target.Target[Any], watched: target.Target[Any]) -> None:
+        """Add a resource as the server has it, and the target through which its objects are watched and read."""
+        self._watched[resource.group, resource.versions[0], resource.kind] = watched
+
+    def serve(self, resources: Iterable[target.Target[Any]]) -> None:
+        """Replace the kinds and versions that references may name by those of the server."""
+        self._served = {
+            (each.group, version, each.kind): self._watched[each.group, each.versions[0], each.kind]
+            for each in resources
+            for version in each.versions
+            if self.has(each)
+        }
 
     async def classify(self, node: graph.Node, references: tuple[meta.OwnerReference, ...]) -> Owners:
         """Classify the owners that an object refers to.
@@ -81,9 +91,10 @@ class Registry:
         return Owners(tuple(solid), tuple(dangling), tuple(waiting))
 
     def note_absent(self, node: graph.Node) -> None:
-        """Note a deleted object as its dependents refer to it."""
+        """Note a deleted object as its dependents refer to it, in every version that is served."""
         for version in node.target.versions:
-            self._remember(_absent(node, node.target.api_version(version)))
+            if (node.target.group, version, node.target.kind) in self._served:
+                self._remember(_absent(node, node.target.api_version(version)))
 
     async def _find(self, reference: meta.OwnerReference, node: graph.Node) -> meta.Object | None:
         """Return the owner, or None if it is gone."""
@@ -105,12 +116,12 @@ class Registry:
         return None
 
     def _target(self, reference: meta.OwnerReference) -> target.Target[Any]:
-        """Return the resource of an owner; for an unknown version the first one of its kind."""
+        """Return the resource of an owner in the version that a reference names."""
         group, _, version = reference.api_version.rpartition("/")
-        targets = self._targets.get((group, reference.kind))
-        if not targets:
+        resource = self._served.get((group, version, reference.kind))
+        if resource is None:
             raise UnknownKindError(f"owner {reference.kind} {reference.name}: no such kind in {reference.api_version}")
-        return targets.get(version) or next(iter(targets.values()))
+        return resource
 
     def _remember(self, key: _Absent) -> None:
         self._absent[key] = None

@@ -11,7 +11,7 @@ import prometheus_client
 from prometheus_client import core, registry
 
 from drachma.api import resourceclaim
-from drachma.claims import ownership, wellknown
+from drachma.claims import ownership, preference, wellknown
 from drachma.runtime import Informer
 
 _CREATE_LABELS: Final = ("status", "admin_access", "owner_api_group", "owner_api_kind")
@@ -36,6 +36,7 @@ class ClaimMetrics(registry.Collector):
     ) -> None:
         self._informer: Final = informer
         self._attempts: Final[Counter[_Attempt]] = Counter()
+        self._withheld = 0
         registry.register(self)
 
     def count_create(self, claim: resourceclaim.ResourceClaim, *, succeeded: bool) -> None:
@@ -49,6 +50,13 @@ class ClaimMetrics(registry.Collector):
             owner.kind if owner is not None else "",
         )
         self._attempts[attempt] += 1
+
+    def count_withheld(self) -> None:
+        """Count a claim that was not sent to the server, because it needs a feature that is off.
+
+        Only the metrics of the KEPs count it: Kubernetes counts requests.
+        """
+        self._withheld += 1
 
     def describe(self) -> Iterable[core.Metric]:
         """Describe nothing: names are checked when metrics are collected."""
@@ -67,13 +75,16 @@ class ClaimMetrics(registry.Collector):
         for attempt, count in self._attempts.items():
             creates.add_metric(attempt, count)
         yield creates
-        attempts = sum(self._attempts.values())
-        failures = sum(count for attempt, count in self._attempts.items() if attempt.status == "failure")
+        attempts = sum(self._attempts.values()) + self._withheld
+        refused = sum(count for attempt, count in self._attempts.items() if attempt.status == "failure")
+        failures = refused + self._withheld
         text = "Attempts to create claims for pods."
         yield core.CounterMetricFamily("resourceclaim_controller_creates", text, value=attempts)
         yield core.CounterMetricFamily("resourceclaim_controller_create", text, value=attempts)
         text = "Attempts to create claims for pods that failed."
-        yield core.CounterMetricFamily("resourceclaim_controller_create_failures", text, value=failures)
+        yield core.CounterMetricFamily(
+            "resourceclaim_controller_create_failures", text, value=failures + self._withheld
+        )
 
     def _collect_claims(self) -> Iterator[core.Metric]:
         counts = Counter(map(_labels, self._informer.cache))
@@ -85,11 +96,34 @@ class ClaimMetrics(registry.Collector):
         for labels, count in counts.items():
             claims.add_metric(labels, count)
         yield claims
-        text = "Claims."
-        yield core.GaugeMetricFamily("resourceclaim_controller_resource_claims", text, value=sum(counts.values()))
-        allocated = sum(count for labels, count in counts.items() if labels[0] == "true")
-        text = "Claims that are allocated."
-        yield core.GaugeMetricFamily("resourceclaim_controller_allocated_resource_claims", text, value=allocated)
+        yield from self._collect_lists()
+
+    def _collect_lists(self) -> Iterator[core.Metric]:
+        """Collect the metrics of KEP-4816, which tell claims with a list of alternatives from others."""
+        claims = tuple(self._informer.cache)
+        for name, text, selected in (
+            ("resourceclaim_controller_resource_claims", "Claims", claims),
+            (
+                "resourceclaim_controller_allocated_resource_claims",
+                "Claims that are allocated",
+                tuple(each for each in claims if each.status.allocation is not None),
+            ),
+        ):
+            family = core.GaugeMetricFamily(
+                name, f"{text}, by whether a request has a list of alternatives.", labels=("prioritized_list",)
+            )
+            counts = Counter(map(_has_list, selected))
+            for has_list in (False, True):
+                family.add_metric((str(has_list).lower(),), counts[has_list])
+            yield family
+        ranks = core.GaugeMetricFamily(
+            "drachma_prioritized_list_allocations",
+            "Allocated requests with a list of alternatives, by the rank of the alternative, which begins with 1.",
+            labels=("rank",),
+        )
+        for rank, count in sorted(Counter(rank for each in claims for rank in preference.ranks(each).values()).items()):
+            ranks.add_metric((str(rank + 1),), count)
+        yield ranks
 
 
 def _labels(claim: resourceclaim.ResourceClaim) -> tuple[str, str, str]:
@@ -105,3 +139,7 @@ def _labels(claim: resourceclaim.ResourceClaim) -> tuple[str, str, str]:
 def _admin_access(claim: resourceclaim.ResourceClaim) -> str:
     requests = claim.spec.devices.requests
     return "true" if any(each.exactly is not None and each.exactly.admin_access for each in requests) else "false"
+
+
+def _has_list(claim: resourceclaim.ResourceClaim) -> bool:
+    return any(each.first_available for each in claim.spec.devices.requests)

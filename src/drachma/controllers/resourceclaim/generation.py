@@ -33,6 +33,10 @@ OWNER_INDEX: Final = "resource claim controller: owner"
 _MESSAGES: Final = {pod.Pod: "PodResourceClaim", podgroup.PodGroup: "PodGroupResourceClaim"}
 
 
+class _FeatureOffError(errors.ReconcileError):
+    """A template uses a feature that is off, so that its claim is not created."""
+
+
 class Generator:
     """Reconciles the claims of one pod after another."""
 
@@ -173,6 +177,8 @@ class Generator:
             try:
                 name = await self._ensure(owner, entry, group)
             except errors.DrachmaError as error:
+                if isinstance(error, _FeatureOffError):
+                    self._metrics.count_withheld()
                 self._report(owner, entry, error)
                 raise
             if name:
@@ -252,11 +258,9 @@ class Generator:
         if not self._gates.on(features.Gate.ADMIN_ACCESS) and any(
             each.exactly is not None and each.exactly.admin_access for each in requests
         ):
-            raise errors.ReconcileError("admin access is requested, but the feature is disabled")
+            raise _FeatureOffError("admin access is requested, but the feature is disabled")
         if not self._gates.on(features.Gate.PRIORITIZED_LIST) and any(each.first_available for each in requests):
-            raise errors.ReconcileError(
-                "template includes a prioritized list of subrequests, but the feature is disabled"
-            )
+            raise _FeatureOffError("template includes a prioritized list of subrequests, but the feature is disabled")
 
     async def _publish(self, owner: pod.Pod, claim_names: dict[str, str]) -> pod.Pod:
         """Name claims in the pod's status."""

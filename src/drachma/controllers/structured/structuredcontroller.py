@@ -13,7 +13,7 @@ from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
 from drachma.api.v1alpha2 import resourceslice as alpha_slice
 from drachma.claims import ownership, podclaims, podstate, templates, wellknown
 from drachma.client import Client, patches
-from drachma.controllers.structured import claimupkeep, poolupkeep
+from drachma.controllers.structured import claimupkeep, poolupkeep, structuredmetrics
 from drachma.runtime import Surroundings, controller, informer, workqueue
 from drachma.structured import counterpart, model
 from drachma.values import generatedname
@@ -111,6 +111,7 @@ class StructuredParameters:
         self._pools: Final = poolupkeep.PoolUpkeep(surroundings, recorder=recorder)
         self._claims: Final = claimupkeep.ClaimUpkeep(surroundings, recorder=recorder, pools=self._pools)
         self._generation: Final = ClaimGeneration(surroundings)
+        structuredmetrics.StructuredMetrics(informers, registry=surroundings.registry)
         self._known_claims: Final = informers.of(alpha.ResourceClaim).cache
         self._known_pods: Final = informers.of(pod.Pod).cache
         self._templates: Final = informers.of(alpha_template.ResourceClaimTemplate).cache

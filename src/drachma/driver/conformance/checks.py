@@ -35,10 +35,11 @@ async def run(stage: Stage, checks: Sequence[Check]) -> Report:
     Raises:
         errors.DriverError: the driver does not even start.
     """
-    await stage.start()
     try:
+        await stage.start()
         results = [await _tried(check, stage) for check in checks]
     finally:
+        # Also after Ctrl-C during the start.
         await stage.subject.kill()
         await stage.clean_up()
     return Report(driver=stage.info.name, versions=stage.info.versions, results=tuple(results))

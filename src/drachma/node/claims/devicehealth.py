@@ -97,8 +97,13 @@ def affected_pods(claims: PreparedClaims, driver: str, devices: set[DeviceID]) -
     }
 
 
-def statuses(claims: PreparedClaims, health: HealthReports, pod: Pod, container: Container) -> list[dict[str, Any]]:
-    """Return ``allocatedResourcesStatus`` of a container: its devices by claim, or by request if it names one."""
+def statuses(
+    claims: PreparedClaims, health: HealthReports, pod: Pod, container: Container, *, has_messages: bool = True
+) -> list[dict[str, Any]]:
+    """Return ``allocatedResourcesStatus`` of a container: its devices by claim, or by request if it names one.
+
+    ``has_messages`` includes the messages of drivers.
+    """
     entries: dict[str, list[dict[str, Any]]] = {}
     names: Mapping[str, str] = {entry.name: reference.name for entry, reference in podclaims.named(pod)}
     for claim in container.resources.claims:
@@ -110,17 +115,18 @@ def statuses(claims: PreparedClaims, health: HealthReports, pod: Pod, container:
         for driver, state in record.drivers.items():
             for device in state.devices:
                 if device.serves(request):
-                    resources.setdefault(_resource_id(driver, device), _entry(health, driver, device))
+                    entry = _entry(health, driver, device, has_messages=has_messages)
+                    resources.setdefault(_resource_id(driver, device), entry)
         if resources:
             title = f"claim:{claim.name}/{claim.request}" if claim.request else f"claim:{claim.name}"
             entries[title] = list(resources.values())
     return [{"name": title, "resources": resources} for title, resources in entries.items()]
 
 
-def _entry(reports: HealthReports, driver: str, device: Device) -> dict[str, Any]:
+def _entry(reports: HealthReports, driver: str, device: Device, *, has_messages: bool) -> dict[str, Any]:
     health = reports.get(driver, DeviceID(device.pool_name, device.device_name))
     entry = {"resourceID": _resource_id(driver, device), "health": health.state}
-    return {**entry, "message": health.message} if health.message else entry
+    return {**entry, "message": health.message} if health.message and has_messages else entry
 
 
 def _resource_id(driver: str, device: Device) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.accounting import resourcenames
+from drachma.api import gates as feature
 from drachma.api.pod import Container, Pod
 from drachma.claims import podclaims
 from drachma.node.claims import devicehealth
@@ -17,9 +18,10 @@ from drachma.node.claims.preparedclaims import Key, PreparedClaim, PreparedClaim
 class NodeClaims:
     """Claims of one node."""
 
-    def __init__(self, preparation: Preparation, health: devicehealth.HealthReports) -> None:
+    def __init__(self, preparation: Preparation, health: devicehealth.HealthReports, *, gates: feature.Gates) -> None:
         self._preparation: Final = preparation
         self._health: Final = health
+        self._gates: Final = gates
 
     async def prepare(self, pod: Pod) -> None:
         """Prepare all claims of a pod. Raises NodeError to be tried again."""
@@ -35,10 +37,13 @@ class NodeClaims:
 
     def device_health(self, pod: Pod) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Return ``allocatedResourcesStatus`` of each container."""
-        if not pod.spec.resource_claims:
+        if not pod.spec.resource_claims or not self._gates.on(feature.Gate.RESOURCE_HEALTH_STATUS):
             return {}
+        has_messages = self._gates.on(feature.Gate.RESOURCE_HEALTH_STATUS_MESSAGE)
         return {
-            each.name: devicehealth.statuses(self._preparation.claims, self._health, pod, each)
+            each.name: devicehealth.statuses(
+                self._preparation.claims, self._health, pod, each, has_messages=has_messages
+            )
             for each in pod.spec.containers
         }
 

@@ -79,11 +79,18 @@ class Plugins:
     async def run(self, _owner: Callable[[], node.Node | None], /) -> None:
         """Serve drivers until cancelled.
 
-        Slices from before are removed first, so that a driver that publishes when it registers loses nothing.
+        Slices from before are removed first, so that a driver that publishes when it registers loses nothing. If the
+        API server refuses that, drivers register all the same, and the removal is tried again meanwhile.
         """
         try:
-            await self._remove_slices()
-            await controller.together(self._watcher.run(), self._resource_watch.run())
+            has_slices = False
+            try:
+                await self._delete_slices(_node_selector(self._node))
+            except (errors.RefusedError, errors.UnreachableError) as error:
+                _log.warning("slices of node %s: not deleted, will try again: %s", self._node, error)
+                has_slices = True
+            removal = (self._remove_slices(delays=True),) if has_slices else ()
+            await controller.together(self._watcher.run(), self._resource_watch.run(), *removal)
         finally:
             await self._health_watch.close()
             await self._instances.close()
@@ -101,12 +108,13 @@ class Plugins:
         self._resource_watch.forget(driver)
         await self._remove_slices(driver)
 
-    async def _remove_slices(self, driver: str = "") -> None:
-        async def delete(fields: str) -> None:
-            selection = Selection(fields=fields)
-            await self._client.delete_collection(resourceslice.ResourceSlice, selection)
+    async def _remove_slices(self, driver: str = "", *, delays: bool = False) -> None:
+        if delays:
+            await self._clock.sleep(_FIRST_DELAY)
+        await remove_slices(self._delete_slices, node_name=self._node, driver=driver, clock=self._clock)
 
-        await remove_slices(delete, node_name=self._node, driver=driver, clock=self._clock)
+    async def _delete_slices(self, fields: str) -> None:
+        await self._client.delete_collection(resourceslice.ResourceSlice, Selection(fields=fields))
 
 
 class HealthWatch:
@@ -155,13 +163,17 @@ class HealthWatch:
             await self._clock.sleep(_HEALTH_RETRY_SECONDS)
 
 
+def _node_selector(node_name: str) -> str:
+    return f"spec.nodeName={node_name}"
+
+
 async def remove_slices(delete: Delete, *, node_name: str, driver: str = "", clock: Clock) -> None:
     """Delete the ResourceSlices of a node, or of one driver on it, and retry until that succeeds.
 
     An agent deletes all slices when it starts, and the slices of a driver that is gone. A driver publishes again when
     it registers.
     """
-    selector = f"spec.driver={driver},spec.nodeName={node_name}" if driver else f"spec.nodeName={node_name}"
+    selector = f"spec.driver={driver},{_node_selector(node_name)}" if driver else _node_selector(node_name)
     delay = _FIRST_DELAY
     while True:
         try:

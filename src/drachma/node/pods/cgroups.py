@@ -49,12 +49,15 @@ def pod_cgroup(pod: Pod, *, with_claims: bool, in_quality: bool = False) -> Cgro
     )
 
 
-def container_cgroup(pod: Pod, container: Container, *, in_quality: bool = False) -> Cgroup:
-    """Return the cgroup of a container. With ``in_quality``, claims count as its requests and limits.
+def container_cgroup(pod: Pod, container: Container, *, with_claims: bool = False, in_quality: bool = False) -> Cgroup:
+    """Return the cgroup of a container.
 
-    Pod-level limits apply to a container without a limit of its own.
+    With ``with_claims``, claims add to its requests, and to limits that it has. With ``in_quality``, they are limits
+    too where it has none. Pod-level limits apply to a container without a limit of its own.
     """
     requests, limits = podresources.stated(pod, container, with_claims=in_quality)
+    if with_claims and not in_quality:
+        requests, limits = podresources.widened(pod, container)
     # Without a request, the limit is the request.
     own = container.resources.requests.get("cpu")
     share = (requests if own is not None and own.sign else limits).get("cpu")

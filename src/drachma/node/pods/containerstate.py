@@ -7,8 +7,8 @@ the status. After a restart of the agent, records are rebuilt from the stored st
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -16,6 +16,7 @@ from drachma.accounting import aggregate
 from drachma.api import meta
 from drachma.api.pod import Container, Pod
 from drachma.claims import conditions
+from drachma.node.pods import resizing
 from drachma.node.podview.pod import ContainerStatus, PodView, TerminatedState
 from drachma.node.probes.watching import Stage
 from drachma.node.runtimes.protocol import Exit
@@ -26,6 +27,8 @@ SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 
 CREATING: Final = "ContainerCreating"
+INITIALIZING: Final = "PodInitializing"
+"""Reason of containers that have not started, in pods with init containers."""
 
 LOST: Final = Exit(
     137,
@@ -126,16 +129,45 @@ def phase(pod: Pod, records: Records) -> str:
     return FAILED if policy == "Never" else RUNNING
 
 
+class Resources(NamedTuple):
+    """Resources of a container: those in force, and the requests that the node has allocated."""
+
+    shown: Mapping[str, Any]
+    allocated: Mapping[str, str]
+
+
+class ResizeState(NamedTuple):
+    """State of an in-place resize: the reason why it waits, if it does, and True while containers are changed."""
+
+    waiting: resizing.Waiting | None = None
+    is_in_progress: bool = False
+
+
+_NO_RESIZE: Final = ResizeState()
+
+
 def status(
-    pod: Pod, records: Records, *, now: dt.datetime, is_ready_to_start: bool, devices: ResourceStatuses | None = None
+    pod: Pod,
+    records: Records,
+    *,
+    now: dt.datetime,
+    is_ready_to_start: bool,
+    devices: ResourceStatuses | None = None,
+    resources: Mapping[str, Resources] | None = None,
+    resize: ResizeState = _NO_RESIZE,
 ) -> dict[str, Any]:
     """Return the node's part of a pod's status, for a patch: None removes a field."""
     current = phase(pod, records)
+    if pod.spec.init_containers:
+        records = {name: _initializing(record) for name, record in records.items()}
     content: dict[str, Any] = {
         "phase": current,
         "observedGeneration": int(pod.metadata.generation),
-        "conditions": _conditions(pod, records, current, now=now, is_ready_to_start=is_ready_to_start),
-        "containerStatuses": [_container(each, records[each.name], devices) for each in pod.spec.containers],
+        "conditions": [
+            *_conditions(pod, records, current, now=now, is_ready_to_start=is_ready_to_start),
+            *_resize_conditions(pod, resize, now=now),
+        ],
+        "containerStatuses": [_container(each, records[each.name], devices, resources) for each in pod.spec.containers],
     }
     if pod.spec.ephemeral_containers:
         content["ephemeralContainerStatuses"] = [
@@ -143,7 +175,7 @@ def status(
         ]
     if pod.spec.init_containers:
         content["initContainerStatuses"] = [
-            _container(each, records[each.name], devices) for each in pod.spec.init_containers
+            _container(each, records[each.name], devices, resources) for each in pod.spec.init_containers
         ]
     return content
 
@@ -211,7 +243,27 @@ def _condition(pod: Pod, kind: str, value: str, *, now: dt.datetime) -> dict[str
     return content
 
 
-def _container(container: Container, record: Record, devices: ResourceStatuses | None) -> dict[str, Any]:
+def _resize_conditions(pod: Pod, resize: ResizeState, *, now: dt.datetime) -> Iterator[dict[str, Any]]:
+    """Yield the conditions of a resize, and the removal of those that no longer hold."""
+    waiting = resize.waiting
+    reasons: dict[str, dict[str, str]] = {}
+    if waiting is not None:
+        reasons[resizing.PENDING] = {"reason": waiting.reason, "message": waiting.message}
+    if resize.is_in_progress:
+        reasons[resizing.IN_PROGRESS] = {}
+    for kind in (resizing.PENDING, resizing.IN_PROGRESS):
+        if kind in reasons:
+            yield {"type": kind, **_condition(pod, kind, "True", now=now), **reasons[kind]}
+        elif conditions.find(pod.status.conditions, kind) is not None:
+            yield {"type": kind, "$patch": "delete"}
+
+
+def _container(
+    container: Container,
+    record: Record,
+    devices: ResourceStatuses | None,
+    resources: Mapping[str, Resources] | None = None,
+) -> dict[str, Any]:
     content: dict[str, Any] = {
         "name": container.name,
         "image": container.image,
@@ -224,8 +276,20 @@ def _container(container: Container, record: Record, devices: ResourceStatuses |
     }
     if not isinstance(record.state, Waiting):
         content["containerID"] = record.state.id
+    own = (resources or {}).get(container.name)
+    if own is not None and isinstance(record.state, Running):
+        content["resources"] = dict(own.shown)
+        if own.allocated:
+            content["allocatedResources"] = dict(own.allocated)
     health = (devices or {}).get(container.name)
     return {**content, "allocatedResourcesStatus": list(health)} if health else content
+
+
+def _initializing(record: Record) -> Record:
+    """Return a record whose container waits for init containers, as the kubelet reports it."""
+    if isinstance(record.state, Waiting) and record.state.reason == CREATING:
+        return msgspec.structs.replace(record, state=Waiting(INITIALIZING, record.state.message))
+    return record
 
 
 def _state(state: State) -> dict[str, Any]:

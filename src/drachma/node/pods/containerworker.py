@@ -54,6 +54,7 @@ class ContainerWorker:
         self._on_change: Final = on_change
         self._record = Record()
         self._run: protocol.Container | None = None
+        self._restarts_at_once = False
         self._logs: dict[str, Log] = {}
 
     @property
@@ -108,6 +109,8 @@ class ContainerWorker:
                 pause = 0.0
             else:
                 pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+            if self._restarts_at_once:
+                pause, self._restarts_at_once = 0.0, False
             is_first = is_first and end is None
             if end is not None and pause:
                 self._put(Record(self._crash_loop(pause), end, record.restarts))
@@ -131,6 +134,30 @@ class ContainerWorker:
         since = record.state.since if isinstance(record.state, Running) else self._now()
         self._put(Record(await self._end(run, await run.wait(), since), record.last, record.restarts))
 
+    async def resize(self, *, restarts: bool) -> None:
+        """Apply the resources of the newest version of the pod to the current run, if any; or restart it with them.
+
+        Raises:
+            errors.NodeError: the runtime cannot change them now.
+        """
+        run = self._run
+        if run is None:
+            return
+        if restarts:
+            self._record_event("Killing", f"Container {self.name} resize requires restart")
+            self._restarts_at_once = True
+            await self._terminate(run, grace_seconds(self._get_pod()))
+            return
+        pod, container = self._get_pod(), self._current_container()
+        work = self._work(self._record.restarts, bounds=self._services.resources.bounds(pod, container))
+        await self._services.runtime.update(work)
+
+    def _current_container(self) -> Container:
+        """Return the container in the newest version of the pod, whose resources may have changed."""
+        spec = self._get_pod().spec
+        every = (*spec.init_containers, *spec.containers)
+        return next((each for each in every if each.name == self.name), self._container)
+
     def _recalled_end(self) -> Terminated | None:
         """Return the end of the run before this agent started, unless that run continues."""
         state, last = self._record.state, self._record.last
@@ -149,7 +176,7 @@ class ContainerWorker:
                 record.restarts,
                 devices=services.claims.cdi_devices(pod, self._container),
                 setup=await services.setups.setup(pod, self._container),
-                bounds=services.resources.bounds(pod, self._container),
+                bounds=services.resources.bounds(pod, self._current_container()),
             )
             run = await services.runtime.start(work)
         except (protocol.StartError, errors.NodeError) as error:
@@ -246,7 +273,7 @@ class ContainerWorker:
     ) -> protocol.Work:
         return protocol.Work(
             pod=self._get_pod(),
-            container=self._container,
+            container=self._current_container(),
             attempt=attempt,
             devices=devices,
             setup=setup,

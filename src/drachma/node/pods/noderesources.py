@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 
 from drachma.api import gates as feature
 from drachma.api import node
 from drachma.api.pod import Container, Pod
-from drachma.node.pods import admission, podquality, podresources
+from drachma.node.pods import admission, podquality, podresources, resizing
 from drachma.node.runtimes import protocol
 
 
@@ -28,9 +28,18 @@ class NodeResources:
     """Decides what the pods of a node get of it."""
 
     def __init__(
-        self, described: node.Node, *, gates: feature.Gates, running_pods: Callable[[], Iterable[Pod]]
+        self,
+        described: node.Node,
+        *,
+        gates: feature.Gates,
+        running_pods: Callable[[], Iterable[Pod]],
+        has_bounds: bool = True,
     ) -> None:
-        """``described`` is the Node that the agent registers, until :meth:`update` gives the stored one."""
+        """``described`` is the Node that the agent registers, until :meth:`update` gives the stored one.
+
+        Without ``has_bounds``, containers are only simulated, and need none.
+        """
+        self._has_bounds: Final = has_bounds
         self._node = described
         self._running_pods: Final = running_pods
         self._gates: Final = gates
@@ -51,12 +60,23 @@ class NodeResources:
         neighbours = [each for each in self._running_pods() if each.metadata.uid != pod.metadata.uid]
         return admission.admit(pod, self._node, neighbours, with_claims=self._counts_claims)
 
+    def check_resize(self, pod: Pod) -> resizing.Waiting | None:
+        """Return why a pod cannot have its new resources now, or None if it can."""
+        alone = admission.admit(pod, self._node, (), with_claims=self._counts_claims)
+        if not alone.is_admitted:
+            message = alone.message.replace("enough resource:", "enough capacity:").replace(" used: 0,", "")
+            return resizing.Waiting(resizing.INFEASIBLE, message)
+        verdict = self.admit(pod)
+        return None if verdict.is_admitted else resizing.Waiting(resizing.DEFERRED, verdict.message)
+
+    def container_resources(self, pod: Pod, container: Container) -> dict[str, Any]:
+        """Return the resources of a running container, as its status shows them."""
+        return resizing.container_resources(pod, container, with_claims=self._counts_claims)
+
     def bounds(self, pod: Pod, container: Container) -> protocol.Bounds | None:
         """Return the bounds of a container, or None if nothing bounds it."""
-        if not self._counts_claims_in_quality:
-            return None
-        quality = self._quality(pod)
-        if container.name not in quality.containers:
+        quality = self._quality(pod) if self._has_bounds else None
+        if quality is None or container.name not in quality.containers:
             # Ephemeral containers are not held to the requests of their pod.
             return None
         return protocol.Bounds(
@@ -74,12 +94,21 @@ class NodeResources:
         if not self._counts_claims_in_quality:
             return ""
         quality = self._quality(pod)
-        if quality.name == podresources.quality(pod):
+        if quality is None or quality.name == podresources.quality(pod):
             return ""
         scores = ", ".join(f"{each.name} {quality.oom_scores[each.name]}" for each in pod.spec.containers)
         shares = quality.cgroup.cpu_shares
         return f"Quality of service with claims is {quality.name}: cpu shares {shares}, OOM scores: {scores}"
 
-    def _quality(self, pod: Pod) -> podquality.PodQuality:
-        memory = self._node.status.capacity["memory"].as_int64()
-        return podquality.pod_quality(pod, memory=memory, counts_claims=True)
+    def _quality(self, pod: Pod) -> podquality.PodQuality | None:
+        """Return the quality of a pod, or None on a node that does not say how much memory it has."""
+        capacity = self._node.status.capacity
+        memory = capacity["memory"].as_int64() if "memory" in capacity else 0
+        if not memory:
+            return None
+        return podquality.pod_quality(
+            pod,
+            memory=memory,
+            with_claims=self._counts_claims,
+            in_quality=self._counts_claims_in_quality,
+        )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api.pod import Pod
 from drachma.client import Client, patches, target
-from drachma.node.pods import containerstate
+from drachma.node.pods import containerstate, resizing
 from drachma.node.podview.pod import PodView
 from drachma.runtime import events
 from drachma.runtime.clock import Clock
@@ -56,6 +56,23 @@ class PodClient:
         except (errors.RefusedError, errors.UnreachableError) as error:
             raise errors.NodeError(f"the stored status of its containers cannot be read: {error}") from error
         return containerstate.recall(view, now=self._clock.utc())
+
+    async def resize_policies(self, pod: Pod) -> resizing.Policies:
+        """Return the resize policies of the pod's containers; none if the pod is gone.
+
+        Raises:
+            errors.NodeError: the pod cannot be read now.
+        """
+        try:
+            view = await self._client.get(_POD_VIEWS, pod.metadata.name, namespace=pod.metadata.namespace)
+        except errors.ObjectNotFoundError:
+            return {}
+        except (errors.RefusedError, errors.UnreachableError) as error:
+            raise errors.NodeError(f"its resize policies cannot be read: {error}") from error
+        return {
+            each.name: {policy.resource_name: policy.restart_policy for policy in each.resize_policy}
+            for each in (*view.spec.init_containers, *view.spec.containers)
+        }
 
     def record(self, pod: Pod, *, reason: str, message: str, is_warning: bool = False) -> None:
         """Record an event about a pod."""

@@ -1,7 +1,8 @@
 """Treatment of a pod when its node runs short of resources: quality of service, cgroups, OOM scores, eviction order.
 
-It follows from the pod's spec, and from its claims if they count (KEP-5517, behind the gate
-``DrachmaNodeAllocatableQoS``). Pure: agents apply it, and ``drachma get pods -o wide`` shows it.
+It follows from the pod's spec and its claims (KEP-5517). As in the kubelet, claims add to cgroups and lower OOM scores;
+behind the gate ``DrachmaNodeAllocatableQoS`` they also count for the class. Pure: agents apply it, and ``drachma get
+pods -o wide`` shows it.
 """
 
 from __future__ import annotations
@@ -25,18 +26,22 @@ class PodQuality(msgspec.Struct, frozen=True, kw_only=True):
     oom_scores: Mapping[str, int]
 
 
-def pod_quality(pod: Pod, *, memory: int, counts_claims: bool) -> PodQuality:
+def pod_quality(pod: Pod, *, memory: int, in_quality: bool, with_claims: bool = True) -> PodQuality:
     """Return the quality of a pod on a node with ``memory`` bytes.
 
-    If claims do not count, they add to the pod's cgroup only, as upstream.
+    ``with_claims`` counts claims in cgroups and OOM scores, as the gate DRANodeAllocatableResources does; with
+    ``in_quality`` they also count for the class.
     """
     containers = podresources.all_containers(pod)
     return PodQuality(
-        name=podresources.quality(pod, with_claims=counts_claims),
-        cgroup=cgroups.pod_cgroup(pod, with_claims=True, in_quality=counts_claims),
-        containers={each.name: cgroups.container_cgroup(pod, each, in_quality=counts_claims) for each in containers},
+        name=podresources.quality(pod, with_claims=in_quality),
+        cgroup=cgroups.pod_cgroup(pod, with_claims=with_claims, in_quality=in_quality),
+        containers={
+            each.name: cgroups.container_cgroup(pod, each, with_claims=with_claims, in_quality=in_quality)
+            for each in containers
+        },
         oom_scores={
-            each.name: cgroups.oom_score(pod, each, memory=memory, with_claims=True, in_quality=counts_claims)
+            each.name: cgroups.oom_score(pod, each, memory=memory, with_claims=with_claims, in_quality=in_quality)
             for each in containers
         },
     )

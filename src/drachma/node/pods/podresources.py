@@ -84,6 +84,15 @@ def stated(pod: Pod, container: Container, *, with_claims: bool) -> tuple[Amount
     return requests_of, limits_of
 
 
+def widened(pod: Pod, container: Container) -> tuple[Amounts, Amounts]:
+    """Return the requests and limits of a container with its claims: they add to what it states, as in the kubelet."""
+    requests_of, limits_of = dict(container.resources.requests), dict(container.resources.limits)
+    claimed = claimed_by_container(pod, container.name)
+    aggregate.add(requests_of, {name: claimed[name] for name in claimed if name in requests_of})
+    aggregate.add(limits_of, {name: claimed[name] for name in claimed if name in limits_of and limits_of[name].sign})
+    return requests_of, limits_of
+
+
 def all_containers(pod: Pod) -> tuple[Container, ...]:
     """Return init containers and containers."""
     return (*pod.spec.init_containers, *pod.spec.containers)

@@ -22,7 +22,7 @@ from drachma.api import meta
 from drachma.api.pod import Container, Pod
 from drachma.claims import podstate
 from drachma.node.logs.log import Log
-from drachma.node.pods import containerstate, containerworker, podstatuswriter
+from drachma.node.pods import containerstate, containerworker, podresources, podstatuswriter, resizing
 from drachma.node.pods.admission import Verdict
 from drachma.node.pods.containerworker import ContainerWorker
 from drachma.node.pods.services import PodServices
@@ -48,7 +48,10 @@ class PodWorker:
 
     def __init__(self, services: PodServices, pod: Pod) -> None:
         self._services: Final = services
-        self._pod = pod
+        self._pod = self._allocated = pod
+        self._resize_wait: resizing.Waiting | None = None
+        self._is_resizing = False
+        self._has_resize: Final = asyncio.Event()
         self._is_prepared = False
         self._loss = ""
         self._is_dirty: Final = asyncio.Event()
@@ -62,11 +65,14 @@ class PodWorker:
         self.update(pod)
 
     def _container_worker(self, container: Container) -> ContainerWorker:
-        return ContainerWorker(self._services, container, get_pod=lambda: self._pod, on_change=self.report)
+        return ContainerWorker(self._services, container, get_pod=lambda: self._allocated, on_change=self.report)
 
     def update(self, pod: Pod) -> None:
         """Take over a newer version of the pod."""
         self._pod = pod
+        self._allocated = resizing.with_resources(pod, self._allocated)
+        if self._resize_wait is not None or resizing.differs(pod, self._allocated):
+            self._has_resize.set()
         for container in pod.spec.ephemeral_containers:
             if container.name not in self._containers:
                 self._containers[container.name] = self._container_worker(container)
@@ -95,6 +101,16 @@ class PodWorker:
     def pod(self) -> Pod:
         """The newest version of the pod."""
         return self._pod
+
+    @property
+    def allocated(self) -> Pod:
+        """The newest version of the pod, with the resources that the node has allocated to it."""
+        return self._allocated
+
+    def reconsider_resize(self) -> None:
+        """Try a deferred resize again, because another pod made room."""
+        if self._resize_wait is not None:
+            self._has_resize.set()
 
     @property
     def records(self) -> containerstate.Records:
@@ -185,7 +201,8 @@ class PodWorker:
             self._loss = str(error)
             return
         debugging = asyncio.create_task(self._debug(), name=f"ephemeral containers of {self._pod.metadata.name}")
-        background: list[asyncio.Task[None]] = [debugging]
+        resizes = asyncio.create_task(self._resize_repeatedly(), name=f"resizes of {self._pod.metadata.name}")
+        background: list[asyncio.Task[None]] = [debugging, resizes]
         try:
             for container in self._pod.spec.init_containers:
                 if aggregate.is_sidecar(container):
@@ -220,6 +237,43 @@ class PodWorker:
             services.api.record(self._pod, reason="QualityOfService", message=notice)
         self._is_prepared = True
         self._is_dirty.set()
+
+    async def _resize_repeatedly(self) -> None:
+        """Give the pod the resources that its spec asks for, whenever these change."""
+        pause = _FIRST_RETRY
+        while True:
+            await self._has_resize.wait()
+            self._has_resize.clear()
+            try:
+                await self._resize()
+                pause = _FIRST_RETRY
+            except errors.NodeError as error:
+                self._services.api.record(self._pod, reason="ResizeError", message=str(error), is_warning=True)
+                self._has_resize.set()
+                pause = await self._pause(pause)
+
+    async def _resize(self) -> None:
+        pod, api = self._pod, self._services.api
+        waiting = self._services.resources.check_resize(pod) if resizing.differs(pod, self._allocated) else None
+        if waiting is not None and waiting != self._resize_wait:
+            api.record(pod, reason=f"Resize{waiting.reason}", message=waiting.message, is_warning=True)
+        if waiting != self._resize_wait:
+            self._resize_wait = waiting
+            self._is_dirty.set()
+        if waiting is not None or not (resizing.differs(pod, self._allocated) or self._is_resizing):
+            return
+        changes = resizing.changed_resources(pod, self._allocated)
+        policies = await api.resize_policies(pod) if changes else {}
+        if pod.spec.resources != self._allocated.spec.resources or self._is_resizing:
+            changes = {name: changes.get(name, set()) for name in self._containers}
+        self._allocated, self._is_resizing = resizing.with_resources(self._pod, pod), True
+        self._is_dirty.set()
+        for name, names in changes.items():
+            restarts = any(policies.get(name, {}).get(each) == resizing.RESTART for each in names)
+            await self._containers[name].resize(restarts=restarts)
+        self._is_resizing = False
+        self._is_dirty.set()
+        api.record(pod, reason="ResizeCompleted", message=f"Pod resize completed: generation {pod.metadata.generation}")
 
     async def _debug(self) -> None:
         """Run each ephemeral container once, as they are added."""
@@ -276,11 +330,19 @@ class PodWorker:
             now=self._now(),
             is_ready_to_start=self._is_prepared,
             devices=self._services.claims.device_health(self._pod),
+            resources={
+                each.name: self._container_resources(each) for each in podresources.all_containers(self._allocated)
+            },
+            resize=containerstate.ResizeState(self._resize_wait, is_in_progress=self._is_resizing),
         )
         content.update(self._services.addresses.status(self._pod))
         if self._pod.status.start_time is None:
             content["startTime"] = meta.time_text(self._now())
         return content
+
+    def _container_resources(self, container: Container) -> containerstate.Resources:
+        shown = self._services.resources.container_resources(self._allocated, container)
+        return containerstate.Resources(shown, shown.get("requests", {}))
 
     async def _report(self, build: Callable[[], dict[str, Any]], *, attempts: int | None = None) -> None:
         """Write the status that ``build`` returns, built again for each attempt.

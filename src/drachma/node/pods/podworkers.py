@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from drachma.api.pod import Pod
+from drachma.claims import podstate
 from drachma.node.pods.podworker import PodWorker
 from drachma.node.pods.services import PodServices
 
@@ -45,6 +46,8 @@ class PodWorkers:
         uid = pod.metadata.uid
         if uid in self._workers:
             self._workers[uid].update(pod)
+            if podstate.has_ended(pod):
+                self._reconsider_resizes()
         elif self._is_started:
             self._workers[uid] = PodWorker(self._services, pod)
             task = self._tasks[uid] = asyncio.create_task(self._run(uid), name=f"pod {pod.metadata.name}")
@@ -103,6 +106,11 @@ class PodWorkers:
             if worker.has_to_end:
                 self._workers[uid].end()
 
+    def _reconsider_resizes(self) -> None:
+        for worker in self._workers.values():
+            worker.reconsider_resize()
+
     def _forget(self, uid: str) -> None:
         del self._tasks[uid]
         del self._workers[uid]
+        self._reconsider_resizes()

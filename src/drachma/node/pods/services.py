@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from drachma.api.pod import Container, Pod
+from drachma.node.pods import resizing
 from drachma.node.pods.admission import Verdict
 from drachma.node.pods.containerstate import Records, ResourceStatuses
 from drachma.node.probes.watching import Probes
@@ -24,6 +25,9 @@ class PodAPI(Protocol):
 
     async def recall(self, pod: Pod) -> Records:
         """Return the records of the pod's containers in its stored status. Raises NodeError to be tried again."""
+
+    async def resize_policies(self, pod: Pod) -> resizing.Policies:
+        """Return the resize policies of the pod's containers. Raises NodeError to be tried again."""
 
     def record(self, pod: Pod, *, reason: str, message: str, is_warning: bool = False) -> None:
         """Record an event about a pod."""
@@ -80,6 +84,12 @@ class Resources(Protocol):
 
     def admit(self, pod: Pod) -> Verdict:
         """Decide whether the node has room for a pod."""
+
+    def check_resize(self, pod: Pod) -> resizing.Waiting | None:
+        """Return why a pod cannot have its new resources now, or None if it can."""
+
+    def container_resources(self, pod: Pod, container: Container) -> dict[str, Any]:
+        """Return the resources of a running container, as its status shows them."""
 
     def bounds(self, pod: Pod, container: Container) -> protocol.Bounds | None:
         """Return the bounds of a container, or None if nothing bounds it."""

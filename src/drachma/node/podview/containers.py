@@ -147,6 +147,13 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
     pre_stop: LifecycleHandler | None = None
 
 
+class ResizePolicy(Struct, frozen=True, kw_only=True):
+    """Treatment of a container when one of its resources is resized: ``NotRequired`` or ``RestartContainer``."""
+
+    resource_name: str = ""
+    restart_policy: str = ""
+
+
 class Container(Struct, frozen=True, kw_only=True):
     """A container of any sort: init, regular or ephemeral."""
 
@@ -157,6 +164,7 @@ class Container(Struct, frozen=True, kw_only=True):
     env: tuple[EnvVar, ...] = ()
     env_from: tuple[EnvFromSource, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
+    resize_policy: tuple[ResizePolicy, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
     stdin: bool = False
     tty: bool = False

@@ -65,10 +65,12 @@ class CgroupTree:
             if self._is_unified:
                 for folder in (top, *({pod.parent} - {top}), pod):
                     (folder / _SUBTREE).write_text(_BOTH)
-            for folder, values in ((pod, bounds.pod), (own, bounds.container)):
-                files_of = _unified(values) if self._is_unified else _SEPARATE[controller](values)
-                for name, text in files_of.items():
-                    (folder / name).write_text(text)
+            contents = [
+                (folder / name, text)
+                for folder, values in ((pod, bounds.pod), (own, bounds.container))
+                for name, text in (_unified(values) if self._is_unified else _SEPARATE[controller](values)).items()
+            ]
+            _write_in_any_order(contents)
             files.append(own / _PROCESSES)
         return files
 
@@ -87,6 +89,20 @@ class CgroupTree:
         """Remove the cgroups of all pods that this process made."""
         for uid in tuple(self._uids):
             self.remove(uid)
+
+
+def _write_in_any_order(contents: list[tuple[pathlib.Path, str]]) -> None:
+    """Write values of a pod and a container. A container's must not exceed its pod's, so it shrinks first.
+
+    Raises:
+        OSError: the kernel refuses a value in either order.
+    """
+    try:
+        for path, text in contents:
+            path.write_text(text)
+    except OSError:
+        for path, text in reversed(contents):
+            path.write_text(text)
 
 
 def attainable_oom_score(score: int) -> int:

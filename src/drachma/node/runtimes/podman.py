@@ -28,7 +28,7 @@ from drachma.node.logs.runtimelog import RuntimeLog
 from drachma.node.runtimes import cgrouptree, podmancontainer, podmanoptions
 from drachma.node.runtimes.logfolder import LogFolder
 from drachma.node.runtimes.podmancontainer import PodmanContainer
-from drachma.node.runtimes.protocol import StartError, Work
+from drachma.node.runtimes.protocol import Cgroup, StartError, Work
 from drachma.node.runtimes.security import Security, non_root_violation
 from drachma.nodewire.cdi import registry
 from drachma.runtime.clock import Clock
@@ -120,6 +120,14 @@ class PodmanRuntime:
             pid=_read_pid(self._pid_file(name)),
             monitor=_read_pid(self._monitor_file(name)),
         )
+
+    async def update(self, work: Work) -> None:
+        """Change the bounds of a running container. OOM scores stay, as with a kubelet."""
+        if work.bounds is None:
+            return
+        updated = await podmancontainer.call("update", *_limits(work.bounds.container), _name(work))
+        if updated.code != 0:
+            raise errors.NodeError(f"container {work.container.name}: {updated.last_line}")
 
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> PodmanContainer | None:
         return await self._adopt(work)
@@ -281,9 +289,13 @@ def _bounds(work: Work) -> list[str]:
     """Return the options that bound a container. Podman makes its cgroup."""
     if work.bounds is None:
         return []
-    own = work.bounds.container
-    words = ["--oom-score-adj", str(cgrouptree.attainable_oom_score(work.bounds.oom_score))]
-    words += ["--cpu-shares", str(own.cpu_shares)]
+    score = cgrouptree.attainable_oom_score(work.bounds.oom_score)
+    return ["--oom-score-adj", str(score), *_limits(work.bounds.container)]
+
+
+def _limits(own: Cgroup) -> list[str]:
+    """Return the options for the cgroup of a container."""
+    words = ["--cpu-shares", str(own.cpu_shares)]
     if own.cpu_quota is not None:
         words += ["--cpu-period", str(own.cpu_period), "--cpu-quota", str(own.cpu_quota)]
     if own.memory is not None:

@@ -175,6 +175,17 @@ class ProcessRuntime:
             f"process://{child.pid}", child, sink, output=Output(sink, self._clock.utc), handle=handle
         )
 
+    async def update(self, work: Work) -> None:
+        """Write the values of a container's cgroups again. OOM scores stay, as with a kubelet."""
+        if work.bounds is None or self._cgroups is None:
+            return
+        try:
+            self._cgroups.make(work.pod.metadata.uid, work.container.name, work.bounds)
+        except OSError as error:
+            raise errors.NodeError(
+                f"container {work.container.name}: cgroup {error.filename}: {error.strerror}"
+            ) from error
+
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> None:
         """Return None: containers end with the agent that started them."""
 

@@ -195,6 +195,13 @@ class Runtime(Protocol):
             StartError: the container cannot be started now.
         """
 
+    async def update(self, work: Work) -> None:
+        """Apply other bounds to a running container.
+
+        Raises:
+            errors.NodeError: they cannot be applied now.
+        """
+
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> Container | None:
         """Return a run that an earlier agent started, by its id and start time; None if it is lost.
 

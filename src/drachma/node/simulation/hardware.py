@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -10,14 +11,13 @@ import msgspec
 
 from drachma import errors
 from drachma.node.registration.machine import Machine
+from drachma.node.simulation import machinedocuments, vendorhardware
+from drachma.node.simulation.machinedocuments import RACK_LABEL, describe_node, slice_document
 
 GPU_DRIVER: Final = "gpu.simulation.drachma.dev"
 NIC_DRIVER: Final = "nic.simulation.drachma.dev"
 CORE_DRIVER: Final = "core.simulation.drachma.dev"
 FABRIC_DRIVER: Final = "fabric.simulation.drachma.dev"
-RACK_LABEL: Final = "simulation.drachma.dev/rack"
-"""Label of the rack of a node. Nodes reach the fabric devices of their rack."""
-
 _GPUS: Final = 8
 _NICS: Final = 4
 _GPUS_PER_ROOT: Final = 2
@@ -62,18 +62,32 @@ def build(profile: str, count: int) -> Hardware:
     Raises:
         errors.InvalidValueError: the profile does not exist.
     """
+    names = [f"node-{number}" for number in range(count)]
+    if profile in vendorhardware.PROFILES:
+        vendor = vendorhardware.PROFILES[profile]
+        return _complete(Hardware(tuple(vendor.machines(names)), vendor.classes), profile)
     if profile not in PROFILES:
-        names = ", ".join(sorted(PROFILES))
-        raise errors.InvalidValueError(f"profile {profile!r}: there are {names}, or the name of a file")
-    return _add_classes(PROFILES[profile]([f"node-{number}" for number in range(count)]))
+        near = difflib.get_close_matches(profile, ALL_PROFILES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(ALL_PROFILES)}, or the name of a file"
+        raise errors.InvalidValueError(f"profile {profile!r}: does not exist; {hint}")
+    return _complete(_add_classes(PROFILES[profile](names)), profile)
+
+
+def _complete(built: Hardware, profile: str) -> Hardware:
+    """Return hardware whose nodes have versions and topology labels."""
+    machines = tuple(
+        msgspec.structs.replace(each, node=machinedocuments.complete_node(each.node, number, profile=profile))
+        for number, each in enumerate(built.machines)
+    )
+    return msgspec.structs.replace(built, machines=machines)
 
 
 def copies(documents: Iterable[Mapping[str, Any]], count: int) -> Hardware:
     """Return copies of a machine that documents describe: its Node, its ResourceSlices, and DeviceClasses.
 
     A copy is named like the node with a number appended; slices and pools with the node's name get the copy's. Slices
-    that are not for that node alone exist once, for all copies. Without any DeviceClass, each driver gets a class of
-    its name.
+    that are not for that node alone exist once, for all copies. There are no classes but those of the documents,
+    because the chart of a driver brings its own.
 
     Raises:
         errors.InvalidValueError: there is not exactly one Node, or there is an object of another kind, or a device of
@@ -95,7 +109,7 @@ def copies(documents: Iterable[Mapping[str, Any]], count: int) -> Hardware:
         _check_shared(each, name)
     described = Machine(node=node, slices=own, remote_drivers=_drivers(fabric))
     machines = tuple(_copy(described, f"{name}-{number}") for number in range(count))
-    return _add_classes(Hardware(machines, tuple(map(dict, parts["DeviceClass"])), fabric))
+    return _complete(Hardware(machines, tuple(map(dict, parts["DeviceClass"])), fabric), name)
 
 
 def _copy(described: Machine, name: str) -> Machine:
@@ -130,9 +144,7 @@ def _drivers(slices: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 
 
 def _add_classes(built: Hardware) -> Hardware:
-    """Return hardware with a class for each driver, unless it has classes."""
-    if built.classes:
-        return built
+    """Return hardware with a class for each driver."""
     classes = tuple(
         {
             "apiVersion": "resource.k8s.io/v1",
@@ -148,38 +160,6 @@ def _add_classes(built: Hardware) -> Hardware:
 def _separate_machines(machine: Callable[[str], Machine]) -> Profile:
     """Return a profile of machines that share nothing."""
     return lambda names: Hardware(tuple(map(machine, names)), ())
-
-
-def _node(name: str, *, cpu: int, memory: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:
-    resources = {"cpu": str(cpu), "memory": memory, "ephemeral-storage": "100Gi", "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": {
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64",
-                **(labels or {}),
-            },
-        },
-        "status": {"capacity": resources, "allocatable": resources},
-    }
-
-
-def _slice(name: str, driver: str, devices: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": f"{name}-{driver}"},
-        "spec": {
-            "driver": driver,
-            "nodeName": name,
-            "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
-            "devices": devices,
-        },
-    }
 
 
 def _place(root: int, slot: int) -> dict[str, Any]:
@@ -219,23 +199,23 @@ def _nic(number: int) -> dict[str, Any]:
 
 
 def _cpu_server(name: str) -> Machine:
-    return Machine(node=_node(name, cpu=32, memory="128Gi"))
+    return Machine(node=describe_node(name, cpu=32, memory="128Gi"))
 
 
 def _gpu_server(name: str) -> Machine:
     return Machine(
-        node=_node(name, cpu=96, memory="1Ti"),
+        node=describe_node(name, cpu=96, memory="1Ti"),
         slices=(
-            _slice(name, GPU_DRIVER, [_gpu(number) for number in range(_GPUS)]),
-            _slice(name, NIC_DRIVER, [_nic(number) for number in range(_NICS)]),
+            slice_document(name, GPU_DRIVER, [_gpu(number) for number in range(_GPUS)]),
+            slice_document(name, NIC_DRIVER, [_nic(number) for number in range(_NICS)]),
         ),
     )
 
 
 def _nic_server(name: str) -> Machine:
     return Machine(
-        node=_node(name, cpu=64, memory="512Gi"),
-        slices=(_slice(name, NIC_DRIVER, [_nic(number) for number in range(2 * _NICS)]),),
+        node=describe_node(name, cpu=64, memory="512Gi"),
+        slices=(slice_document(name, NIC_DRIVER, [_nic(number) for number in range(2 * _NICS)]),),
     )
 
 
@@ -256,8 +236,8 @@ def _numa_server(name: str) -> Machine:
                 }
             )
     return Machine(
-        node=_node(name, cpu=_NUMA_NODES * _CORES, memory=f"{_NUMA_NODES * 64}Gi"),
-        slices=(_slice(name, CORE_DRIVER, devices),),
+        node=describe_node(name, cpu=_NUMA_NODES * _CORES, memory=f"{_NUMA_NODES * 64}Gi"),
+        slices=(slice_document(name, CORE_DRIVER, devices),),
     )
 
 
@@ -266,8 +246,8 @@ def _racks(names: Sequence[str]) -> Hardware:
     racks = {name: f"rack-{number // _RACK_MACHINES}" for number, name in enumerate(names)}
     machines = tuple(
         Machine(
-            node=_node(name, cpu=96, memory="1Ti", labels={RACK_LABEL: rack}),
-            slices=(_slice(name, NIC_DRIVER, [_nic(number) for number in range(_NICS)]),),
+            node=describe_node(name, cpu=96, memory="1Ti", labels={RACK_LABEL: rack}),
+            slices=(slice_document(name, NIC_DRIVER, [_nic(number) for number in range(_NICS)]),),
             remote_drivers=frozenset((FABRIC_DRIVER,)),
         )
         for name, rack in racks.items()
@@ -284,7 +264,7 @@ def _fabric(rack: str) -> dict[str, Any]:
         }
         for number in range(_RACK_GPUS)
     ]
-    slice_ = _slice(rack, FABRIC_DRIVER, devices)
+    slice_ = slice_document(rack, FABRIC_DRIVER, devices)
     del slice_["spec"]["nodeName"]
     expression = {"key": RACK_LABEL, "operator": "In", "values": [rack]}
     slice_["spec"]["nodeSelector"] = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
@@ -298,13 +278,13 @@ def _mig_server(name: str) -> Machine:
         for number in range(_PARTITIONED_GPUS)
     ]
     devices = [device for number in range(_PARTITIONED_GPUS) for device in _partitions(number)]
-    first, second = _slice(name, GPU_DRIVER, []), _slice(name, GPU_DRIVER, devices)
+    first, second = slice_document(name, GPU_DRIVER, []), slice_document(name, GPU_DRIVER, devices)
     first["metadata"]["name"] += "-counters"
     del first["spec"]["devices"]
     first["spec"]["sharedCounters"] = counters
     for each in (first, second):
         each["spec"]["pool"]["resourceSliceCount"] = 2
-    return Machine(node=_node(name, cpu=96, memory="1Ti"), slices=(first, second))
+    return Machine(node=describe_node(name, cpu=96, memory="1Ti"), slices=(first, second))
 
 
 def _partitions(gpu: int) -> list[dict[str, Any]]:
@@ -342,3 +322,6 @@ PROFILES: Final[Mapping[str, Profile]] = {
     "numa": _separate_machines(_numa_server),
     "rack": _racks,
 }
+
+ALL_PROFILES: Final = (*sorted(PROFILES), *sorted(vendorhardware.PROFILES))
+"""Names of all profiles."""

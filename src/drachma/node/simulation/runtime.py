@@ -1,17 +1,19 @@
-"""Simulated containers: they run, end, fail and stop as annotations of their pod say.
+"""Simulated containers: they run, end, fail and stop as their commands and the annotations of their pod say.
 
-===================================  ==========================  ===========================================
+===================================  ==========================  ====================================
 annotation                           meaning                     default
-===================================  ==========================  ===========================================
-simulation.drachma.dev/run-seconds   duration of a run           endless if the pod always restarts it, or 1
-simulation.drachma.dev/exit-code     exit code                   0
+===================================  ==========================  ====================================
+simulation.drachma.dev/run-seconds   duration of a run           that of its command, or see below
+simulation.drachma.dev/exit-code     exit code                   that of its command, or see below
 simulation.drachma.dev/stop-seconds  time to stop when asked to  0
 simulation.drachma.dev/cpu           CPU usage                   its request
 simulation.drachma.dev/memory        memory usage                its request
-===================================  ==========================  ===========================================
+===================================  ==========================  ====================================
 
-An annotation with the suffix ``.NAME`` applies to the container of that name. The log of a simulated container shows
-its devices and its exit code.
+An annotation with the suffix ``.NAME`` applies to the container of that name. Commands such as ``sleep 5`` and
+``sh -c 'exit 3'`` take the time and end with the code that they say (:mod:`.commands`). Other init containers end at
+once. Other containers run for ever in pods that always restart them, and as :class:`Defaults` says in other pods. The
+log of a simulated container shows its devices and its exit code.
 """
 
 from __future__ import annotations
@@ -20,14 +22,15 @@ import asyncio
 import datetime as dt
 import math
 from collections.abc import Sequence, Set
-from typing import Final
+from typing import Final, NamedTuple
 
 from drachma import errors
+from drachma.accounting import aggregate
 from drachma.api import node
 from drachma.node.logs.log import STDOUT, Entry, MemoryLog
 from drachma.node.runtimes.protocol import Command, Connection, Exit, Session, StartError, StreamError, Usage, Work
 from drachma.node.runtimes.security import Security
-from drachma.node.simulation import directives
+from drachma.node.simulation import commands, directives
 from drachma.runtime.clock import Clock
 from drachma.values import quantity
 
@@ -37,14 +40,22 @@ _KILLED: Final = 137
 _NOTHING: Final = quantity.Quantity.from_int(0)
 
 
+class Defaults(NamedTuple):
+    """Run of containers that are not restarted, if neither their command nor an annotation says it."""
+
+    seconds: float = _SHORT_SECONDS
+    code: int = 0
+
+
 class SimulatedRuntime:
     """Simulates containers on a clock."""
 
     name: Final = f"{node.SIMULATED_RUNTIME}1"
     has_files: Final = False
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, defaults: Defaults | None = None) -> None:
         self._clock = clock
+        self._defaults = defaults or Defaults()
 
     def unenforced(self, security: Security) -> Sequence[str]:
         """Return no field: a simulated container runs nothing that would have to be confined."""
@@ -54,6 +65,9 @@ class SimulatedRuntime:
         """Start a container. Fails only if an annotation is invalid."""
         name = f"{node.SIMULATED_RUNTIME}{work.pod.metadata.uid}/{work.container.name}/{work.attempt}"
         return self._container(work, name, greeting=_greeting(work))
+
+    async def update(self, work: Work) -> None:
+        """Do nothing: nothing bounds a simulated container."""
 
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> Container:
         """Continue a container as if the agent had run all the time. Its log starts empty."""
@@ -69,18 +83,30 @@ class SimulatedRuntime:
         """Return no log: logs are in memory and end with their agent."""
 
     def _container(self, work: Work, name: str, *, greeting: Sequence[str], age: float = 0.0) -> Container:
-        endless = math.inf if work.pod.spec.restart_policy in ("", "Always") else _SHORT_SECONDS
-        seconds = _number(work, "run-seconds", endless)
-        code = int(_number(work, "exit-code", 0))
+        seconds, code = self.planned_run(work)
+        run = commands.read([*work.setup.command, *work.setup.args])
         return Container(
             name,
             seconds=max(seconds - age, 0.0),
             code=code,
+            output=run.output if run is not None else (),
             stop_seconds=_number(work, "stop-seconds", 0),
             clock=self._clock,
             greeting=greeting,
             usage=_usage(work),
         )
+
+    def planned_run(self, work: Work) -> tuple[float, int]:
+        """Return the duration and the exit code of a run. Raises StartError if an annotation is invalid."""
+        run = commands.read([*work.setup.command, *work.setup.args]) or self._default_run(work)
+        return _number(work, "run-seconds", run.seconds), int(_number(work, "exit-code", run.code))
+
+    def _default_run(self, work: Work) -> commands.Run:
+        if any(each.name == work.container.name for each in work.pod.spec.init_containers):
+            return commands.Run(math.inf if aggregate.is_sidecar(work.container) else 0.0)
+        if work.pod.spec.restart_policy in ("", "Always"):
+            return commands.Run(math.inf)
+        return commands.Run(self._defaults.seconds, self._defaults.code)
 
     def forget(self, uid: str) -> None:
         """Do nothing: a simulated pod leaves nothing behind."""
@@ -102,8 +128,9 @@ class Container:
         clock: Clock,
         greeting: Sequence[str],
         usage: Usage,
+        output: Sequence[str] = (),
     ) -> None:
-        """``usage`` is the CPU usage per second, and the constant memory usage."""
+        """``usage`` is the CPU usage per second, and the constant memory usage. ``output`` follows the greeting."""
         self.id: Final = name
         self.log: Final = MemoryLog()
         self._ended: Final[asyncio.Future[Exit]] = asyncio.get_running_loop().create_future()
@@ -111,7 +138,7 @@ class Container:
         self._clock = clock
         self._usage = usage
         self._since = clock.monotonic()
-        for line in greeting:
+        for line in (*greeting, *output):
             self._log_line(line)
         self._life = None if math.isinf(seconds) else asyncio.create_task(self._live(seconds, code), name=name)
 

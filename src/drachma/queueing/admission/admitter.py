@@ -8,7 +8,7 @@ back; until then the decision counts as made.
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -42,6 +42,7 @@ from drachma.queueing.kinds import (
     topology,
     workload,
 )
+from drachma.queueing.topology.devicerooms import DeviceInventory
 from drachma.queueing.topology.inventory import Inventory
 from drachma.queueing.workloads import (
     admissibility,
@@ -77,8 +78,13 @@ class Admitter:
         counting: Counting = requests.DEFAULT_COUNTING,
         runtime_classes: Mapping[str, classes.RuntimeClass] | None = None,
         placement: feasibility.Placement | None = None,
+        devices: Callable[[Iterable[WorkloadInfo]], DeviceInventory] | None = None,
     ) -> None:
-        """With a ``placement``, a workload is admitted only if its pods would find nodes."""
+        """With a ``placement``, a workload is admitted only if its pods would find nodes.
+
+        ``devices`` returns the devices next to those of quota holders: places on topologies must have them then.
+        """
+        self._device_inventory = devices
         self._settings = settings
         self.ledger = UsageLedger(settings.usage_rates) if settings.usage_rates is not None else None
         """Past usage of local queues, if queues may be ordered by it."""
@@ -156,9 +162,11 @@ class Admitter:
         return Topologies.build(flavors, self._topologies, self._inventory, gates=self._settings.gates)
 
     def _refresh_topologies(self) -> None:
-        """Build the trees of flavors again if nodes have changed."""
+        """Build the trees of flavors again if nodes have changed, and look up devices if places must have them."""
         if self._has_stale_topologies:
             self.snapshot.set_topologies(self._build_topologies(self.snapshot.flavors.values()))
+        if self._device_inventory is not None:
+            self.snapshot.topologies.devices = self._device_inventory(self.snapshot.holders.values())
 
     def set_queues(
         self,

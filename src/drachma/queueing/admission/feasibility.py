@@ -7,14 +7,16 @@ before. A :class:`Placement` outside of this package answers that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from msgspec import structs
 
 from drachma.api import meta, pod
+from drachma.queueing.admission import topologies
 from drachma.queueing.configuration.gates import DEFAULT, Gates
 from drachma.queueing.kinds import decoding, workload
+from drachma.queueing.topology import assignment as compact
 from drachma.queueing.workloads import podsetinfo, requests
 from drachma.queueing.workloads.podsetinfo import Flavors
 
@@ -52,7 +54,9 @@ def pods(wl: workload.Workload, flavors: Flavors, *, gates: Gates = DEFAULT) -> 
     counts = requests.counts_after_reclaim(wl, gates)
     for info, pod_set in zip(infos, wl.spec.pod_sets, strict=False):
         spec = _placed(pod_set.template.spec, info)
+        places = _selectors(topologies.admitted_places(wl).get(info.name))
         for number in range(min(info.count, counts[pod_set.name])):
+            selector = next(places, {})
             metadata = meta.ObjectMeta(
                 name=f"{wl.metadata.name}-{info.name}-{number}",
                 namespace=wl.metadata.namespace,
@@ -60,7 +64,20 @@ def pods(wl: workload.Workload, flavors: Flavors, *, gates: Gates = DEFAULT) -> 
                 labels={**pod_set.template.metadata.labels, **info.labels},
                 annotations=info.annotations,
             )
-            yield pod.Pod(metadata=metadata, spec=spec)
+            placed = spec if not selector else _with_selector(spec, selector)
+            yield pod.Pod(metadata=metadata, spec=placed)
+
+
+def _with_selector(spec: pod.PodSpec, selector: Mapping[str, str]) -> pod.PodSpec:
+    return structs.replace(spec, node_selector={**spec.node_selector, **selector})
+
+
+def _selectors(places: compact.Assignment | None) -> Iterator[dict[str, str]]:
+    """Yield the node selectors of pods that are placed on a topology, in the order of the places."""
+    for domain in places.domains if places is not None else ():
+        assert places is not None
+        for _ in range(domain.pods):
+            yield dict(zip(places.levels, domain.values, strict=True))
 
 
 def _placed(spec: pod.PodSpec, info: podsetinfo.PodSetInfo) -> pod.PodSpec:

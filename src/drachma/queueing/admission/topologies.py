@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from drachma.api import pod
+from drachma.api import meta, pod, resourceclaim, resourceclaimtemplate
 from drachma.queueing.configuration.gates import DEFAULT, Gate, Gates
 from drachma.queueing.kinds import resourceflavor, topology, workload
 from drachma.queueing.topology import assignment as compact
 from drachma.queueing.topology.counting import Counts
+from drachma.queueing.topology.devicerooms import Claims, DeviceInventory
 from drachma.queueing.topology.inventory import Inventory
 from drachma.queueing.topology.placement import Assumed, NotPlaced, Placed, Placer, Replacement, Result
 from drachma.queueing.topology.shape import PodSetRequest
@@ -55,6 +56,8 @@ class Topologies:
     def __init__(self, flavors: Mapping[str, FlavorTopology] | None = None, *, gates: Gates = DEFAULT) -> None:
         self._flavors: Final = flavors or {}
         self._gates: Final = gates
+        self.devices: DeviceInventory | None = None
+        """Devices that places must have for pods with claims; None if claims do not matter."""
         self._shares_nodes: Final = gates.on(Gate.TAS_HANDLE_OVERLAPPING_FLAVORS)
 
     @classmethod
@@ -86,6 +89,12 @@ class Topologies:
         """Return the tree of a flavor."""
         found = self._flavors.get(flavor)
         return None if found is None else found.tree
+
+    def claims(self, namespace: str, pod_set: workload.PodSet) -> Claims:
+        """Return the claims of one pod for which a place must have devices."""
+        source = None if self.devices is None else self.devices.claim_source
+        spec = pod_set.template.spec
+        return () if source is None or not spec.resource_claims else source.claims(namespace, spec)
 
     # Usage
 
@@ -155,6 +164,7 @@ class Topologies:
                 tolerations=flavor.tolerations,
                 gates=self._gates,
                 ignores_usage=ignores_usage,
+                devices=self.devices,
             )
             assumed = shared if self._shares_nodes and flavor.tree.has_hostnames else None
             results = placer.place(requests[name], replacement=replacement, assumed=assumed)
@@ -182,6 +192,43 @@ def _sort(
             failures[pod_set] = Failure(pod_set, flavor, reason)
 
 
+class ClaimSource:
+    """Claims of pods from templates, and the places of admitted workloads."""
+
+    def __init__(self, templates: Mapping[tuple[str, str], resourceclaimtemplate.ResourceClaimTemplate]) -> None:
+        """``templates`` are those of the cluster by namespace and name."""
+        self._templates: Final = templates
+
+    def claims(self, namespace: str, spec: pod.PodSpec) -> Claims:
+        """Return the claims that one pod gets from templates.
+
+        Claims that pods name are shared, so they are not counted for each pod.
+        """
+        claims = []
+        for each in spec.resource_claims:
+            template = self._templates.get((namespace, each.resource_claim_template_name or ""))
+            if template is not None:
+                metadata = meta.ObjectMeta(name=each.name, namespace=namespace, uid=each.name)
+                claims.append(resourceclaim.ResourceClaim(metadata=metadata, spec=template.spec.spec))
+        return tuple(claims)
+
+    def places(self, wl: workload.Workload) -> Mapping[str, compact.Assignment]:
+        """Return the places that an admission assigns on nodes, by pod set."""
+        return {
+            name: places for name, places in admitted_places(wl).items() if places.levels[-1:] == (compact.HOSTNAME,)
+        }
+
+
+def admitted_places(wl: workload.Workload) -> Mapping[str, compact.Assignment]:
+    """Return the places that an admission assigns, by pod set."""
+    admission = wl.status.admission
+    return {
+        each.name: compact.decode(each.topology_assignment)
+        for each in (admission.pod_set_assignments if admission is not None else ())
+        if each.topology_assignment is not None
+    }
+
+
 def domain_amounts(usage: DomainUsage) -> dict[str, int]:
     """Return the resources that pods take of a domain, with one ``pods`` for each."""
     amounts = {name: amount * usage.pods for name, amount in usage.pod.items()}
@@ -205,17 +252,12 @@ def admitted_usage(wl: workload.Workload, pod_sets: Iterable[PodSetRequests]) ->
 
 
 def _replacement(wl: workload.Workload) -> Replacement | None:
-    admission = wl.status.admission
     if not wl.status.unhealthy_nodes:
         return None
     owners = wl.metadata.owner_references
     is_of_pod = len(owners) == 1 and (owners[0].api_version, owners[0].kind) == ("v1", "Pod")
     return Replacement(
         node=wl.status.unhealthy_nodes[0].name,
-        assignments={
-            each.name: compact.decode(each.topology_assignment)
-            for each in (admission.pod_set_assignments if admission is not None else ())
-            if each.topology_assignment is not None
-        },
+        assignments=admitted_places(wl),
         is_single_pod=is_of_pod and _GROUP_ANNOTATION not in wl.metadata.annotations,
     )

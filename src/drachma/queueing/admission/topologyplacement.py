@@ -13,11 +13,10 @@ from msgspec import structs
 
 from drachma.queueing.admission.flavorassignment import Assignment, Mode, PodSetAssignment, Reason
 from drachma.queueing.admission.snapshot import QueueState, Snapshot
-from drachma.queueing.admission.topologies import FlavorRequests, Places, Topologies
+from drachma.queueing.admission.topologies import FlavorRequests, Places, Topologies, admitted_places
 from drachma.queueing.admission.topologyrequests import (
     RequestBuilder,
     RequestError,
-    admitted_places,
     has_unhealthy_node,
     is_explicit,
 )

@@ -8,7 +8,7 @@ if the queue dispatches workloads to it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from msgspec import structs
@@ -17,7 +17,7 @@ from drachma.api import pod
 from drachma.queueing.admission import flavormatching
 from drachma.queueing.admission.flavorassignment import Assignment, PodSetAssignment
 from drachma.queueing.admission.snapshot import Group, QueueState
-from drachma.queueing.admission.topologies import FlavorRequests, Topologies
+from drachma.queueing.admission.topologies import FlavorRequests, Topologies, admitted_places
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.kinds import decoding, resourceflavor, workload
 from drachma.queueing.topology import assignment as compact
@@ -169,6 +169,7 @@ class RequestBuilder:
             group=None if request is None else request.pod_set_group_name,
             is_implied=not is_explicit(pod_set),
             previous=previous,
+            claims=self._topologies.claims(self._info.workload.metadata.namespace, pod_set),
             problem=problem,
         )
 
@@ -183,16 +184,6 @@ class RequestBuilder:
             if request is not None and getattr(request, name) is not None:
                 raise RequestError(_ELASTIC.format(name))
         return None if self._replaced is None else admitted_places(self._replaced.workload).get(pod_set.name)
-
-
-def admitted_places(wl: workload.Workload) -> Mapping[str, compact.Assignment]:
-    """Return the places that an admission assigns, by pod set."""
-    admission = wl.status.admission
-    return {
-        each.name: compact.decode(each.topology_assignment)
-        for each in (admission.pod_set_assignments if admission is not None else ())
-        if each.topology_assignment is not None
-    }
 
 
 def has_unhealthy_node(wl: workload.Workload, places: compact.Assignment) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from datetime import datetime
 from typing import Any, Final
 
+from drachma.allocator import Features
 from drachma.api import event
 from drachma.queueing.admission.admitter import Admitter, CycleReport
 from drachma.queueing.admission.cycle import Status
@@ -31,6 +32,7 @@ from drachma.queueing.component.caches import (
     key_of,
 )
 from drachma.queueing.component.decisionwrites import DecisionWrites
+from drachma.queueing.component.deviceview import DeviceView
 from drachma.queueing.component.nodefollower import NodeFollower
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.queuemeasures import QueueMeasures
@@ -71,6 +73,9 @@ class Admission:
         """``workloads`` is the work queue of the workload controller; ``statuses`` has the queues to report."""
         self._informers: Final = surroundings.informers
         self._placement: Final = placement
+        self._features: Final = Features.of(surroundings.gates)
+        self._devices: DeviceView | None = None
+        """Devices that places on topologies must have, once the policy has required it."""
         self._misplaced: set[str] = set()
         """Workloads that quota would admit and whose pods find no nodes, since they were last tried."""
         self._clock: Final = surroundings.clock
@@ -116,8 +121,11 @@ class Admission:
             placement = None
         if placement is not None:
             placement.follow(self._handle_cluster)
+            if self._devices is None:
+                self._devices = DeviceView(self._caches, self._features)
         admitter = Admitter(
             placement=placement,
+            devices=self._devices.inventory if placement is not None and self._devices is not None else None,
             settings=self._configured.settings,
             counting=self._configured.counting,
             runtime_classes=self._caches.runtime_classes_by_name,

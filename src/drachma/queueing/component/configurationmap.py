@@ -1,6 +1,7 @@
-"""The configuration from a ConfigMap, as KEP-2941 has it: it becomes active when it changes, without a restart.
+"""The configuration from a ConfigMap, which becomes active when it changes, without a restart.
 
-An invalid configuration is refused with an event about the ConfigMap; the previous one stays active.
+The ConfigMap has the name of Kueue's manifests, or the name that KEP-2941 gives it. An invalid configuration is refused
+with an event about the ConfigMap; the previous one stays active.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from drachma.queueing.configuration.configurationform import RefusedConfiguratio
 from drachma.runtime import Surroundings, events
 from drachma.runtime.informer import Handler
 
-NAME: Final = "kueue-controller-manager-config"
-SELECTION: Final = Selection(namespace=configuration.DEFAULT_NAMESPACE, fields=f"metadata.name={NAME}")
-"""Selection of the ConfigMap."""
+NAMES: Final = ("kueue-manager-config", "kueue-controller-manager-config")
+"""Names of the ConfigMap: that of Kueue's manifests, and that of the KEP. The first that exists counts."""
+PUBLISHED: Final = "drachma-queueing-config"
+"""Name of the ConfigMap in which a process with a configuration file publishes the file, for drachma explain."""
+SELECTION: Final = Selection(namespace=configuration.DEFAULT_NAMESPACE)
+"""Selection of the ConfigMaps that may have the configuration."""
 FIELDS: Final = ("controller_manager_config.yaml", "config.yaml")
 """Fields with the configuration: that of Kueue's manifests, and that of the KEP."""
 POLICY_FIELD: Final = "queueing_policy.yaml"
@@ -29,16 +33,27 @@ _log = logging.getLogger(__name__)
 
 
 class ConfigurationMap:
-    """Follows the ConfigMap of one name."""
+    """Follows the ConfigMap with the configuration."""
 
     def __init__(self, surroundings: Surroundings, active: ActiveConfiguration, *, recorder: events.Recorder) -> None:
         self._active: Final = active
         self._recorder: Final = recorder
+        self._maps: Final[dict[str, configmap.ConfigMap]] = {}
         surroundings.informers.of(configmap.ConfigMap, SELECTION).add_handler(
-            Handler(added=self._activate, updated=lambda _, new: self._activate(new), deleted=self._withdraw)
+            Handler(added=self._put, updated=lambda _, new: self._put(new), deleted=self._withdraw)
         )
 
+    def _put(self, config_map: configmap.ConfigMap) -> None:
+        if config_map.metadata.name in NAMES:
+            self._maps[config_map.metadata.name] = config_map
+            self._activate(config_map)
+
+    def _current(self) -> configmap.ConfigMap | None:
+        return next((self._maps[name] for name in NAMES if name in self._maps), None)
+
     def _activate(self, config_map: configmap.ConfigMap) -> None:
+        if config_map is not self._current():
+            return
         try:
             if self._active.offer(*documents(config_map)):
                 self._record(config_map, events.NORMAL, "ConfigurationChanged", effect_message(self._active))
@@ -54,7 +69,15 @@ class ConfigurationMap:
             )
 
     def _withdraw(self, config_map: configmap.ConfigMap) -> None:
-        """Return to the default configuration, which a new process would start with."""
+        """Return to the other ConfigMap, or to the default configuration, which a new process would start with."""
+        was_current = config_map.metadata.name in self._maps and self._current() is self._maps[config_map.metadata.name]
+        self._maps.pop(config_map.metadata.name, None)
+        if not was_current:
+            return
+        other = self._current()
+        if other is not None:
+            self._activate(other)
+            return
         self._active.offer(configurationform.DEFAULT)
         _log.warning("ConfigMap %s: was deleted, the default configuration is active", config_map.metadata.name)
 

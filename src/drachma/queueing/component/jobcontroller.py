@@ -14,7 +14,7 @@ from drachma.queueing.component.caches import BY_OWNER, Caches, owner_value
 from drachma.queueing.component.jobwrites import JobWrites
 from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.configuration.frameworks import BATCH_JOB, JOB_SET
-from drachma.queueing.jobs import reconciler
+from drachma.queueing.jobs import reconciler, templatejobs
 from drachma.queueing.jobs.batchjob import STOPPING, BatchJob
 from drachma.queueing.jobs.jobset import JobSet
 from drachma.queueing.jobs.settings import QUEUE_LABEL, Owners
@@ -39,7 +39,11 @@ class JobKind(NamedTuple):
 
 JOBS: Final = JobKind(BATCH_JOB, BatchJob, resources.JOBS, restores_late=True)
 JOB_SETS: Final = JobKind(JOB_SET, JobSet, resources.JOB_SETS)
-ALL: Final = (JOBS, JOB_SETS)
+ALL: Final = (
+    JOBS,
+    JOB_SETS,
+    *(JobKind(name, model, resources.TEMPLATE_JOBS[name]) for name, model in templatejobs.ALL.items()),
+)
 """Kinds that have a controller; a new kind of jobs is added here."""
 
 
@@ -145,14 +149,17 @@ class JobController:
             return True
         if self._kind.restores_late and after["spec"].get("suspend"):
             before = await self._suspend_first(before, after)
-            if before["spec"] != after["spec"] and (before.get("status") or {}).get("active"):
+            if not _differs_in_suspend_only(before, after) and (before.get("status") or {}).get("active"):
                 return False
         await self._writes.update(resource, before, after)
         return True
 
     async def _suspend_first(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Suspend a job and remove its start time, before its template is restored, and return the stored job."""
-        if after["spec"] == {**before["spec"], "suspend": True}:
+        """Suspend a job and remove its start time, before its template is restored, and return the stored job.
+
+        A job that never started and keeps its template needs no such steps.
+        """
+        if _differs_in_suspend_only(before, after) and not (before.get("status") or {}).get("startTime"):
             return before
         resource = self._kind.resource
         if not before["spec"].get("suspend"):
@@ -164,3 +171,9 @@ class JobController:
             }
             before = await self._writes.update(resource, before, suspended)
         return await self._writes.update(resource, before, {**before, "status": after.get("status") or {}})
+
+
+def _differs_in_suspend_only(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return True if a suspended job has the spec that it had before, apart from ``suspend``."""
+    suspended: bool = after["spec"] == {**before["spec"], "suspend": True}
+    return suspended

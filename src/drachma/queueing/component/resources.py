@@ -4,6 +4,7 @@ from typing import Final, TypeVar
 
 from drachma.api import job, meta
 from drachma.client import target
+from drachma.queueing.configuration import frameworks
 from drachma.queueing.kinds import (
     admissioncheck,
     classes,
@@ -52,17 +53,24 @@ RUNTIME_CLASSES: Final = target.Target(
 )
 
 
-class _JobSet(meta.Object, frozen=True, kw_only=True):
-    """JobSet, of which only the metadata is typed; the controller of JobSets reads the document."""
+class _Job(meta.Object, frozen=True, kw_only=True):
+    """Job of another project, of which only the metadata is typed; its controller reads the document."""
+
+
+def _optional(kind: frameworks.GroupVersionKind) -> target.Target[_Job]:
+    """Return the resource of a kind that users install."""
+    return target.Target(
+        group=kind.group,
+        versions=(kind.version,),
+        plural=f"{kind.kind.lower()}s",
+        kind=kind.kind,
+        namespaced=True,
+        model=_Job,
+        is_optional=True,
+    )
 
 
 JOBS: Final = target.of(job.Job)
-JOB_SETS: Final = target.Target(
-    group="jobset.x-k8s.io",
-    versions=("v1alpha2",),
-    plural="jobsets",
-    kind="JobSet",
-    namespaced=True,
-    model=_JobSet,
-    is_optional=True,
-)
+JOB_SETS: Final = _optional(frameworks.KINDS[frameworks.JOB_SET])
+TEMPLATE_JOBS: Final = {name: _optional(frameworks.KINDS[name]) for name in frameworks.TEMPLATE_JOBS}
+"""Resources of other projects by the name of their kind in configurations."""

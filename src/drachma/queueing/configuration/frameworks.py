@@ -42,7 +42,19 @@ KINDS: Final = {
 }
 """API kinds by the name that configurations use, in the order of messages."""
 
-CARRIED_OUT: Final = (BATCH_JOB, JOB_SET, POD)
+TEMPLATE_JOBS: Final = (
+    "kubeflow.org/jaxjob",
+    "kubeflow.org/mpijob",
+    "kubeflow.org/paddlejob",
+    "kubeflow.org/pytorchjob",
+    "kubeflow.org/tfjob",
+    "kubeflow.org/xgboostjob",
+    "ray.io/raycluster",
+    "ray.io/rayjob",
+)
+"""Kinds of other projects whose pod templates are at known places of their objects."""
+
+CARRIED_OUT: Final = (BATCH_JOB, JOB_SET, POD, *TEMPLATE_JOBS)
 """Frameworks that have an implementation here."""
 
 NOT_DISPATCHED: Final = frozenset({"deployment", "sparkoperator.k8s.io/sparkapplication"})

@@ -33,7 +33,6 @@ class SuspendableJob(ABC):
     kind: ClassVar[GroupVersionKind]
     has_ancestors: Final = True
     follows_queue: Final = True
-    is_skipped: Final = False
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -99,6 +98,10 @@ class SuspendableJob(ABC):
     @property
     def is_deleted(self) -> bool:
         return bool(self.metadata.get("deletionTimestamp"))
+
+    @property
+    def is_skipped(self) -> bool:
+        return False
 
     @property
     def is_suspended(self) -> bool:

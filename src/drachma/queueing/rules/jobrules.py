@@ -15,6 +15,7 @@ from drachma.queueing.jobs import construction, podgroup, pods, topologyrequest
 from drachma.queueing.jobs.batchjob import MIN_PARALLELISM, SYNC_COMPLETIONS, BatchJob
 from drachma.queueing.jobs.jobset import JobSet
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL
+from drachma.queueing.jobs.templatejob import TemplateJob
 from drachma.queueing.kinds import workload
 from drachma.queueing.rules import topologyrules, workloadrules
 from drachma.validation import fielderror
@@ -64,6 +65,29 @@ def job_set_problems(
     problems += _common(document, frameworks.JOB_SET, gates)
     if gates.on(Gate.TAS):
         problems += _job_set_topology(JobSet(document), gates)
+    return tuple(problems)
+
+
+def template_job_problems(
+    document: Document, old: Document | None, gates: Gates, *, model: type[TemplateJob], has_default_queue: bool
+) -> tuple[FieldError, ...]:
+    """Return the problems of a job of another project that is created, or changed from ``old``."""
+    problems: list[FieldError] = []
+    job = model(document)
+    if old is not None:
+        suspended = (job.is_suspended, model(old).is_suspended)
+        problems += _Changes(document, old, suspended, has_default_queue=has_default_queue).problems(gates)
+    name = next(name for name, kind in frameworks.KINDS.items() if kind == model.kind)
+    problems += _common(document, name, gates)
+    if gates.on(Gate.TAS):
+        for slot in job.slots:
+            path = SPEC
+            for step in slot.path:
+                path = path.item(step) if isinstance(step, int) else path.child(step)
+            annotations = _template_annotations(job.template(slot))
+            path = path.child("metadata", "annotations")
+            problems += topologyrules.check_annotations(annotations, path, gates)
+            problems += topologyrules.check_upper_bound(annotations, path, slot.pods)
     return tuple(problems)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.jobs import ancestry, elastic, pods
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL, JobSettings
+from drachma.queueing.jobs.templatejob import TemplateJob
 from drachma.queueing.kinds import workload
 
 Document: TypeAlias = Mapping[str, Any]
@@ -37,6 +38,23 @@ def completed_job(document: Document, place: Place, settings: JobSettings) -> di
     is_held = bool(after["spec"].get("suspend"))
     if is_queued and is_in_scope and not is_held and _ancestor(document, place, settings) is None:
         after["spec"] = {**after["spec"], "suspend": True}
+    return after if after != document else None
+
+
+def completed_template_job(
+    document: Document, place: Place, settings: JobSettings, *, model: type[TemplateJob]
+) -> dict[str, Any] | None:
+    """Like completed_job(), for jobs of other projects, which suspend in their own fields."""
+    job = model(document)
+    if job.is_skipped:
+        return None
+    is_in_scope = settings.namespaces.matches(place.labels)
+    after = _labelled_by_default(document, place, settings, is_in_scope=is_in_scope)
+    is_queued = bool(_label(after, QUEUE_LABEL)) or settings.management.without_queue_name
+    if is_queued and is_in_scope and not job.is_suspended and _ancestor(document, place, settings) is None:
+        held = model(after)
+        held.suspend()
+        after = dict(held.document)
     return after if after != document else None
 
 

@@ -15,7 +15,9 @@ from msgspec import structs
 from drachma.queueing.configuration import frameworks
 from drachma.queueing.configuration.frameworks import GroupVersionKind
 from drachma.queueing.configuration.gates import Gate, Gates
+from drachma.queueing.jobs import templatejobs
 from drachma.queueing.jobs.settings import JobSettings
+from drachma.queueing.jobs.templatejob import TemplateJob
 from drachma.queueing.kinds import clusterqueue, decoding, resourceflavor, workload
 from drachma.queueing.lifecycle.workloadreconcile import IN_USE
 from drachma.queueing.rules import jobrules, jobwebhooks, queuerules, workloadrules
@@ -169,6 +171,19 @@ def _pod_problems(document: Document, old: Document | None, around: Circumstance
     return jobrules.pod_problems(document, old, around.jobs.gates, has_default_queue=around.place().has_default_queue)
 
 
+def _template_job_webhook(framework: str, model: type[TemplateJob]) -> Webhook:
+    def completed(document: Document, around: Circumstances) -> dict[str, Any] | None:
+        return jobwebhooks.completed_template_job(document, around.place(), around.jobs, model=model)
+
+    def problems(document: Document, old: Document | None, around: Circumstances) -> tuple[FieldError, ...]:
+        has_default_queue = around.place().has_default_queue
+        return jobrules.template_job_problems(
+            document, old, around.jobs.gates, model=model, has_default_queue=has_default_queue
+        )
+
+    return _job_webhook(framework, completed, problems)
+
+
 def _kueue_webhook(kind: str, completed: Completed | None = _completed_queue, *, with_status: bool = False) -> Webhook:
     return Webhook(
         kind=GroupVersionKind("kueue.x-k8s.io", "v1beta2", kind),
@@ -190,5 +205,6 @@ ALL: Final = (
     _job_webhook(frameworks.BATCH_JOB, _completed_batch_job, _job_problems),
     _job_webhook(frameworks.JOB_SET, _completed_job, _job_set_problems),
     _job_webhook(frameworks.POD, _completed_pod, _pod_problems),
+    *(_template_job_webhook(name, model) for name, model in templatejobs.ALL.items()),
 )
 """Order in which a write passes the webhooks."""

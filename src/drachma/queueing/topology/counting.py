@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from drachma.api import pod
+from drachma.api import node, pod
 from drachma.claims import nodeaffinity, taints
 from drachma.queueing.amounts import Requests
+from drachma.queueing.topology.devicerooms import DeviceRoom, Expected
 from drachma.queueing.topology.shape import Shape
 from drachma.queueing.topology.tree import PODS, Amounts, Domain, Leaf, Tree
 from drachma.values import nodes, quotation
@@ -77,6 +78,10 @@ class Pods(NamedTuple):
     """True to count as if no workload were admitted."""
     respects_preferences: bool = False
     """True to weigh preferred node affinity."""
+    devices: DeviceRoom | None = None
+    """Room of nodes for the devices of the pods; None if their claims do not matter."""
+    assumed_devices: Mapping[tuple[str, ...], Expected] = {}
+    """Claims of earlier pod sets of the workload, by leaf."""
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -164,12 +169,12 @@ class Counts:
 
     def get(self, pods: Pods, shape: Shape, assumed: Mapping[tuple[str, ...], Mapping[str, int]]) -> CountedPlaces:
         """Return the places for pods. A search must leave the counts as they are."""
-        if pods.within:
+        if pods.within or pods.devices is not None:
             counted = CountedPlaces(self._tree, pods, shape)
         else:
             key = (pods.identity, shape.slice_level, shape.slice_size, tuple(shape.inner_sizes.items()))
-            counted = self._counted.pop(key, None) or CountedPlaces(self._tree, pods, shape)
-            self._counted[key] = counted
+            kept = self._counted.pop(key) if key in self._counted else None
+            counted = self._counted[key] = CountedPlaces(self._tree, pods, shape) if kept is None else kept
             if len(self._counted) > max(_LEAST_KINDS, _MOST_PLACES // max(1, len(self._tree.leaves))):
                 del self._counted[next(iter(self._counted))]
         counted.refresh(assumed)
@@ -249,25 +254,38 @@ class _LeafCounter:
             place.pods_with_leader = _times(self._per_pod, room)[0]
         else:
             place.pods_with_leader = place.pods
+        if self._pods.devices is not None and leaf.node is not None and place.pods:
+            self._limit(place, leaf.node, self._pods.devices, self._pods.assumed_devices.get(leaf.key, ()))
+            if not place.pods:
+                return "devices"
         return f"resource {quotation.quote(limit)}" if not place.pods and limit else ""
 
     def _mismatch(self, place: Place, leaf: Leaf) -> str:
         """Return the reason why the node of a leaf does not suit the pods, or an empty text."""
-        node = leaf.node
-        assert node is not None, "a leaf with a hostname is a node"
-        taint = taints.first_untolerated(node.spec.taints, self._pods.tolerations)
+        at = leaf.node
+        assert at is not None, "a leaf with a hostname is a node"
+        taint = taints.first_untolerated(at.spec.taints, self._pods.tolerations)
         if taint is not None:
             value = f"={taint.value}" if taint.value else ""
             return f"taint {quotation.quote(f'{taint.key}{value}:{taint.effect}')}"
-        labels = node.metadata.labels
+        labels = at.metadata.labels
         if any(labels.get(key) != value for key, value in self._pods.node_selector.items()):
             return "nodeSelector"
-        if self._matcher is not None and not self._matcher.matches(labels, node.metadata.name):
+        if self._matcher is not None and not self._matcher.matches(labels, at.metadata.name):
             return "affinity"
-        place.score = sum(
-            weight for weight, matcher in self._preferences if matcher.matches(labels, node.metadata.name)
-        )
+        place.score = sum(weight for weight, matcher in self._preferences if matcher.matches(labels, at.metadata.name))
         return ""
+
+    def _limit(self, place: Place, at: node.Node, devices: DeviceRoom, assumed: Expected) -> None:
+        """Limit the counts of a place to pods that find devices."""
+        place.pods = devices.count(at, place.pods, assumed)
+        if place.leaders and not devices.takes_leader(at, assumed):
+            place.leaders = 0
+        if place.leaders:
+            most = min(place.pods, place.pods_with_leader)
+            place.pods_with_leader = devices.count_with_leader(at, most, assumed)
+        else:
+            place.pods_with_leader = place.pods
 
     def _room(self, leaf: Leaf, assumed: Mapping[str, int]) -> Amounts:
         room = dict(leaf.capacity)

@@ -19,6 +19,7 @@ from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.kinds import workload
 from drachma.queueing.topology import balanced, counting, shape, tree
 from drachma.queueing.topology.assignment import Assignment
+from drachma.queueing.topology.devicerooms import Claims, DeviceInventory, DeviceRoom
 from drachma.queueing.topology.search import NotFoundError, Request, Rules, Search
 from drachma.queueing.topology.shape import PodSetRequest, ShapeError
 
@@ -62,11 +63,15 @@ class Placer:
         tolerations: tuple[pod.Toleration, ...] = (),
         gates: Gates,
         ignores_usage: bool = False,
+        devices: DeviceInventory | None = None,
     ) -> None:
         """``tolerations`` are those of the flavor. ``ignores_usage`` places as if no workload were admitted.
 
-        ``counts`` keeps what earlier searches in the tree have counted.
+        ``counts`` keeps what earlier searches in the tree have counted. With ``devices``, a node counts only for pods
+        whose claims can be allocated on it.
         """
+        self._devices: Final = devices
+        self._assumed_devices: dict[tuple[str, ...], list[tuple[Claims, int]]] = {}
         self._tree: Final = domains
         self._counts: Final = counts or counting.Counts(domains)
         self._tolerations: Final = tolerations
@@ -86,6 +91,7 @@ class Placer:
         ``assumed`` is usage by other pod sets of the workload; usage by these pod sets is added to it.
         """
         self._assumed = {} if assumed is None else assumed
+        self._assumed_devices = {}
         results: dict[str, Result] = {}
         for group in _groups(requests):
             part = self._place_group(group) if replacement is None else self._replace(group, replacement)
@@ -128,6 +134,8 @@ class Placer:
             within=within,
             ignores_usage=self._ignores_usage,
             respects_preferences=respects_preferences,
+            devices=self._device_room(workers, leader),
+            assumed_devices=self._assumed_devices,
         )
         counted = self._counts.get(pods, resolved, self._assumed)
         request = Request(workers.pods, 0 if leader is None else 1, resolved)
@@ -147,6 +155,12 @@ class Placer:
             if leader is not None:
                 assignments[leader.name] = self._tree.assignment((leaf.domain, leaf.leaders) for leaf in leaves)
             return assignments
+
+    def _device_room(self, workers: PodSetRequest, leader: PodSetRequest | None) -> DeviceRoom | None:
+        leader_claims = None if leader is None else leader.claims
+        if self._devices is None or not (workers.claims or leader_claims):
+            return None
+        return self._devices.room(workers.claims, leader_claims, ignores_usage=self._ignores_usage)
 
     def _replace(self, group: list[PodSetRequest], replacement: Replacement) -> dict[str, Result]:
         results: dict[str, Result] = {}
@@ -252,6 +266,9 @@ class Placer:
 
     def _assume(self, assignment: Assignment, request: PodSetRequest) -> None:
         """Count the usage of placed pods for the next pod sets of the workload."""
+        if request.claims:
+            for domain in assignment.domains:
+                self._assumed_devices.setdefault(domain.values, []).append((request.claims, domain.pods))
         for values, usage in usage_by_domain(assignment, request.per_pod):
             total = self._assumed.setdefault(values, {})
             for name, amount in usage.items():

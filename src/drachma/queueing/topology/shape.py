@@ -9,6 +9,7 @@ from typing import NamedTuple
 from drachma.queueing.amounts import Requests
 from drachma.queueing.kinds import workload
 from drachma.queueing.topology.assignment import Assignment
+from drachma.queueing.topology.devicerooms import Claims
 from drachma.queueing.topology.tree import Tree
 
 
@@ -25,6 +26,8 @@ class PodSetRequest(NamedTuple):
     """True if the pod set asks for no topology, and all flavors of its queue have one."""
     previous: Assignment | None = None
     """Assignment of the workload that this one replaces, for elastic jobs."""
+    claims: Claims = ()
+    """Claims of one pod, if a place must have devices for them."""
     problem: str = ""
     """Contradiction in the pod set's updates by admission checks, with which no place is searched."""
 

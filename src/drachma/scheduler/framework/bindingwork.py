@@ -21,6 +21,11 @@ class BindingWork:
 
     __slots__ = ()
 
+    @property
+    def contended(self) -> frozenset[str]:
+        """Uids of objects that bindings of other pods may write as well. Only one binding at a time writes them."""
+        return frozenset()
+
     def changes(self) -> Sequence[transactions.Change] | None:
         """Return the changes to commit with the binding, or None if the states in between matter."""
         return None

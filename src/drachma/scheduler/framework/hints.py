@@ -12,7 +12,10 @@ from typing import Any, Final, NamedTuple
 from drachma.api import pod
 from drachma.scheduler.snapshot.changes import Action, Change, Resource
 
-__all__ = ["GANG_SCHEDULING", "Action", "Change", "Hint", "Resource", "always"]
+__all__ = ["DYNAMIC_RESOURCES", "GANG_SCHEDULING", "Action", "Change", "Hint", "Resource", "always"]
+
+DYNAMIC_RESOURCES: Final = "DynamicResources"
+"""Plugin that keeps pods out of the queue until their claims exist."""
 
 GANG_SCHEDULING: Final = "GangScheduling"
 """Plugin whose hints wake the pods of a gang that does not fit as a whole."""

@@ -45,7 +45,7 @@ def manages_node_resources(claims: Iterable[resourceclaim.ResourceClaim], device
             alternatives = (request.exactly, *request.first_available)
             names_used.update(each.device_class_name for each in alternatives if each is not None)
     classes = map(devices.classes.get, names_used)
-    return any(entry is not None and bool(entry.spec.manages_native_resources) for entry in classes)
+    return any(entry is not None and entry.spec.manages_node_resources for entry in classes)
 
 
 def is_shared(name: str) -> bool:

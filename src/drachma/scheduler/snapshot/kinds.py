@@ -141,6 +141,7 @@ TABLE: Final[tuple[SnapshotKind, ...]] = (
         put=lambda snapshot, new: snapshot.devices.put_class(new),
         remove=lambda snapshot, deleted: snapshot.devices.remove_class(str(deleted.metadata.name)),
         changes=changes.additions_and_updates(Resource.DEVICE_CLASS),
+        gate=gates.Gate.CORE,
         decides_devices=True,
     ),
     SnapshotKind(
@@ -156,12 +157,14 @@ TABLE: Final[tuple[SnapshotKind, ...]] = (
         put=lambda snapshot, new: snapshot.devices.put_slice(new),
         remove=lambda snapshot, deleted: snapshot.devices.remove_slice(str(deleted.metadata.name)),
         changes=changes.additions_and_updates(Resource.RESOURCE_SLICE),
+        gate=gates.Gate.CORE,
         decides_devices=True,
     ),
     SnapshotKind(
         resourceclaim.ResourceClaim,
         put=lambda snapshot, new: snapshot.claims.observe(new),
         remove=lambda snapshot, deleted: snapshot.claims.remove(deleted),
+        gate=gates.Gate.CORE,
         decides_devices=True,
     ),
     SnapshotKind(

@@ -9,7 +9,7 @@ others are assumed to allow everything. Custom resources are checked by the defi
 import contextlib
 import functools
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -20,6 +20,7 @@ from drachma.api import codec
 from drachma.api import gates as feature
 from drachma.server import mediatypes, status
 from drachma.server.access import access, authentication
+from drachma.server.admission import hooks
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
 from drachma.server.kinds.apiextensions import customresource
@@ -54,17 +55,26 @@ class Verdict(NamedTuple):
 class Judge:
     """Gives verdicts on documents that belong together."""
 
-    def __init__(self, *, gates: feature.Gates, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        *,
+        gates: feature.Gates,
+        clock: Callable[[], datetime],
+        kinds: Iterable[apisurface.Kind] = (),
+        functions: Sequence[hooks.Hook] = (),
+    ) -> None:
+        """``kinds`` are served in addition to Kubernetes' own, and ``functions`` check objects like webhooks."""
         namespaces, nothing = memory.MemoryStore(), memory.MemoryStore()
         environment = Environment(gates=gates, store=namespaces)
-        surface = apisurface.ApiSurface((*builtin.KINDS, *builtin.FIRST_ALPHA), environment=environment)
+        served = (*builtin.KINDS, *builtin.FIRST_ALPHA, *kinds)
+        surface = apisurface.ApiSurface(served, environment=environment)
 
         def dispatcher(store: memory.MemoryStore) -> Dispatcher:
             rng = _Placeholders()
             standard = services.standard(
                 store,
                 access=access.plain(store, clock=clock),
-                make_phases=functools.partial(standardphases.make, gates=gates, rng=rng),
+                make_phases=functools.partial(standardphases.make, gates=gates, rng=rng, functions=functions),
                 clock=clock,
                 rng=rng,
             )

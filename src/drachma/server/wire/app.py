@@ -38,7 +38,7 @@ from drachma.server.pipeline.desk import Desks
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import negotiation
 from drachma.server.reads import distantreader, watching
-from drachma.server.surface import apisurface, resources, routes, verbs
+from drachma.server.surface import apisurface, resources, routes, runtimeconfig, verbs
 from drachma.server.surface.consultation import PendingError
 from drachma.server.surface.strategy import Environment
 from drachma.server.wire import (
@@ -74,7 +74,7 @@ _LISTED: Final = (*mediatypes.BODY_TYPES, *mediatypes.STREAM_TYPES)
 class Additions(msgspec.Struct, frozen=True, kw_only=True):
     """Additions to the standard API: kinds, hooks, observers, namespaces, and roles.
 
-    Roles are in the notation of the default ones.
+    Roles are in the notation of the default ones. ``runtime_config`` switches versions of standard kinds off.
     """
 
     kinds: Sequence[apisurface.Kind] = ()
@@ -82,6 +82,7 @@ class Additions(msgspec.Struct, frozen=True, kw_only=True):
     observers: services.Observers = services.NO_OBSERVERS
     namespaces: Sequence[str] = ()
     roles: str = ""
+    runtime_config: runtimeconfig.RuntimeConfig = runtimeconfig.EVERYTHING
 
     def with_kinds(self, *kinds: apisurface.Kind) -> "Additions":
         """Return the additions with more kinds."""
@@ -130,7 +131,8 @@ class Application:
             ),
         )
         added = additions or Additions()
-        surface = apisurface.ApiSurface((*builtin.served(gates), *added.kinds), environment=environment)
+        builtin_kinds = added.runtime_config.select(builtin.served(gates))
+        surface = apisurface.ApiSurface((*builtin_kinds, *added.kinds), environment=environment)
         make_phases = functools.partial(
             standardphases.make,
             gates=gates,

@@ -1,28 +1,28 @@
 """The autoscaler as a component: plans, asks its provider for nodes, and removes nodes.
 
-Each round takes the cluster from the informers, with requested nodes as if they existed, and plans for the pods that
-the scheduler reports as unschedulable. Once a planned node exists, it is nominated for its pods, so that no other pods
-take their place. Nodes of groups that were not needed for a while, and whose pods fit elsewhere, are cordoned, drained
-with respect to disruption budgets, and returned, one after the other.
+Each round takes the cluster from the informers, with nodes on their way as if they were ready, and plans for the pods
+that the scheduler reports as unschedulable. Once a planned node is ready, it is nominated for its pods, so that no
+other pods take their place. Nodes of groups that were not needed for a while, and whose pods fit elsewhere, are
+cordoned, drained with respect to disruption budgets, and returned, one after the other.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from drachma import errors
+from drachma.api import meta, pod, resourceslice
 from drachma.api import node as nodes
-from drachma.api import pod, resourceslice
 from drachma.claims import conditions, podstate, wellknown
 from drachma.client import patches
 from drachma.runtime import Surroundings, events
 from drachma.scheduler import Settings as SchedulerSettings
 from drachma.simulate import nodegroup, shrinkage, simulation
-from drachma.simulate.autoscaler import groupledger
+from drachma.simulate.autoscaler import groupledger, readiness
 from drachma.simulate.autoscaler.provider import Provider, ProviderError
 from drachma.simulate.clusterstate import KINDS, ClusterState
 from drachma.simulate.growth import Objective, Plan, Planner
@@ -75,6 +75,7 @@ class Autoscaler:
         self._last_events: dict[str, str] = {}
         self._unneeded_since: dict[str, float] = {}
         self._leaving: set[str] = set()
+        self._seen: set[str] = set()
         self._grown = float("-inf")
 
     async def run(self) -> None:
@@ -91,46 +92,51 @@ class Autoscaler:
         now = self._clock.monotonic()
         state = ClusterState.of(each for cache in self._caches for each in cache)
         existing = {str(each.metadata.name): each for each in state.all(nodes.Node)}
-        self._see_arrivals({name: each for name, each in existing.items() if self._is_complete(each, state)})
+        slices = state.all(resourceslice.ResourceSlice)
+        ready = {
+            name
+            for name, each in existing.items()
+            if (group := self._group_of(each)) is None or readiness.is_complete(each, group, slices)
+        }
+        self._see_arrivals(existing, ready, now)
         for late in self._ledger.expire(now):
-            _log.warning("node %s of group %s has not come", late.name, late.group)
-        await self._nominate(state, existing)
+            problem = "is not ready" if late.name in existing else "has not come"
+            _log.warning("node %s of group %s %s", late.name, late.group, problem)
+        await self._nominate(state, ready)
         await self._grow(state, now)
         if self._settings.shrinks:
             await self._shrink(state, existing, now)
 
     # Growing
 
-    def _see_arrivals(self, existing: Mapping[str, nodes.Node]) -> None:
-        """Note the requested nodes that exist. If the provider chooses names, any node of the group counts."""
-        for upcoming in self._ledger.upcoming:
-            if upcoming.name in existing:
-                self._ledger.arrive(upcoming.name)
-        if self._provider.keeps_names:
-            return
-        arrived = set(self._planned.values()) & set(existing)
-        for upcoming in self._ledger.upcoming:
-            group = self._groups[upcoming.group]
-            came = next(
-                (name for name, each in existing.items() if name not in arrived and self._is_new(group, each)), None
-            )
-            if came is not None:
-                arrived.add(came)
-                self._ledger.arrive(upcoming.name)
-                self._planned = {
-                    uid: came if planned == upcoming.name else planned for uid, planned in self._planned.items()
-                }
+    def _see_arrivals(self, existing: Mapping[str, nodes.Node], ready: Container[str], now: float) -> None:
+        """Match new nodes with requests, and note the requested nodes that are ready.
 
-    def _is_complete(self, member: nodes.Node, state: ClusterState) -> bool:
-        """Return True if all drivers of the group have published slices for a node."""
-        group = self._group_of(member)
-        drivers = set() if group is None else {each.spec.driver for each in group.slices}
-        name = str(member.metadata.name)
-        published = {each.spec.driver for each in state.all(resourceslice.ResourceSlice) if each.spec.node_name == name}
-        return drivers <= published
+        A new node that was not requested since this process began is on its way as well.
+        """
+        requests = {each.name for each in self._ledger.upcoming}
+        for name, member in existing.items():
+            group = self._group_of(member)
+            if group is None or name in self._seen or name in requests:
+                continue
+            upcoming = next((each for each in self._ledger.upcoming if self._may_be(each, group, existing)), None)
+            if upcoming is not None:
+                self._ledger.rename(upcoming.name, name)
+                self._planned = {uid: name if node == upcoming.name else node for uid, node in self._planned.items()}
+            elif name not in ready:
+                self._ledger.ask(name, group=group.name, now=now - self._age(member))
+        self._seen = set(existing)
+        for upcoming in self._ledger.upcoming:
+            if upcoming.name in ready:
+                self._ledger.arrive(upcoming.name)
 
-    def _is_new(self, group: nodegroup.NodeGroup, member: nodes.Node) -> bool:
-        return group.has(member) and str(member.metadata.name) not in self._unneeded_since
+    def _may_be(self, upcoming: groupledger.Upcoming, group: nodegroup.NodeGroup, existing: Container[str]) -> bool:
+        """Return True if a new node of a group can be a requested one, whose name the provider did not keep."""
+        return not self._provider.keeps_names and upcoming.group == group.name and upcoming.name not in existing
+
+    def _age(self, member: nodes.Node) -> float:
+        created = member.metadata.creation_timestamp
+        return 0.0 if created is None else (self._clock.utc() - created).total_seconds()
 
     async def _grow(self, state: ClusterState, now: float) -> None:
         unschedulable = [each for each in state.all(pod.Pod) if _is_unschedulable(each)]
@@ -138,7 +144,8 @@ class Autoscaler:
         self._last_events = {uid: text for uid, text in self._last_events.items() if uid in uids}
         if not unschedulable and all(group.min == 0 for group in self._groups.values()):
             return
-        objects = (each for each in state.objects if not isinstance(each, pod.Pod) or each.spec.node_name)
+        coming = {each.name for each in self._ledger.upcoming}
+        objects = (each for each in state.objects if not _is_left_out(each, coming))
         cluster = Simulation(ClusterState.of([*objects, *unschedulable]), settings=SchedulerSettings(gates=self._gates))
         for upcoming in self._ledger.upcoming:
             cluster.add(self._groups[upcoming.group].make(upcoming.name))
@@ -189,14 +196,14 @@ class Autoscaler:
             self._last_events[subject.metadata.uid] = f"{reason}: {text}"
             self._recorder.record(subject, type=kind, reason=reason, message=text)
 
-    async def _nominate(self, state: ClusterState, existing: Mapping[str, nodes.Node]) -> None:
+    async def _nominate(self, state: ClusterState, ready: Container[str]) -> None:
         """Nominate new nodes for the pods that they were requested for."""
         pods = {each.metadata.uid: each for each in state.all(pod.Pod)}
         for uid, node in list(self._planned.items()):
             waiting_pod = pods.get(uid)
             if waiting_pod is None or waiting_pod.spec.node_name:
                 del self._planned[uid]
-            elif node in existing:
+            elif node in ready:
                 del self._planned[uid]
                 patch = patches.merge({"status": {"nominatedNodeName": node}}, patches.same(waiting_pod))
                 try:
@@ -274,6 +281,15 @@ class Autoscaler:
 
     def _group_of(self, member: nodes.Node) -> nodegroup.NodeGroup | None:
         return next((group for group in self._groups.values() if group.has(member)), None)
+
+
+def _is_left_out(each: meta.Object, coming: Container[str]) -> bool:
+    """Return True for pods without a node, and for nodes on their way, which the template of their group replaces."""
+    if isinstance(each, pod.Pod):
+        return not each.spec.node_name
+    if isinstance(each, nodes.Node):
+        return each.metadata.name in coming
+    return isinstance(each, resourceslice.ResourceSlice) and each.spec.node_name in coming
 
 
 def _is_unschedulable(waiting_pod: pod.Pod) -> bool:

@@ -47,6 +47,10 @@ class GroupLedger:
         """Note that a node was requested."""
         self._upcoming[name] = Upcoming(name, group, now + self._pauses.arrival)
 
+    def rename(self, name: str, new_name: str) -> None:
+        """Note that a requested node exists under another name. Its deadline stays."""
+        self._upcoming[new_name] = self._upcoming.pop(name)._replace(name=new_name)
+
     def arrive(self, name: str) -> None:
         """Note that a node has arrived."""
         came = self._upcoming.pop(name, None)

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import json
 import os
+import tempfile
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import IO, Final, Protocol
 
 from drachma import errors
 from drachma.api import codec, resourceslice
@@ -96,26 +97,34 @@ class CommandProvider:
             "DRACHMA_NODE_PRICE": f"{group.price:g}",
             "DRACHMA_NODE_LABELS": json.dumps(dict(group.labels)),
         }
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                *arguments,
-                env=environment,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-            )
-        except OSError as error:
-            raise ProviderError(f"{title}: {error.strerror or error}") from error
-        try:
-            async with asyncio.timeout(self._seconds):
-                _, stderr = await process.communicate()
-        except TimeoutError:
-            raise ProviderError(f"{title}: has not ended after {self._seconds:g} seconds") from None
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode:
-            text = stderr[-_MOST_BYTES:].decode(errors="replace").strip()
-            raise ProviderError(f"{title}: ended with {process.returncode}: {text}")
+        # A pipe would stay open for as long as any process that the command leaves behind.
+        with tempfile.TemporaryFile() as output:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *self._command,
+                    *arguments,
+                    env=environment,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    stderr=output,
+                )
+            except OSError as error:
+                raise ProviderError(f"{title}: {error.strerror or error}") from error
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await process.wait()
+            except TimeoutError:
+                raise ProviderError(f"{title}: has not ended after {self._seconds:g} seconds") from None
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
+            if process.returncode:
+                text = _last_bytes(output).decode(errors="replace").strip()
+                raise ProviderError(f"{title}: ended with {process.returncode}: {text}")
+
+
+def _last_bytes(output: IO[bytes]) -> bytes:
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(size - _MOST_BYTES, 0))
+    return output.read(_MOST_BYTES)

@@ -2,15 +2,19 @@
 
 Evictions are edges from the job that gets the room to the job that loses it. Jobs of one strongly connected component
 of this graph evict each other, directly or over others. One eviction in each direction may be a coincidence, for
-example after a change of priorities, so a loop needs more evictions than it has jobs.
+example after a change of priorities, so a loop needs more evictions than it has jobs. A job that evicts the same other
+job three times is a loop too: the victim gets its room back each time before the preemptor starts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from drachma.simulate.timeline.measures import EvictionRecord
+
+_REPEATED: Final = 3
+"""Evictions of one job by one other that are a loop."""
 
 
 class EvictionLoop(NamedTuple):
@@ -30,8 +34,10 @@ def find_loops(pairs: Mapping[tuple[str, str], int], records: Sequence[EvictionR
     ``pairs`` has the number of evictions by preemptor and victim; ``records`` has the first ones in detail.
     """
     graph: dict[str, list[str]] = {}
-    for preemptor, victim in pairs:
+    for (preemptor, victim), number in pairs.items():
         graph.setdefault(preemptor, []).append(victim)
+        if number >= _REPEATED:
+            graph.setdefault(victim, []).append(preemptor)
     loops = []
     for component in _components(graph):
         members = frozenset(component)

@@ -91,12 +91,12 @@ class Quota:
         pending = transitions.unreserve(evicted, reason="Pending", message="The workload was evicted", now=time)
         self._state.submit(pending, time)
 
-    def finish(self, job: JobRun, now: float) -> None:
-        """Release the quota of a job that has ended."""
-        self._release(job.key)
-        self._state.admitter.forget(job.key)
-        self._state.workloads.pop(job.key, None)
-        self._jobs.pop(job.key, None)
+    def finish(self, key: str) -> None:
+        """Release the quota of a job or workload that has ended."""
+        self._release(key)
+        self._state.admitter.forget(key)
+        self._state.workloads.pop(key, None)
+        self._jobs.pop(key, None)
 
     def _release(self, key: str) -> None:
         info = self._state.admitter.snapshot.holders.get(key)

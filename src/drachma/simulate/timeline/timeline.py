@@ -12,9 +12,11 @@ import heapq
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from msgspec import structs
+
 from drachma import errors
 from drachma.accounting import ledger, resourcenames
-from drachma.api import meta, node, resourceslice
+from drachma.api import meta, node, pod, resourceslice
 from drachma.scheduler.snapshot import podinfo
 from drachma.simulate import nodeusage
 from drachma.simulate.simulation import Placement, Simulation, Waiting
@@ -47,6 +49,11 @@ class Timeline:
         self.now = 0.0
         self.endless: Final[list[float]] = []
         """Times at which evictions did not come to an end."""
+        self.watched_start: float | None = None
+        """Time at which the watched job started."""
+        self._watched = ""
+        self._workloads: Final[dict[str, str]] = {}
+        """Workloads of pods that were there before, by the key of the pod."""
         self._quota: Final = quota
         self._observer: Final = observer
         self._line: Final = WaitingLine()
@@ -77,6 +84,8 @@ class Timeline:
         source = iter(events)
         event = next(source, None)
         while event is not None or self._agenda:
+            if self.watched_start is not None:
+                return
             time = min(event.time if event is not None else float("inf"), self._next_time())
             if until is not None and time > until:
                 self._advance(until)
@@ -114,6 +123,34 @@ class Timeline:
                 self._complete(item)
         else:
             self._change(ClusterChange(self.now, applied=item))
+
+    def adopt(self, bound: pod.Pod, rest: float | None, *, workload: str = "") -> None:
+        """Take over a pod that runs in the cluster already, for ``rest`` seconds more or for ever.
+
+        When the last pod of a ``workload`` has ended, its quota is free.
+        """
+        namespace = bound.metadata.namespace or "default"
+        spec = structs.replace(bound.spec, node_name="")
+        shape = JobShape(spec=spec, labels=bound.metadata.labels, namespace=namespace)
+        job = JobRun(Arrival(self.now, str(bound.metadata.name), shape, rest))
+        job.waiting.clear()
+        job.started = self.now
+        running = RunningPod(job, 0, running_pod=bound, node=bound.spec.node_name, devices=0, now=self.now)
+        job.running[0] = self._running[bound.metadata.uid] = running
+        self.jobs[job.key] = job
+        priority = shape.priority
+        self._priorities[priority] = self._priorities.get(priority, 0) + 1
+        self.measures.count_pod(running, self._amounts_of(shape), 1)
+        if workload:
+            self._workloads[job.key] = workload
+        if rest is not None:
+            self._plan(self.now + rest, running)
+
+    def watch(self, key: str) -> None:
+        """Stop running as soon as a job has started, and note the time."""
+        self._watched = key
+        job = self.jobs.get(key)
+        self.watched_start = job.started if job is not None else None
 
     # Events
 
@@ -243,6 +280,8 @@ class Timeline:
         if job.started is None:
             job.started = self.now
             self.measures.count_start(job)
+            if job.key == self._watched:
+                self.watched_start = self.now
         return None
 
     def _begin(self, running: RunningPod) -> None:
@@ -290,7 +329,10 @@ class Timeline:
             del self.jobs[job.key]
             self.measures.completed += 1
             if self._quota is not None and job.arrival.shape.queue:
-                self._quota.finish(job, self.now)
+                self._quota.finish(job.key)
+            workload = self._workloads.pop(job.key, "")
+            if workload and self._quota is not None and workload not in self._workloads.values():
+                self._quota.finish(workload)
 
     def _preempt(self, job: JobRun, waiting: Waiting) -> bool:
         """Evict less important pods for a job, if the scheduler would. Return True if it did."""

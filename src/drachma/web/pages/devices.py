@@ -48,29 +48,38 @@ async def show(page: Page) -> Response:
         "refusals": [text for kind in (resourceslice.ResourceSlice, node.Node) if (text := page.view.refusal(kind))],
     }
     if mode == "table":
-        listed = _nodes(model, context["search"].lower(), context["state"])
-        context["part"] = paging.cut(listed, query, "/devices")
+        search = context["search"].lower()
+        part = paging.cut(_nodes(model, search, context["state"]), query, "/devices")
+        context["part"] = part._replace(rows=[_row(model, name, search, context["state"]) for name in part.rows])
     return page.render("devices.html", topics="devices nodes access", **context)
 
 
-def _nodes(model: Model, search: str, state: str) -> list[NodeRow]:
-    """Return the nodes that match, by name, with devices of several nodes first."""
+def _nodes(model: Model, search: str, state: str) -> list[str]:
+    """Return the names of nodes that match, with "" for devices of several nodes first."""
     model.refresh()
-    result = []
-    for name in sorted({*model.nodes, *model.node_versions}):
-        cells = model.cells_of(name)
-        known = model.nodes.get(name)
-        if known is None and not cells:
-            continue
-        if state:
-            cells = [cell for cell in cells if cell.state == state]
-        if search and search not in name.lower():
-            cells = [cell for cell in cells if search in _text(cell)]
-        if not cells and (state or (search and search not in name.lower())):
-            continue
-        used = sum(cell.state in (DeviceState.USED, DeviceState.SHARED, DeviceState.RESERVED) for cell in cells)
-        result.append(NodeRow(name, known is not None, known is not None and models.is_ready(known), cells, used))
-    return result
+    names = sorted(
+        name for name in {*model.nodes, *model.node_versions} if name in model.nodes or model.has_cells(name)
+    )
+    if not search and not state:
+        return names
+    return [name for name in names if _cells(model, name, search, state) or (not state and search in name.lower())]
+
+
+def _cells(model: Model, name: str, search: str, state: str) -> list[DeviceCell]:
+    """Return the devices of a node that match; if its name matches, all of them in the state."""
+    is_named = search in name.lower()
+    return [
+        cell
+        for cell in model.cells_of(name)
+        if (not state or cell.state == state) and (is_named or search in _text(cell))
+    ]
+
+
+def _row(model: Model, name: str, search: str, state: str) -> NodeRow:
+    cells = _cells(model, name, search, state)
+    known = model.nodes.get(name)
+    used = sum(cell.state in (DeviceState.USED, DeviceState.SHARED, DeviceState.RESERVED) for cell in cells)
+    return NodeRow(name, known is not None, known is not None and models.is_ready(known), cells, used)
 
 
 def _text(cell: DeviceCell) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import operator
+from typing import Any
 from urllib import parse
 
 from starlette.responses import Response
@@ -15,8 +16,6 @@ from drachma.runtime.cache import Key
 from drachma.web import deletion, explanationtree, paging, rendering, timeline
 from drachma.web.page import Page
 from drachma.web.rows import PodRow, PodStatus
-
-_ORDER: Final = {status: number for number, status in enumerate(PodStatus)}
 
 
 async def show_list(page: Page) -> Response:
@@ -37,7 +36,7 @@ async def show_list(page: Page) -> Response:
         and (not search or search in _text(row))
         and (not device_class or device_class in _classes(page, row))
     ]
-    listed.sort(key=lambda row: (_ORDER[row.status], row.key))
+    listed.sort(key=operator.attrgetter("rank"))
     part = paging.cut(listed, query, "/pods")
     return page.render(
         "pods.html",

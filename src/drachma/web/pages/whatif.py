@@ -1,4 +1,4 @@
-"""What-if: the answer to a change of a claim or of the cluster, before anybody makes it."""
+"""What-if: the effect of a change of a claim or of the cluster, simulated before it is made."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def show(page: Page) -> Response:
     if chosen["pod"] or change.new_nodes:
         await _answer(page, chosen["pod"], change, context)
     model = page.view.model
-    waiting = sorted(row.key for row in model.pods.values() if row.waits)
+    waiting = sorted(model.waiting)
     return page.render(
         "whatif.html",
         chosen=chosen,

@@ -124,10 +124,44 @@ def test_claims() -> None:
 
 
 def test_nodes() -> None:
-    assert shown("nodes", "NAME", "STATUS", "PODS", "DEVICES", "FREE") == [
-        ("n1", "Ready", "1/?", "2", "1"),
-        ("n2", "Unknown,SchedulingDisabled", "0/?", "1", "1"),
+    assert shown("nodes", "NAME", "STATUS", "PODS", "FREE DEVICES") == [
+        ("n1", "Ready", "1/?", "gpu=1/2"),
+        ("n2", "Unknown,SchedulingDisabled", "0/?", "gpu=1/1"),
     ]
+
+
+def test_devices_are_counted_by_driver_and_names_are_short_if_they_can_be() -> None:
+    def published(driver: str) -> Any:
+        spec = {
+            "driver": driver,
+            "nodeName": "n",
+            "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "d-0"}, {"name": "d-1"}],
+        }
+        return read("ResourceSlice", driver, spec=spec)
+
+    def cell(*drivers: str) -> str:
+        of = clusters.Cluster(nodes=(read("Node", "n", "v1"),), slices=tuple(map(published, drivers)))
+        (row,) = rows.TABLES["nodes"].rows(of, table.Filter(), NOW)
+        return row.cells["FREE DEVICES"]
+
+    assert cell("gpu.example.com", "nic.example.com") == "gpu=2/2,nic=2/2"
+    assert cell("gpu.a.example.com", "gpu.b.example.com") == "gpu.a.example.com=2/2,gpu.b.example.com=2/2"
+
+
+def test_names_are_sorted_as_people_count() -> None:
+    of = clusters.Cluster(nodes=tuple(read("Node", f"node-{number}", "v1") for number in (10, 9, 1)))
+    names = [row.cells["NAME"] for row in rows.TABLES["nodes"].rows(of, table.Filter(), NOW)]
+    assert names == ["node-1", "node-9", "node-10"]
+
+
+def test_pods_have_the_reason_why_they_do_not_run() -> None:
+    message = "0/3 nodes are available: 3 cannot allocate all claims."
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    waiting = read("Pod", "p", "v1", spec={"containers": []}, status={"phase": "Pending", "conditions": [condition]})
+    (row,) = rows.TABLES["pods"].rows(clusters.Cluster(pods=(waiting,)), table.Filter(), NOW)
+    assert (row.cells["STATUS"], row.cells["REASON"]) == ("Pending", message)
+    assert row.document["reason"] == message
 
 
 def test_what_pods_are_to_their_nodes() -> None:

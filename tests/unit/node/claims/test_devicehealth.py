@@ -3,7 +3,11 @@
 from types import SimpleNamespace
 from typing import Any
 
+from drachma.api import codec
+from drachma.api.pod import Pod
+from drachma.node.claims import devicehealth
 from drachma.node.claims.devicehealth import UNKNOWN, DeviceHealth, DeviceID, Health
+from drachma.node.claims.preparedclaims import Device, DriverState, Key, PreparedClaim, PreparedClaims
 from drachma.testing import manualclock
 
 GPU = DeviceID("worker", "gpu-0")
@@ -56,3 +60,35 @@ def test_a_driver_cannot_fill_the_memory() -> None:
     health.update("d", [_report(f"gpu-{number}") for number in range(16_385)])
     assert health.get("d", DeviceID("worker", "gpu-16383")) == Health("Healthy")
     assert health.get("d", DeviceID("worker", "gpu-16384")) == UNKNOWN
+
+
+def test_messages_of_drivers_have_a_gate_of_their_own() -> None:
+    class Reports:
+        def get(self, driver: str, device: devicehealth.DeviceID) -> devicehealth.Health:
+            return devicehealth.Health("Unhealthy", "too hot")
+
+    claims = PreparedClaims(
+        [
+            PreparedClaim(
+                uid="u",
+                key=Key("ns", "c"),
+                drivers={"d": DriverState((Device(pool_name="p", device_name="x"),))},
+            )
+        ]
+    )
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "ns"},
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "r"}]}}],
+            "resourceClaims": [{"name": "r", "resourceClaimName": "c"}],
+        },
+    }
+    pod = codec.decode(document)
+    assert isinstance(pod, Pod)
+    (container,) = pod.spec.containers
+    (shown,) = devicehealth.statuses(claims, Reports(), pod, container)
+    assert shown["resources"] == [{"resourceID": "d/p/x", "health": "Unhealthy", "message": "too hot"}]
+    (shown,) = devicehealth.statuses(claims, Reports(), pod, container, has_messages=False)
+    assert shown["resources"] == [{"resourceID": "d/p/x", "health": "Unhealthy"}]

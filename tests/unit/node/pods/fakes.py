@@ -15,7 +15,7 @@ from drachma import errors
 from drachma.api import meta
 from drachma.api.pod import Container, Pod, PodSpec, PodStatus
 from drachma.node.logs.log import Log, MemoryLog
-from drachma.node.pods import services
+from drachma.node.pods import resizing, services
 from drachma.node.pods.admission import ADMITTED, Verdict
 from drachma.node.pods.containerstate import Records, ResourceStatuses
 from drachma.node.pods.podaddresses import PodAddresses
@@ -133,6 +133,7 @@ class FakeRuntime:
         self.starts: list[float] = []
         """Times of all starts, in seconds since the clock began."""
         self.runs: dict[str, FakeRun] = {}
+        self.update_errors: list[Exception] = []
         self.survivors: set[str] = set()
         """Ids of the runs of an earlier agent that still run."""
         self._calls = calls
@@ -156,6 +157,12 @@ class FakeRuntime:
         run = FakeRun(self._calls, self._clock, name, run_id, seconds=plan.seconds, code=plan.code)
         self.runs[name] = run
         return run
+
+    async def update(self, work: protocol.Work) -> None:
+        amounts = work.container.resources.requests.items()
+        self._calls.append(f"update {work.container.name} {' '.join(f'{name}={amount}' for name, amount in amounts)}")
+        if self.update_errors:
+            raise self.update_errors.pop(0)
 
     async def recall(self, work: protocol.Work, name: str, *, since: dt.datetime) -> FakeRun | None:
         return self._run(work.container.name, name, Plan()) if name in self.survivors else None
@@ -183,6 +190,7 @@ class FakeAPI:
         self.delete_errors: list[Exception] = []
         self.recall_errors: list[Exception] = []
         self.records: Records = {}
+        self.policies: resizing.Policies = {}
         self._version = 100
         self._calls = calls
 
@@ -209,6 +217,9 @@ class FakeAPI:
         if self.delete_errors:
             raise self.delete_errors.pop(0)
         self._calls.append("delete")
+
+    async def resize_policies(self, pod: Pod) -> resizing.Policies:
+        return self.policies
 
     async def recall(self, pod: Pod) -> Records:
         if self.recall_errors:
@@ -280,10 +291,17 @@ class FakeResources:
 
     def __init__(self) -> None:
         self.verdict: Verdict = ADMITTED
+        self.resize_wait: resizing.Waiting | None = None
         self.notice = ""
 
     def admit(self, pod: Pod) -> Verdict:
         return self.verdict
+
+    def check_resize(self, pod: Pod) -> resizing.Waiting | None:
+        return self.resize_wait
+
+    def container_resources(self, pod: Pod, container: Container) -> dict[str, Any]:
+        return resizing.container_resources(pod, container, with_claims=True)
 
     def bounds(self, pod: Pod, container: Container) -> protocol.Bounds | None:
         return None

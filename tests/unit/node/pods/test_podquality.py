@@ -31,21 +31,21 @@ def _pod(name: str, *, claim: str = "", priority: int | None = None, **resources
 
 
 def test_what_claims_bring_guarantees_and_bounds_a_container() -> None:
-    quality = podquality.pod_quality(_pod("p", claim="2Gi"), memory=8 * GIB, counts_claims=True)
+    quality = podquality.pod_quality(_pod("p", claim="2Gi"), memory=8 * GIB, in_quality=True)
     own = quality.containers["c"]
     assert (quality.name, dict(quality.oom_scores)) == ("Guaranteed", {"c": -997})
     assert (own.cpu_shares, own.cpu_quota, own.cpu_period, own.memory) == (2048, 200_000, 100_000, 2 * GIB)
 
 
 def test_without_them_the_spec_decides() -> None:
-    quality = podquality.pod_quality(_pod("p", claim="2Gi"), memory=8 * GIB, counts_claims=False)
+    quality = podquality.pod_quality(_pod("p", claim="2Gi"), memory=8 * GIB, in_quality=False)
     own = quality.containers["c"]
     assert (quality.name, dict(quality.oom_scores)) == ("BestEffort", {"c": 1000})
     assert (own.cpu_shares, own.cpu_quota, own.memory) == (2, None, None)
 
 
 def test_a_limit_without_a_request_is_the_share() -> None:
-    quality = podquality.pod_quality(_pod("p", limits={"cpu": "500m"}), memory=8 * GIB, counts_claims=False)
+    quality = podquality.pod_quality(_pod("p", limits={"cpu": "500m"}), memory=8 * GIB, in_quality=False)
     assert (quality.containers["c"].cpu_shares, quality.containers["c"].cpu_quota) == (512, 50_000)
 
 
@@ -75,8 +75,8 @@ _RESOURCES = st.dictionaries(
 def test_a_claim_never_makes_a_pod_worth_less(resources: Any, gib: int) -> None:
     order = ["BestEffort", "Burstable", "Guaranteed"]
     built_pod = _pod("p", claim=f"{gib}Gi", **resources)
-    before = podquality.pod_quality(built_pod, memory=8 * GIB, counts_claims=False)
-    after = podquality.pod_quality(built_pod, memory=8 * GIB, counts_claims=True)
+    before = podquality.pod_quality(built_pod, memory=8 * GIB, in_quality=False)
+    after = podquality.pod_quality(built_pod, memory=8 * GIB, in_quality=True)
     assert order.index(after.name) >= order.index(before.name)
     assert after.oom_scores["c"] <= before.oom_scores["c"]
     assert after.containers["c"].cpu_shares >= before.containers["c"].cpu_shares

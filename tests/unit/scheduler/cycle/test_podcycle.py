@@ -139,6 +139,33 @@ def test_a_node_that_takes_too_long() -> None:
     )
 
 
+def test_other_nodes_go_on_if_one_takes_too_long() -> None:
+    """The search on n1 needs more looks at the clock than the limit allows; n2 has one device, which is found at once.
+
+    The next pass asks n1 again.
+    """
+    world = one_node(*(device(f"d{number}").attributes(model="a") for number in range(8)))
+    world.put_node(node("n2"))
+    world.put_slice(resource_slice("s2", driver=DRIVER, pool="n2").on_node("n2").devices("only"))
+    asked: list[str] = []
+    allocate = allocator.Allocator.allocate
+
+    def slow_on_n1(own: Any, place: Any, *args: Any, **options: Any) -> Any:
+        asked.append(place.name)
+        return allocator.GaveUp("too slow") if place.name == "n1" else allocate(own, place, *args, **options)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(allocator.Allocator, "allocate", slow_on_n1)
+        info = wanting(world, claim("c").request("r", device_class="gpu", count=1, mode="ExactCount"))
+        decided = world.decide(info)
+        assert isinstance(decided, Placed)
+        assert decided.node == "n2"
+        asked.clear()
+        world.decide(info)
+    assert "n1" in asked
+    assert isinstance(world.decide(info), Placed)
+
+
 @pytest.mark.parametrize(
     ("made", "want"),
     [

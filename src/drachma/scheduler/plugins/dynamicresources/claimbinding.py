@@ -71,6 +71,14 @@ class ClaimBinding(bindingwork.BindingWork):
         self._is_void = False
         """True if the allocations collide with those of another scheduler, and must not stay."""
 
+    @property
+    def contended(self) -> frozenset[str]:
+        """Uids of claims that are allocated already, and may be reserved for several pods at the same time."""
+        plan = self._assigned.plan
+        if plan is None:
+            return frozenset()
+        return frozenset(entry.claim.metadata.uid for entry in plan.claims if entry.claim.status.allocation is not None)
+
     # With the binding
 
     def changes(self) -> Sequence[transactions.Change] | None:

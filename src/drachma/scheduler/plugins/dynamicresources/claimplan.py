@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from drachma.accounting import policies
-from drachma.api import gates, nodeallocatable, resourceclaim
-from drachma.claims import podclaims
+from drachma.api import gates, nodeallocatable, pod, resourceclaim
+from drachma.claims import podclaims, reservation
 from drachma.scheduler.framework import cyclestate, verdict
 from drachma.scheduler.plugins.dynamicresources import extendedclaim, verdicts
 from drachma.scheduler.snapshot import Snapshot, assignment, claimtracker, delegation, podinfo
@@ -60,7 +60,7 @@ def make(
     if not entries and special is None:
         return None
     for entry in entries:
-        problem = _problem(entry.claim, devices, enabled)
+        problem = _problem(entry.claim, devices, enabled) or _crowding(entry.claim, info.pod)
         if problem:
             return verdicts.rejection(problem)
     return ClaimPlan(tuple(entries), special, extended)
@@ -82,6 +82,10 @@ def _problem(claim: resourceclaim.ResourceClaim, devices: snapshotdevices.Device
                     "but the DRAPrioritizedList feature is disabled"
                 )
             classes = [(f"{request.name}/{sub.name}", sub.device_class_name) for sub in request.first_available]
+            if enabled.on(gates.Gate.ABSENT_CLASS_ALTERNATIVES):
+                # Without any class the message names the first one that is missing.
+                existing = [entry for entry in classes if not entry[1] or devices.classes.get(entry[1]) is not None]
+                classes = existing or classes
         else:
             return f"resource claim {label}, request {request.name}: unknown request type"
         for name, class_name in classes:
@@ -92,6 +96,17 @@ def _problem(claim: resourceclaim.ResourceClaim, devices: snapshotdevices.Device
             if devices.classes.get(class_name) is None:
                 return f"request {name}: device class {class_name} does not exist"
     return ""
+
+
+def _crowding(claim: resourceclaim.ResourceClaim, user: pod.Pod) -> str:
+    """Return a message if no place is left among the consumers of a claim.
+
+    Differs from upstream, which finds a node for the pod, fails to reserve the claim, and starts again.
+    """
+    if not reservation.is_full(claim) or reservation.is_reserved_for(claim, user):
+        return ""
+    label = f"{claim.metadata.namespace}/{claim.metadata.name}"
+    return f"resource claim {label} has {reservation.MOST_CONSUMERS} consumers, which is the maximum"
 
 
 class ClaimAssignment(NamedTuple):

@@ -7,10 +7,20 @@ together. The result also serves PostFilter (claims in the way), Score, and Rese
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from drachma.accounting import accountant, footprint, ledger, policies, requests, resourcenames
-from drachma.api import resourceclaim
+from drachma.accounting import (
+    accountant,
+    footprint,
+    ledger,
+    noderesources,
+    policies,
+    requests,
+    resourcenames,
+)
+from drachma.allocator import noderoom
+from drachma.api import resourceclaim, resourceslice
 from drachma.claims import podclaims
 from drachma.scheduler.framework import verdict
 from drachma.scheduler.plugins.dynamicresources import (
@@ -22,7 +32,8 @@ from drachma.scheduler.plugins.dynamicresources import (
     verdicts,
 )
 from drachma.scheduler.plugins.dynamicresources.devicequestion import Answer, Outcome
-from drachma.scheduler.snapshot import Snapshot, delegation, nodeinfo, podinfo
+from drachma.scheduler.snapshot import Snapshot, delegation, nodeclass, nodeinfo, podinfo
+from drachma.values import quantity
 
 _FITS: Final = Answer(Outcome.FITS)
 
@@ -64,6 +75,10 @@ class DeviceFilter:
         """Passing nodes by the score of their alternatives."""
         self.ranks: dict[int, int] = {}
         """Passing nodes by the rank of their devices under the policy."""
+        self.rooms: dict[int, noderoom.NodeRoom] = {}
+        """Room for devices on nodes that have too little for the devices that come first, by the node's bit."""
+        self._late = 0
+        """Nodes on which the search for devices took too long."""
         self.unavailable: list[int] = []
         """Numbers (in the plan) of allocated claims that are not available on some node."""
 
@@ -89,8 +104,7 @@ class DeviceFilter:
             if not nodes:
                 continue
             passing = 0
-            for answer, same in self._answers(group, nodes):
-                fitting = self._check_account(group, answer, nodes=same)
+            for answer, fitting in self._accounted_answers(group, nodes):
                 passing |= fitting
                 fitting &= ~unavailable
                 if fitting:
@@ -103,6 +117,18 @@ class DeviceFilter:
                 self._reject(passing & unavailable, "resourceclaim not available on the node")
                 passing &= ~unavailable
             self.passing |= passing
+        if self._late:
+            self._settle_late_nodes()
+
+    def _settle_late_nodes(self) -> None:
+        """Reject the nodes on which the search took too long, or end the attempt if no other node is left.
+
+        Differs from upstream, where one slow node ends the attempt although another node fits (KEP-4381).
+        """
+        if not self.passing:
+            slot = (self._late & -self._late).bit_length() - 1
+            raise devicequestion.gave_up(self._snapshot.nodes.at(slot).name)
+        self._reject(self._late, "timed out trying to allocate devices")
 
     def group_of(self, info: nodeinfo.NodeInfo) -> Group:
         """Return the group of a passing node."""
@@ -200,32 +226,87 @@ class DeviceFilter:
                 continue
             if answer.outcome is Outcome.FITS:
                 fitting.append((answer, same))
+            elif answer.outcome is Outcome.GAVE_UP:
+                self._late |= same
             elif answer.outcome is Outcome.DOES_NOT_FIT:
                 self._reject(same, "cannot allocate all claims", is_resolvable=self._snapshot.frees_devices)
             else:
                 self._reject(same, "invalid resource pools were encountered")
         return fitting
 
-    def _check_account(self, group: Group, answer: Answer, *, nodes: int) -> int:
-        """Return the nodes with enough left for the mapped resources of devices and the pod's own requests."""
+    def _accounted_answers(self, group: Group, nodes: int) -> Iterator[tuple[Answer, int]]:
+        """Yield the nodes on which claims can be allocated and that have enough left, by answer. Reject the others."""
+        for answer, same in self._answers(group, nodes):
+            fitting, rejections = self._check_account(group, answer, nodes=same)
+            if fitting:
+                yield answer, fitting
+            for rejection, rejected in rejections:
+                found = 0
+                if group.question is not None and self._snapshot.accountant.searches and answer.footprints:
+                    for other, bit in self._search_within_rooms(group, group.question, rejected):
+                        found |= bit
+                        yield other, bit
+                if rejected & ~found:
+                    self.rejections.append((rejection, rejected & ~found))
+
+    def _search_within_rooms(
+        self, group: Group, question: devicequestion.DeviceQuestion, nodes: int
+    ) -> Iterator[tuple[Answer, int]]:
+        """Yield nodes with other devices or alternatives for which they have enough left (KEP-5517, story 4)."""
+        books = self._snapshot.accountant
+        if books.has_policies:
+            # Amounts under policies depend on each other, and cannot be subtracted one by one.
+            return
+        for slot in nodeclass.slots(nodes):
+            info = self._snapshot.nodes.at(slot)
+            room = self._room(group, info)
+            answer = question.within(group.claims, books, self._snapshot.devices.at(info), room)
+            if answer.outcome is Outcome.FITS and self._check_account(group, answer, nodes=info.bit)[0]:
+                self.rooms[info.bit] = room
+                yield answer, info.bit
+
+    def _room(self, group: Group, info: nodeinfo.NodeInfo) -> noderoom.NodeRoom:
+        """Return what devices of the group's claims may use of a node."""
+        allocated_claims = self._account(group, ()).statuses
+        amounts = noderesources.left_for_claims(self._pod.pod, info.ledger, claims=allocated_claims)
+        entries = {entry.claim.metadata.uid: entry.name for entry in self._plan.claims}
+        users = [
+            len(footprint.users(self._pod.pod, entries[claim.metadata.uid])) if claim.metadata.uid in entries else 0
+            for claim in group.claims
+        ]
+
+        def needs(
+            claim: int, device: resourceslice.Device, consumed: Mapping[str, quantity.Quantity]
+        ) -> dict[str, int]:
+            return footprint.device_needs(device, consumed, containers=users[claim])
+
+        return noderoom.NodeRoom(amounts, needs)
+
+    def _check_account(
+        self, group: Group, answer: Answer, *, nodes: int
+    ) -> tuple[int, list[tuple[verdict.Rejection, int]]]:
+        """Return the nodes with enough left for the mapped resources of devices and the pod's own requests.
+
+        The rejections are those of the other nodes.
+        """
         if not self._has_mappings:
-            return nodes
+            return nodes, []
         account = self._account(group, answer.footprints)
         problem = account.problem or requests.budget_problem(self._pod.pod, account.statuses)
         if problem:
-            self._reject(nodes, problem)
-            return 0
+            return 0, [(verdicts.rejection(problem), nodes)]
         if not account.statuses and not self._manages_node_resources():
-            return nodes
+            return nodes, []
         ask = _shared_fit_question(self._pod, account)
         passing = 0
+        rejections: list[tuple[verdict.Rejection, int]] = []
         for fit, nodes_alike in self._snapshot.nodes.resources.classes(("shared", ask.args), ask, among=nodes).items():
             same = nodes_alike & nodes
             if not fit.reasons:
                 passing |= same
             elif same:
-                self.rejections.append((verdicts.rejection(*fit.reasons, is_resolvable=fit.is_resolvable), same))
-        return passing
+                rejections.append((verdicts.rejection(*fit.reasons, is_resolvable=fit.is_resolvable), same))
+        return passing, rejections
 
     def _manages_node_resources(self) -> bool:
         """Return True if the node's own resources were left to this filter."""

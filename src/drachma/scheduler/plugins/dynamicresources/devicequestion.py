@@ -19,10 +19,11 @@ import msgspec
 
 from drachma import allocator, errors
 from drachma.accounting import accountant, footprint
-from drachma.allocator import allocated, pool
+from drachma.allocator import allocated, noderoom, pool
 from drachma.allocator import policy as devicepolicies
 from drachma.allocator import view as views
 from drachma.api import hooks, resourceclaim
+from drachma.scheduler.framework import verdict
 from drachma.scheduler.plugins.dynamicresources import options, verdicts
 from drachma.scheduler.snapshot import Snapshot
 from drachma.scheduler.snapshot import devices as snapshotdevices
@@ -40,6 +41,8 @@ class Outcome(enum.IntEnum):
     FITS = enum.auto()
     DOES_NOT_FIT = enum.auto()
     INVALID_POOLS = enum.auto()
+    GAVE_UP = enum.auto()
+    """The time or the steps for one node were not enough."""
 
 
 class Answer(NamedTuple):
@@ -54,12 +57,18 @@ class Answer(NamedTuple):
 
 _DOES_NOT_FIT: Final = Answer(Outcome.DOES_NOT_FIT)
 _INVALID_POOLS: Final = Answer(Outcome.INVALID_POOLS)
+_GAVE_UP: Final = Answer(Outcome.GAVE_UP)
+
+
+def gave_up(node: str) -> verdict.AbortError:
+    """Return the error that users see if devices of a node could not be allocated in time."""
+    return verdicts.failure(f"node {node}: timed out trying to allocate devices")
 
 
 class DeviceQuestion:
     """Question whether claims with the same specs can be allocated. Made by :class:`DeviceQuestions`."""
 
-    __slots__ = ("_answers", "_options", "_samples", "_signatures", "_with_footprints")
+    __slots__ = ("_answers", "_gave_up", "_options", "_pass", "_samples", "_signatures", "_with_footprints")
 
     def __init__(
         self,
@@ -75,18 +84,32 @@ class DeviceQuestion:
         self._signatures = signatures
         self._with_footprints = with_footprints
         self._answers: dict[Hashable, Answer] = {}
+        self._gave_up: set[Hashable] = set()
+        """Signatures of nodes that took too long in this pass. The next one asks them again."""
+        self._pass = 0
+        """Number of passes in which a node took too long."""
 
     def classes(self, claims: Claims, snapshot: Snapshot, *, among: int) -> dict[Answer, int]:
         """Return nodes by answer. Raises AbortError, naming these claims, if the pod cannot be scheduled."""
         ask = functools.partial(self._ask, claims, snapshot.accountant)
-        return snapshot.devices.availability.classes(self, ask, among=among)
+        answers = snapshot.devices.availability.classes((self, self._pass), ask, among=among)
+        if _GAVE_UP in answers:
+            self._gave_up.clear()
+            self._pass += 1
+        return answers
+
+    def within(
+        self, claims: Claims, books: accountant.Accountant, node: snapshotdevices.NodeDevices, room: noderoom.NodeRoom
+    ) -> Answer:
+        """Return the answer of a node if devices may use only so much of its own resources. It is not kept."""
+        return self._answer(claims, books, node, room=room)
 
     def allocate(
-        self, claims: Claims, node: snapshotdevices.NodeDevices
+        self, claims: Claims, node: snapshotdevices.NodeDevices, *, room: noderoom.NodeRoom | None = None
     ) -> tuple[resourceclaim.AllocationResult, ...] | Answer:
         """Return allocations for all claims on a node, or the answer that says why not."""
         try:
-            outcome = self._outcome(claims, node)
+            outcome = self._outcome(claims, node, room=room)
         except errors.InvalidPoolError:
             return _INVALID_POOLS
         except errors.AllocationError as error:
@@ -97,7 +120,7 @@ class DeviceQuestion:
             case allocator.DoesNotFit():
                 return _DOES_NOT_FIT
             case allocator.GaveUp():
-                raise verdicts.failure(f"node {node.info.name}: timed out trying to allocate devices")
+                return _GAVE_UP
 
     def _ask(self, claims: Claims, books: accountant.Accountant, node: snapshotdevices.NodeDevices) -> Answer:
         try:
@@ -108,14 +131,28 @@ class DeviceQuestion:
         if signature is None:
             return self._answer(claims, books, node)
         answer = self._answers.get(signature)
-        if answer is None:
-            if len(self._answers) >= _ANSWERS_REMEMBERED:
-                self._answers.clear()
-            answer = self._answers[signature] = self._answer(claims, books, node)
+        if answer is not None:
+            return answer
+        if signature in self._gave_up:
+            return _GAVE_UP
+        answer = self._answer(claims, books, node)
+        if answer is _GAVE_UP:
+            self._gave_up.add(signature)
+            return answer
+        if len(self._answers) >= _ANSWERS_REMEMBERED:
+            self._answers.clear()
+        self._answers[signature] = answer
         return answer
 
-    def _answer(self, claims: Claims, books: accountant.Accountant, node: snapshotdevices.NodeDevices) -> Answer:
-        results = self.allocate(claims, node)
+    def _answer(
+        self,
+        claims: Claims,
+        books: accountant.Accountant,
+        node: snapshotdevices.NodeDevices,
+        *,
+        room: noderoom.NodeRoom | None = None,
+    ) -> Answer:
+        results = self.allocate(claims, node, room=room)
         if isinstance(results, Answer):
             return results
         score = sum(map(preference_score, claims, results))
@@ -130,20 +167,24 @@ class DeviceQuestion:
             )
         return Answer(Outcome.FITS, score, footprints if any(footprints) else (), rank)
 
-    def _outcome(self, claims: Claims, node: snapshotdevices.NodeDevices) -> allocator.Outcome:
+    def _outcome(
+        self, claims: Claims, node: snapshotdevices.NodeDevices, *, room: noderoom.NodeRoom | None
+    ) -> allocator.Outcome:
         """Return the outcome of an allocation, with the first claims that asked: the allocator caches what it compiled.
 
         Only the spec of a claim matters, and these have equal specs. Only errors name the claims.
         """
         place = node.info.place
         try:
-            return self._allocate(place, self._samples, node.allocator)
+            return self._allocate(place, self._samples, node.allocator, room=room)
         except errors.AllocationError:
-            return self._allocate(place, claims, node.allocator)
+            return self._allocate(place, claims, node.allocator, room=room)
 
-    def _allocate(self, place: allocator.Node, claims: Claims, source: allocator.Allocator) -> allocator.Outcome:
+    def _allocate(
+        self, place: allocator.Node, claims: Claims, source: allocator.Allocator, *, room: noderoom.NodeRoom | None
+    ) -> allocator.Outcome:
         options = self._options
-        return source.allocate(place, claims, limits=options.patience.limits(), policy=options.policy)
+        return source.allocate(place, claims, limits=options.patience.limits(), policy=options.policy, room=room)
 
 
 class DeviceQuestions:

@@ -101,8 +101,12 @@ class DynamicResources:
         group = devices.group_of(info)
         allocations: tuple[assignment.Allocation, ...] = ()
         if group.question is not None:
-            results = group.question.allocate(group.claims, cycle.snapshot.devices.at(info))
+            results = group.question.allocate(
+                group.claims, cycle.snapshot.devices.at(info), room=devices.rooms.get(info.bit)
+            )
             if isinstance(results, devicequestion.Answer):
+                if results.outcome is devicequestion.Outcome.GAVE_UP:
+                    raise devicequestion.gave_up(info.name)
                 raise verdict.AbortError("claim allocation not found for node")
             allocations = tuple(map(assignment.Allocation, group.claims, results))
         account = devices.account_for(group, info, results=tuple(entry.result for entry in allocations))
@@ -217,6 +221,8 @@ class QueueingHints:
         if reservation.frees_devices(old, new):
             return True
         if all(entry.claim.metadata.uid != new.metadata.uid for entry in used):
+            return False
+        if reservation.is_full(new) and not reservation.is_reserved_for(new, waiting_pod):
             return False
         return old is None or old.status != new.status
 

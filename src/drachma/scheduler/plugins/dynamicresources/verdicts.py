@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from drachma import errors
-from drachma.scheduler.framework import verdict
+from drachma.scheduler.framework import hints, verdict
 
-NAME: Final = "DynamicResources"
+NAME: Final = hints.DYNAMIC_RESOURCES
 
 
 def rejection(*reasons: str, is_resolvable: bool = False) -> verdict.Rejection:

@@ -1,0 +1,312 @@
+"""The dashboard at size: 5,000 nodes, 50,000 devices, 25,000 pods, 10,000 allocated claims, and 50 open pages.
+
+``python -m bench dashboard`` starts an API server and ``drachma dashboard`` as processes, fills the server, and prints
+times of pages, the delay of an update on all open pages, and the memory of the dashboard. With a Chromium it also
+measures the first paint and the frames of the device map.
+"""
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import aiohttp
+from tests import patience
+from tests.browser.conftest import FLAGS
+from tests.scenarios import processes
+
+from drachma.api import resourceclaim
+from drachma.client import http, patches
+from drachma.runtime import clock
+
+NODES = int(os.environ.get("DRACHMA_BENCH_NODES", "5000"))
+DEVICES = 10
+PODS = 5 * NODES
+CLAIMS = 2 * NODES
+BROWSERS = 50
+UPDATES = 10
+PATHS = ("/", "/devices", "/devices/map.json", "/devices?view=table", "/pods", "/pods?q=pod-024", "/claims")
+_WRITERS = 64
+DRIVER = "gpu.example.com"
+
+
+def _slice(number: int) -> dict[str, Any]:
+    devices = [
+        {"name": f"gpu-{place}", "attributes": {"productName": {"string": f"Model {number % 5}"}}}
+        for place in range(DEVICES)
+    ]
+    pool = {"name": f"node-{number:05d}", "generation": 1, "resourceSliceCount": 1}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"slice-{number:05d}"},
+        "spec": {"driver": DRIVER, "nodeName": f"node-{number:05d}", "pool": pool, "devices": devices},
+    }
+
+
+def _node(number: int) -> dict[str, Any]:
+    ready = {"type": "Ready", "status": "True"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": f"node-{number:05d}"},
+        "status": {"conditions": [ready], "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "110"}},
+    }
+
+
+def _pod(number: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"pod-{number:05d}", "namespace": "default"},
+        "spec": {"nodeName": f"node-{number % NODES:05d}", "containers": [{"name": "main", "image": "app"}]},
+    }
+
+
+def _claim(number: int) -> dict[str, Any]:
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": f"claim-{number:05d}", "namespace": "default"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+
+
+def _allocation(number: int) -> patches.Patch:
+    result = {
+        "request": "gpu",
+        "driver": DRIVER,
+        "pool": f"node-{number % NODES:05d}",
+        "device": f"gpu-{number // NODES}",
+    }
+    user = {"resource": "pods", "name": f"pod-{number:05d}", "uid": f"uid-{number}"}
+    status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [user]}
+    return patches.merge({"status": status})
+
+
+async def fill(client: http.HttpClient) -> None:
+    """Create all objects."""
+    resources = {each.kind: each for each in await client.resources()}
+
+    async def create(kind: str, document: dict[str, Any]) -> None:
+        await client.create_document(resources[kind], document)
+
+    async def claim(number: int) -> None:
+        await create("ResourceClaim", _claim(number))
+        name = f"claim-{number:05d}"
+        patch = _allocation(number)
+        await client.patch(resourceclaim.ResourceClaim, name, patch=patch, namespace="default", subresource="status")
+
+    # One pod whose claim fits nowhere.
+    await create("ResourceClaim", _claim(CLAIMS))
+    waiting = _pod(PODS)
+    del waiting["spec"]["nodeName"]
+    waiting["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": f"claim-{CLAIMS:05d}"}]
+    await create("Pod", waiting)
+    limit = asyncio.Semaphore(_WRITERS)
+
+    async def limited(work: Any) -> None:
+        async with limit:
+            await work
+
+    for number in range(0, max(NODES, PODS), 1000):
+        batch = range(number, number + 1000)
+        works: list[Any] = [create("Node", _node(each)) for each in batch if each < NODES]
+        works += [create("ResourceSlice", _slice(each)) for each in batch if each < NODES]
+        works += [claim(each) for each in batch if each < CLAIMS]
+        works += [create("Pod", _pod(each)) for each in batch if each < PODS]
+        await asyncio.gather(*(limited(work) for work in works))
+
+
+@contextlib.contextmanager
+def dashboard(kubeconfig: pathlib.Path) -> Iterator[tuple[str, int]]:
+    """Run ``drachma dashboard``. Yield its address and its process."""
+    with tempfile.TemporaryFile() as log:
+        command = [*processes.DRACHMA, "dashboard", "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+
+        def look() -> str:
+            found = re.search(r"^dashboard: (\S+)$", os.pread(log.fileno(), 1_000_000, 0).decode(), re.MULTILINE)
+            return found[1] if found else ""
+
+        try:
+            yield patience.until(look, what="the dashboard says its address"), process.pid
+        finally:
+            process.terminate()
+            process.wait(patience.SECONDS)
+
+
+def memory_of(process: int) -> float:
+    """Return the resident memory of a process in MiB."""
+    text = pathlib.Path(f"/proc/{process}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
+
+
+@contextlib.asynccontextmanager
+async def listening(session: aiohttp.ClientSession) -> AsyncIterator[aiohttp.StreamReader]:
+    """Open the live stream of a page."""
+    async with session.get("/live") as stream:
+        await stream.content.readuntil(b"\n\n")
+        await stream.content.readuntil(b"\n\n")
+        yield stream.content
+
+
+async def change_of(stream: aiohttp.StreamReader) -> float:
+    """Return the time at which a change of claims is announced."""
+    while True:
+        event = await stream.readuntil(b"\n\n")
+        if b"event: change" in event and b'"claims"' in event:
+            return time.perf_counter()
+
+
+class Rows:
+    """Lines of the result, printed as they come."""
+
+    def append(self, row: tuple[str, str]) -> None:
+        name, value = row
+        print(f"  {name:44} {value}", flush=True)
+
+    def extend(self, rows: list[tuple[str, str]]) -> None:
+        for row in rows:
+            self.append(row)
+
+
+async def measure(kubeconfig: pathlib.Path) -> None:
+    rows = Rows()
+    async with http.HttpClient(http.find_access(kubeconfig), clock=clock.SystemClock()) as client:
+        began = time.perf_counter()
+        await fill(client)
+        rows.append(("time to fill the API server", f"{time.perf_counter() - began:.1f} s"))
+        with dashboard(kubeconfig) as (address, process):
+            base = address.partition("/?")[0]
+            timeout = aiohttp.ClientTimeout(total=None)
+            jar = aiohttp.CookieJar(unsafe=True)
+            connector = aiohttp.TCPConnector(limit=0)
+            async with aiohttp.ClientSession(base, cookie_jar=jar, timeout=timeout, connector=connector) as session:
+                began = time.perf_counter()
+                await (await session.get(address)).text()
+                rows.append(("first page after sign-in", f"{time.perf_counter() - began:.2f} s"))
+                while "Reading the cluster" in await (await session.get("/")).text():
+                    await asyncio.sleep(0.1)
+                rows.append(("all objects read", f"{time.perf_counter() - began:.1f} s after sign-in"))
+                for path in (
+                    "/",
+                    "/devices",
+                    "/devices/map.json",
+                    "/devices?view=table",
+                    "/pods",
+                    "/pods?q=pod-024",
+                    "/claims",
+                ):
+                    best = await fastest(session, path)
+                    rows.append((f"GET {path}", f"{best * 1000:.0f} ms"))
+                for title in ("explain a pod", "explain a pod again"):
+                    began = time.perf_counter()
+                    async with session.get(f"/pods/default/pod-{PODS:05d}/explanation") as answer:
+                        assert "verdict" in await answer.text(), "the pod is explained"
+                    rows.append((title, f"{time.perf_counter() - began:.1f} s"))
+                idle = memory_of(process)
+                rows.extend(await measure_pages(session, client, process, idle))
+                rows.extend(await measure_browser(address))
+
+
+async def fastest(session: aiohttp.ClientSession, path: str) -> float:
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        async with session.get(path) as answer:
+            await answer.read()
+            assert answer.status == 200, path
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+async def measure_pages(
+    session: aiohttp.ClientSession, client: http.HttpClient, process: int, idle: float
+) -> list[tuple[str, str]]:
+    """Measure updates with 50 open pages, each of which then reads the changed tiles."""
+    delays, totals = [], []
+    async with contextlib.AsyncExitStack() as stack:
+        streams = [await stack.enter_async_context(listening(session)) for _ in range(BROWSERS)]
+        content = json.loads(await (await session.get("/devices/map.json")).text())
+        generation, version = content["generation"], content["version"]
+        for number in range(UPDATES):
+            waits = [asyncio.create_task(change_of(stream)) for stream in streams]
+            began = time.perf_counter()
+            await client.delete(resourceclaim.ResourceClaim, f"claim-{number:05d}", namespace="default")
+            heard = await asyncio.gather(*waits)
+            delays.append(max(heard) - began)
+            path = f"/devices/map.json?generation={generation}&since={version}"
+            changed = json.loads(await (await session.get(path)).text())
+            assert changed["tiles"], "the map has the change"
+            version = changed["version"]
+            totals.append(time.perf_counter() - began)
+            await asyncio.sleep(0.3)
+        busy = memory_of(process)
+    return [
+        (f"update announced to all of {BROWSERS} pages", f"{statistics.median(delays) * 1000:.0f} ms"),
+        ("update, with the changed tile of the map", f"{statistics.median(totals) * 1000:.0f} ms"),
+        ("memory of the dashboard", f"{idle:.0f} MiB"),
+        ("memory for each open page", f"{max(busy - idle, 0) / BROWSERS:.2f} MiB"),
+    ]
+
+
+async def measure_browser(address: str) -> list[tuple[str, str]]:
+    """Measure paint and frames in a Chromium, if there is one."""
+    spec = importlib.util.spec_from_file_location("install_chromium", "scripts/install_chromium.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    program = script.find()
+    if program is None:
+        return [("browser", "no Chromium here")]
+    from playwright import async_api
+
+    async with async_api.async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+        page = await browser.new_page(viewport={"width": 1280, "height": 860})
+        await page.goto(address)
+        base = address.partition("/?")[0]
+        rows = []
+        for path in ("/", "/devices", "/pods"):
+            await page.goto(base + path)
+            paint = await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            rows.append((f"first paint of {path}", f"{paint:.0f} ms"))
+        await page.goto(f"{base}/devices")
+        began = time.perf_counter()
+        await page.locator(f'#map[data-devices="{NODES * DEVICES}"]').wait_for(timeout=60_000)
+        rows.append(("map complete after its page", f"{(time.perf_counter() - began) * 1000:.0f} ms"))
+        frames = []
+        for _ in range(20):
+            await page.get_by_role("button", name="Zoom in").click()
+            frames.append(float(str(await page.locator("#map").get_attribute("data-frame"))))
+        rows.append(
+            ("frame of the map while zooming", f"{statistics.median(frames):.1f} ms, at most {max(frames):.1f} ms")
+        )
+        await browser.close()
+    return rows
+
+
+def main() -> None:
+    print(f"dashboard: {NODES} nodes, {NODES * DEVICES} devices, {PODS} pods, {CLAIMS} claims")
+    with tempfile.TemporaryDirectory() as folder:
+        server = processes.start(pathlib.Path(folder))
+        try:
+            asyncio.run(measure(server.kubeconfig))
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()

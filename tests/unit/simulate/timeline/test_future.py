@@ -1,0 +1,102 @@
+"""Futures of existing clusters: when a job starts, and what a change would do."""
+
+from datetime import UTC, datetime, timedelta
+
+from msgspec import structs
+
+from drachma import testing
+from drachma.api import meta, pod
+from drachma.simulate import ClusterState
+from drachma.simulate.timeline import future, whatif
+from drachma.simulate.timeline.future import ClusterNow
+from tests.unit.simulate.timeline.histories import job, node, queues, shape
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def bound(name: str, cpu: int, on: str, *, stated: str = "", started: float = 0.0) -> pod.Pod:
+    built = testing.pod(name).container("c", requests={"cpu": str(cpu)}).build()
+    annotations = {future.DURATION: stated} if stated else {}
+    return structs.replace(
+        built,
+        metadata=structs.replace(built.metadata, uid=name, annotations=annotations),
+        spec=structs.replace(built.spec, node_name=on),
+        status=pod.PodStatus(start_time=NOW - timedelta(seconds=started)),
+    )
+
+
+def waiting(name: str, cpu: int) -> pod.Pod:
+    return testing.pod(name).container("c", requests={"cpu": str(cpu)}).build()
+
+
+def cluster(*objects: meta.Object, queueing: tuple[meta.Object, ...] = ()) -> ClusterNow:
+    return ClusterNow(ClusterState.of(objects), queueing, NOW)
+
+
+def ask(
+    current: ClusterNow, key: str = "default/new", *, assumed: float | None = None, **about: int
+) -> future.Forecast:
+    new = job(0, "new", shape(about.get("cpu", 4)), None) if key == "default/new" else None
+    return future.forecast(current, new, key, assumed=assumed, samples=20, horizon=1e6, seed=1)
+
+
+def test_a_job_that_fits_starts_now() -> None:
+    forecast = ask(cluster(node("a")))
+    assert (forecast.node, forecast.percentile(50), forecast.reason) == ("a", 0.0, "")
+
+
+def test_a_job_starts_when_a_stated_duration_has_passed() -> None:
+    forecast = ask(cluster(node("a"), bound("busy", 2, "a", stated="10m", started=200)))
+    assert forecast.node == ""
+    assert (forecast.percentile(10), forecast.percentile(90)) == (400.0, 400.0)
+    assert "Insufficient cpu" in forecast.reason
+
+
+def test_assumed_durations_give_a_range() -> None:
+    forecast = ask(cluster(node("a"), bound("busy", 2, "a")), assumed=1000.0)
+    low, median, high = (forecast.percentile(percent) or 0.0 for percent in (10, 50, 90))
+    assert 0 < low < median < high
+    assert 100 < median < 3000
+
+
+def test_without_a_duration_a_job_never_starts() -> None:
+    forecast = ask(cluster(node("a"), bound("busy", 2, "a")))
+    assert (forecast.starts, forecast.percentile(50)) == ((), None)
+
+
+def test_pods_that_wait_already_come_first() -> None:
+    current = cluster(node("a"), bound("busy", 4, "a", stated="100s"), waiting("earlier", 4))
+    assert ask(current, "default/earlier").percentile(50) == 100.0
+    assert ask(current).percentile(50) is None, "the earlier pod runs for ever"
+
+
+def test_more_nodes_start_what_waits() -> None:
+    current = cluster(node("a"), bound("busy", 4, "a"), waiting("w", 4))
+    difference = whatif.compare(current, [node("b")])
+    assert difference.starts == {"default/w": ("b",)}
+    assert (difference.waits, difference.evicted, difference.still_waiting) == ({}, (), {})
+
+
+def test_a_removed_node_moves_or_stops_its_pods() -> None:
+    current = cluster(node("a"), node("b", cpu=2), bound("large", 3, "a"), bound("small", 1, "a"))
+    difference = whatif.compare(current, (), removed_nodes=["a"])
+    assert difference.moves == {"default/small": (("a",), ("b",))}
+    assert list(difference.waits) == ["default/large"]
+    assert difference.evicted == ("default/large", "default/small")
+
+
+def test_a_cordoned_node_is_drained() -> None:
+    before = node("a")
+    assert isinstance(before, type(testing.node("x").build()))
+    cordoned = structs.replace(before, spec=structs.replace(before.spec, unschedulable=True))
+    difference = whatif.compare(cluster(before, bound("p", 1, "a")), [cordoned])
+    assert list(difference.waits) == ["default/p"]
+
+
+def test_more_quota_admits_what_is_queued() -> None:
+    queued = job(0, "q", shape(4, queue="team"), None)
+    current = cluster(node("a", cpu=64), queueing=tuple(queues("team", cpu=2)))
+    forecast = future.forecast(current, queued, "default/q", assumed=None, samples=1, horizon=10.0, seed=0)
+    assert forecast.starts == ()
+    more = cluster(node("a", cpu=64), queueing=tuple(queues("team", cpu=4)))
+    assert future.forecast(more, queued, "default/q", assumed=None, samples=1, horizon=10.0, seed=0).node == "a"
