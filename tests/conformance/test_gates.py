@@ -40,8 +40,7 @@ def _as_recorded(gate: dict[str, Any]) -> str:
 
 
 def _as_implemented(gate: gates.Gate) -> str:
-    text = "on" if gates.ALL.on(gate) else "off"
-    return text
+    return "on" if gates.ALL.on(gate) else "off"
 
 
 def test_the_page_has_every_gate_of_drachma() -> None:
