@@ -164,7 +164,11 @@ async def test_a_pod_group_says_why_it_waits() -> None:
         await world.create(*COMMON, *machine("n1", 1), made, *pods)
         (condition,) = (await world.client.get(podgroup.PodGroup, "g", namespace="default")).status.conditions
         assert (condition.status, condition.reason) == ("False", "Unschedulable")
-        assert condition.message == (await world.condition("w0"))[2]
+        count = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
+        preemption = "pod group preemption: No preemption victims found for incoming preemptor"
+        assert condition.message == f"{count}, {preemption}"
+        assert await world.why("w0") == f"pod group is unschedulable, {condition.message}"
+        assert await world.why("w1") == "0/1 nodes are available: 1 cannot allocate all claims."
 
 
 async def test_pods_that_wait_for_something_else_hold_up_the_rest() -> None:
@@ -228,10 +232,8 @@ async def test_a_gang_makes_room_for_all_its_pods() -> None:
         high = [grouped(name, "g", cpu="2", priority_class_name="priority-100") for name in names]
         await world.create(a_group("g", 3, priority_class_name="priority-100"), *high)
         group = await world.client.get(podgroup.PodGroup, "g", namespace="default")
-        for name in names:
-            text = (await world.condition(name))[2]
-            assert text.endswith("pod group preemption: found a placement for podgroup, preempting 3 victims")
-        assert group.status.conditions[0].message == text
+        text = group.status.conditions[0].message
+        assert text.endswith("pod group preemption: found a placement for podgroup, preempting 3 victims")
         notes = await world.events("Preempted")
         assert len(notes) == 3
         assert all(f"Preempted by podgroup {group.metadata.uid} on node cluster" in note for note in notes)
@@ -257,10 +259,11 @@ async def test_nobody_is_evicted_for_a_part_of_a_gang() -> None:
         await world.create(a_group("g", 3, priority_class_name="priority-100"), *high)
         await world.advance(20)
         assert await bound(world) == {"old-0", "old-1"}
-        text = (await world.condition("w0"))[2]
-        assert text.count("minCount (3) cannot be satisfied") == 2
-        assert "0 scheduled, 3 missing" in text
-        assert "pod group preemption: minCount (3) cannot be satisfied: 2 scheduled, 1 missing" in text
+        group = await world.client.get(podgroup.PodGroup, "g", namespace="default")
+        text = group.status.conditions[0].message
+        assert text.startswith("minCount (3) cannot be satisfied: 0 scheduled, 2 remaining, ")
+        assert text.endswith("pod group preemption: minCount (3) cannot be satisfied: 2 scheduled, 0 remaining")
+        assert await world.why("w2") == "minCount (3) cannot be satisfied: 0 scheduled, 2 remaining"
 
 
 async def test_a_gang_that_does_not_preempt_waits() -> None:
@@ -270,7 +273,8 @@ async def test_a_gang_that_does_not_preempt_waits() -> None:
         pods = [grouped(f"w{number}", "g", priority_class_name="priority-100") for number in range(2)]
         await world.create(a_group("g", 2, priority_class_name="priority-100"), *pods)
         assert await bound(world) == {"old"}
-        text = (await world.condition("w0"))[2]
+        group = await world.client.get(podgroup.PodGroup, "g", namespace="default")
+        text = group.status.conditions[0].message
         assert text.endswith("pod group preemption: not eligible due to preemptionPolicy=Never.")
 
 

@@ -42,11 +42,17 @@ class Gate(enum.StrEnum):
     SCHEDULER_FILTER_TIMEOUT = "DRASchedulerFilterTimeout"
     WORKLOAD_RESOURCE_CLAIMS = "DRAWorkloadResourceClaims"
     GENERIC_WORKLOAD = "GenericWorkload"
+    TOPOLOGY_AWARE_WORKLOADS = "TopologyAwareWorkloadScheduling"
+    COMPOSITE_POD_GROUP = "CompositePodGroup"
+    POD_GROUP_PREEMPTION_POLICY = "PodGroupPreemptionPolicy"
+    WORKLOAD_WITH_JOB = "WorkloadWithJob"
     NODE_DECLARED_FEATURES = "NodeDeclaredFeatures"
     ACCOUNTING_POLICIES = "DrachmaAccountingPolicies"
     """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
     NODE_ALLOCATABLE_QOS = "DrachmaNodeAllocatableQoS"
     """Our own: nodes include claims in a pod's quality of service, as KEP-5517 plans for later."""
+    DEVICE_PREEMPTION = "DrachmaDevicePreemption"
+    """Our own: preemption counts the devices of evicted pods as free; upstream's frees no devices."""
     NODE_RESOURCE_SEARCH = "DrachmaNodeResourceSearch"
     """Our own: the search for devices goes on while the node has too little cpu, memory or huge pages for the first
     ones (KEP-5517, story 4), and exclusive devices with a capacity key count with their own capacity."""
@@ -59,14 +65,12 @@ class Gate(enum.StrEnum):
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, in addition to v1."""
 
 
-NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.NODE_DECLARED_FEATURES})
-"""Gates that are accepted and change nothing."""
-
 OWN: Final = frozenset(
     {
         Gate.ABSENT_CLASS_ALTERNATIVES,
         Gate.ACCOUNTING_POLICIES,
         Gate.DEVICE_CHECKS,
+        Gate.DEVICE_PREEMPTION,
         Gate.FIRST_ALPHA,
         Gate.NODE_ALLOCATABLE_QOS,
         Gate.NODE_RESOURCE_SEARCH,
@@ -74,7 +78,16 @@ OWN: Final = frozenset(
 )
 """Gates that upstream does not have; off by default."""
 
-OFFERED: Final = frozenset({Gate.GENERIC_WORKLOAD})
+OFFERED: Final = frozenset(
+    {
+        Gate.GENERIC_WORKLOAD,
+        Gate.WORKLOAD_RESOURCE_CLAIMS,
+        Gate.TOPOLOGY_AWARE_WORKLOADS,
+        Gate.COMPOSITE_POD_GROUP,
+        Gate.POD_GROUP_PREEMPTION_POLICY,
+        Gate.WORKLOAD_WITH_JOB,
+    }
+)
 """Gates of upstream that are off by default, because they change the scheduling of pods."""
 
 _BOOLEANS: Final = {
@@ -86,7 +99,7 @@ _BOOLEANS: Final = {
 class Gates(msgspec.Struct, frozen=True):
     """Set of enabled features."""
 
-    enabled: frozenset[Gate] = frozenset(Gate) - NOT_IMPLEMENTED - OWN - OFFERED
+    enabled: frozenset[Gate] = frozenset(Gate) - OWN - OFFERED
 
     def on(self, gate: Gate) -> bool:
         """Return True if the feature is on."""

@@ -43,6 +43,12 @@ class EnvVar(Struct, frozen=True, kw_only=True):
     value: str = ABSENT_TEXT
 
 
+class ContainerRestartRule(Struct, frozen=True, kw_only=True):
+    """Action after certain exit codes of a container."""
+
+    action: str = ABSENT_TEXT
+
+
 class Container(Struct, frozen=True, kw_only=True):
     """A container or init container; an init container that always restarts is a sidecar."""
 
@@ -55,6 +61,7 @@ class Container(Struct, frozen=True, kw_only=True):
     env: tuple[EnvVar, ...] = ABSENT_TUPLE
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str | None = None
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ABSENT_TUPLE
 
 
 class PodResourceClaim(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """PodGroup: pods that are scheduled by one policy. A partial view."""
 
-from drachma.api import meta
+from drachma.api import meta, pod
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, ZERO_INT, Int32, Struct
 
 
@@ -26,19 +26,46 @@ class DisruptionMode(Struct, frozen=True, kw_only=True):
     all: AllDisruptionMode | None = None
 
 
+class TopologyConstraint(Struct, frozen=True, kw_only=True):
+    """Label of nodes; all pods go to nodes with one value of it."""
+
+    key: str = ABSENT_TEXT
+
+
+class SchedulingConstraints(Struct, frozen=True, kw_only=True):
+    """Constraints on the nodes of all pods of a group together."""
+
+    topology: tuple[TopologyConstraint, ...] = ABSENT_TUPLE
+
+
+class WorkloadReference(Struct, frozen=True, kw_only=True):
+    """Workload and template that a group was made from."""
+
+    workload_name: str = ABSENT_TEXT
+    template_name: str = ABSENT_TEXT
+
+
 class PodGroupSpec(Struct, frozen=True, kw_only=True):
     """Desired state of the group."""
+
+    workload_ref: WorkloadReference | None = None
 
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     disruption_mode: DisruptionMode | None = None
     priority_class_name: str = ABSENT_TEXT
     priority: Int32 | None = None
+    preemption_policy: str | None = None
+    resource_claims: tuple[pod.PodResourceClaim, ...] = ABSENT_TUPLE
+    """Claims that the pods of the group share, if their own entries are equal."""
+    scheduling_constraints: SchedulingConstraints | None = None
+    parent_composite_pod_group_name: str | None = None
 
 
 class PodGroupStatus(Struct, frozen=True, kw_only=True):
     """Observed state of the group."""
 
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
+    resource_claim_statuses: tuple[pod.PodResourceClaimStatus, ...] = ABSENT_TUPLE
 
 
 class PodGroup(meta.Object, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from drachma import errors
 from drachma.api import (
     certificatesigningrequest,
     clusterrole,
+    compositepodgroup,
     configmap,
     controllerrevision,
     cronjob,
@@ -198,6 +199,13 @@ KINDS: Final[tuple[Kind, ...]] = (
         model=podgroup.PodGroup,
         plural="podgroups",
         versions=("v1beta1", "v1alpha3"),
+        optional=True,
+    ),
+    Kind(
+        group="scheduling.k8s.io",
+        model=compositepodgroup.CompositePodGroup,
+        plural="compositepodgroups",
+        versions=("v1alpha3",),
         optional=True,
     ),
     Kind(group="rbac.authorization.k8s.io", model=clusterrole.ClusterRole, plural="clusterroles", namespaced=False),

@@ -1,7 +1,8 @@
-"""Controllers of objects, and claims generated for pods.
+"""Controllers of objects, and claims generated for pods and for groups of pods.
 
-An object has at most one owner that controls it. A generated claim may be used only by the pod that controls it. A
-claim of the same name that belongs to another or an earlier pod is not the right one.
+An object has at most one owner that controls it. A generated claim may be used only by the pod that controls it, or by
+the pods of the PodGroup that controls it. A claim of the same name that belongs to another or an earlier pod is not the
+right one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from drachma.api import meta, pod, resourceclaim, scheme
+from drachma.api import meta, pod, podgroup, resourceclaim, scheme
 
 
 def controller_of(controlled: meta.Object) -> meta.OwnerReference | None:
@@ -48,23 +49,40 @@ def reference(owner: meta.Object) -> dict[str, Any]:
     return document
 
 
+def owning_group(claim: resourceclaim.ResourceClaim) -> meta.OwnerReference | None:
+    """Return the PodGroup that a claim was generated for, or None."""
+    owner = controller_of(claim)
+    is_group = owner is not None and owner.kind == "PodGroup" and owner.api_version.startswith("scheduling.k8s.io/")
+    return owner if is_group else None
+
+
 def owning_pod(claim: resourceclaim.ResourceClaim) -> meta.OwnerReference | None:
     """Return the pod that a claim was generated for, or None."""
     owner = controller_of(claim)
     return owner if owner is not None and (owner.api_version, owner.kind) == ("v1", "Pod") else None
 
 
-def pod_reference(owner: pod.Pod) -> meta.OwnerReference:
-    """Return the owner reference of a claim generated for a pod."""
+def consumer_reference(owner: pod.Pod | podgroup.PodGroup) -> meta.OwnerReference:
+    """Return the owner reference of a claim generated for a pod or a group."""
+    kind = scheme.of(type(owner))
     return meta.OwnerReference(
-        api_version="v1", kind="Pod", name=owner.metadata.name, uid=owner.metadata.uid, controller=True
+        api_version=kind.api_versions[0],
+        kind=kind.name,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=True,
     )
 
 
 def problem(claim: resourceclaim.ResourceClaim, user: pod.Pod) -> str:
-    """Return why a claim is not the one generated for a pod; empty if it is."""
+    """Return why a claim was generated neither for a pod nor for the group that it names; empty if it was."""
     if is_controlled_by(claim.metadata, user.metadata.uid):
         return ""
+    group = user.spec.scheduling_group
+    if group is not None and group.pod_group_name:
+        owner = owning_group(claim)
+        if owner is not None and owner.name == group.pod_group_name:
+            return ""
     return (
         f"ResourceClaim {claim.metadata.namespace}/{claim.metadata.name} was not created for "
         f"Pod {user.metadata.namespace}/{user.metadata.name} (Pod is not owner)"

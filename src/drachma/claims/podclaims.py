@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from drachma.api import pod, resourceclaim
-from drachma.claims import ownership
+from drachma.api import pod, podgroup, resourceclaim
+from drachma.claims import ownership, reservation
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -54,6 +54,8 @@ class PodClaim(NamedTuple):
 
     name: str
     claim: resourceclaim.ResourceClaim
+    consumer: reservation.Consumer
+    """Pod or group that the claim is reserved for."""
 
 
 class MissingError(Exception):
@@ -76,6 +78,11 @@ def refer(user: pod.Pod, entry: pod.PodResourceClaim) -> Reference:
     return _MISSING
 
 
+def consumer(user: pod.Pod, entry: pod.PodResourceClaim, group: podgroup.PodGroup | None) -> reservation.Consumer:
+    """Return the consumer for an entry of a pod: its group if that has an equal entry, otherwise the pod (KEP-5729)."""
+    return group if group is not None and entry in group.spec.resource_claims else user
+
+
 def named(user: pod.Pod) -> Iterator[tuple[pod.PodResourceClaim, Named]]:
     """Yield the entries of a pod's spec whose claims have names."""
     for entry in user.spec.resource_claims:
@@ -95,13 +102,22 @@ def all_names(user: pod.Pod) -> list[str]:
     return names(user) if extended is None else [*names(user), extended.resource_claim_name]
 
 
+def consumers(user: pod.Pod, group: podgroup.PodGroup | None) -> Iterator[tuple[str, reservation.Consumer]]:
+    """Yield the names of all claims of a pod, each with the pod or the group that it is reserved for."""
+    for entry, reference in named(user):
+        yield reference.name, consumer(user, entry, group)
+    extended = user.status.extended_resource_claim_status
+    if extended is not None:
+        yield extended.resource_claim_name, user
+
+
 def uses_claims(user: pod.Pod) -> bool:
     """Return True if the pod has any claims."""
     return bool(user.spec.resource_claims) or user.status.extended_resource_claim_status is not None
 
 
-def resolve(user: pod.Pod, claims: Claims) -> list[PodClaim]:
-    """Return the pod's claims in their order.
+def resolve(user: pod.Pod, claims: Claims, group: podgroup.PodGroup | None = None) -> list[PodClaim]:
+    """Return the pod's claims in their order. ``group`` is the pod's group, if claims can be shared in it.
 
     Raises MissingError if a claim does not exist, is being deleted, or belongs to another pod. Entries for which
     intentionally no claim is generated are left out.
@@ -125,5 +141,5 @@ def resolve(user: pod.Pod, claims: Claims) -> list[PodClaim]:
             raise MissingError(f'resourceclaim "{reference.name}" is being deleted')
         if reference.is_generated and (problem := ownership.problem(claim, user)):
             raise MissingError(problem)
-        resolved.append(PodClaim(entry.name, claim))
+        resolved.append(PodClaim(entry.name, claim, consumer(user, entry, group)))
     return resolved

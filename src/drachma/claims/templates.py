@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from typing import Final
 
-from drachma.api import meta, pod, resourceclaim, resourceclaimtemplate
+from drachma.api import meta, pod, podgroup, resourceclaim, resourceclaimtemplate
 from drachma.api.struct import ABSENT_MAP
-from drachma.claims import ownership, wellknown
+from drachma.claims import ownership, reservation, wellknown
 
 _LONGEST_BASE: Final = 57
 """Limit for the base of a generated name: 63 characters without a dash and five random ones."""
 
 
 def claim(
-    template: resourceclaimtemplate.ResourceClaimTemplate, *, owner: pod.Pod, entry: pod.PodResourceClaim
+    template: resourceclaimtemplate.ResourceClaimTemplate,
+    *,
+    owner: reservation.Consumer,
+    entry: pod.PodResourceClaim,
 ) -> resourceclaim.ResourceClaim:
-    """Return the claim for an entry of a pod's claims. The server completes its name."""
+    """Return the claim for an entry of the claims of a pod or a group. The server completes its name."""
     template_metadata = template.spec.metadata
+    is_group = isinstance(owner, podgroup.PodGroup)
+    annotation = wellknown.POD_GROUP_CLAIM_ANNOTATION if is_group else wellknown.POD_CLAIM_ANNOTATION
     metadata = meta.ObjectMeta(
         generate_name=base_name(owner.metadata.name, entry.name),
         namespace=owner.metadata.namespace,
         labels=template_metadata.labels or ABSENT_MAP,
-        annotations={**template_metadata.annotations, wellknown.POD_CLAIM_ANNOTATION: entry.name},
-        owner_references=(ownership.pod_reference(owner),),
+        annotations={**template_metadata.annotations, annotation: entry.name},
+        owner_references=(ownership.consumer_reference(owner),),
     )
     return resourceclaim.ResourceClaim(metadata=metadata, spec=template.spec.spec)
 

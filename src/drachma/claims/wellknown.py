@@ -11,8 +11,14 @@ VOLUME_CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
 """Finalizer of a volume while it is bound to a claim."""
 
+POD_GROUP_FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
+"""Finalizer of a PodGroup while it has pods that have not finished."""
+
 POD_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/pod-claim-name"
 """Annotation of a generated claim: its entry in the pod's spec."""
+
+POD_GROUP_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/podgroup-claim-name"
+"""Annotation of a claim that was generated for a PodGroup: its entry in the group's spec."""
 
 EXTENDED_RESOURCE_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 """Annotation of the claim for a pod's extended resources, with the value ``true``."""

@@ -26,6 +26,7 @@ from drachma.controllers import (
     nodettl,
     persistentvolume,
     podgc,
+    podgroupprotection,
     poolstatus,
     replicaset,
     resourceclaim,
@@ -112,6 +113,11 @@ ALL: Final = (
         account="pvc-protection-controller",
     ),
     Descriptor("pod-garbage-collector-controller", podgc.PodGarbageCollector, account="pod-garbage-collector"),
+    Descriptor(
+        "podgroup-protection-controller",
+        podgroupprotection.PodGroupProtection,
+        gate=features.Gate.GENERIC_WORKLOAD,
+    ),
     Descriptor("replicaset-controller", replicaset.ReplicaSetController),
     Descriptor("replicationcontroller-controller", replicaset.ReplicationManager, account="replication-controller"),
     Descriptor(

@@ -46,6 +46,16 @@ _KUBELET_CLIENT_BINDING: Final = (
 """Permissions that nodes find when they ask about this server, in the notation of the default roles."""
 
 
+_JOB_GROUPS: Final = """\
+role drachma:job-groups
+    create,get,list,patch,watch scheduling.k8s.io: podgroups workloads
+binding drachma:job-groups to account:kube-system/job-controller"""
+_COMPOSITE_GROUPS: Final = """\
+role drachma:composite-groups
+    read scheduling.k8s.io: compositepodgroups
+binding drachma:composite-groups to user:system:kube-scheduler"""
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on requests to the API, and on connections to all ports of the process."""
 
@@ -165,7 +175,7 @@ async def _run(options: Options, folder: pathlib.Path, companions: tuple[Compani
             if modes.ALWAYS_ALLOW in options.access.authorization_modes:
                 _log.warning("authorization mode AlwaysAllow: every authenticated user may do everything")
             if modes.ROLE_BASED in options.access.authorization_modes:
-                roles = f"{_KUBELET_CLIENT_BINDING}\n{options.additions.roles}"
+                roles = f"{_KUBELET_CLIENT_BINDING}\n{options.additions.roles}\n{_group_roles(options.gates)}"
                 await rolereconciliation.reconcile(application.dispatcher, more=roles)
             await flowdefaults.populate(application.dispatcher)
             server = serving.Server(application, files, client_authority=options.access.client_ca_file)
@@ -199,6 +209,16 @@ async def _run(options: Options, folder: pathlib.Path, companions: tuple[Compani
                 await _end(*parts, expiring, upkeep)
     finally:
         await store.close()
+
+
+def _group_roles(gates: feature.Gates) -> str:
+    """Return the permissions that components need for groups of pods, by gates that are off by default."""
+    roles: list[str] = []
+    if gates.on(feature.Gate.WORKLOAD_WITH_JOB):
+        roles.append(_JOB_GROUPS)
+    if gates.on(feature.Gate.COMPOSITE_POD_GROUP):
+        roles.append(_COMPOSITE_GROUPS)
+    return "\n".join(roles)
 
 
 def _warn_of_first_alpha(store: protocol.Store, gates: feature.Gates) -> None:

@@ -14,16 +14,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from drachma import errors
 from drachma.api import pod
-from drachma.client import transactions
+from drachma.client import patches, transactions
 from drachma.runtime import events
 from drachma.scheduler import messages, metrics, peers, writeturns
 from drachma.scheduler.cycle import decision
 from drachma.scheduler.framework import bindingwork, handle, profile, verdict
+
+_log = logging.getLogger(__name__)
 
 
 class BindingError(Exception):
@@ -125,6 +128,8 @@ class Binder:
                     await self._bind(binding)
                 return
             for binding in batch:
+                if any(work.is_waiting for _, work in binding.work):
+                    await self._nominate(binding)
                 self._let_go(binding)
         for name, work in (todo for binding in batch for todo in binding.work):
             if work.is_waiting:
@@ -137,6 +142,19 @@ class Binder:
                     await work.check()
             for binding in batch:
                 await self._bind(binding)
+
+    async def _nominate(self, binding: Binding) -> None:
+        """Write the node of a pod that waits for its devices, so that users and other schedulers know it."""
+        metadata, node = binding.pod.metadata, binding.placed.node
+        if binding.pod.status.nominated_node_name == node:
+            return
+        patch = patches.merge({"status": {"nominatedNodeName": node}}, patches.same(binding.pod))
+        try:
+            await self._client.patch(
+                pod.Pod, metadata.name, namespace=metadata.namespace, subresource="status", patch=patch
+            )
+        except errors.DrachmaError as error:
+            _log.info("pod %s/%s: nominated node not written: %s", metadata.namespace, metadata.name, error)
 
     def _prepare(self, binding: Binding) -> None:
         placed = binding.placed

@@ -92,13 +92,19 @@ class Failures:
         rejectors: frozenset[str],
         nominated: str | None,
         with_event: bool = True,
+        is_silent: bool = False,
     ) -> None:
-        """Put a pod back and report why it was not scheduled. Do neither if the pod is gone or bound by now."""
+        """Put a pod back and report why it was not scheduled. Do neither if the pod is gone or bound by now.
+
+        If ``is_silent``, nothing is reported.
+        """
         current = self.current(entry)
         if current is None:
             self._snapshot.nominations.remove(entry.info.uid)
             return
         self._queue.put_back(entry, rejectors=rejectors, current=current)
+        if is_silent:
+            return
         if with_event:
             note = messages.note(message)
             self._recorder.record(current, type=events.WARNING, reason="FailedScheduling", message=note)

@@ -120,10 +120,11 @@ class Handlers:
         if not self._is_ours(new):
             self._queue.delete(old)
             return
+        if self._snapshot.nodes.is_assumed(new.metadata.uid):
+            # The pod counts on its node already, even if that node is nominated while devices become ready.
+            return
         if old.status.nominated_node_name != new.status.nominated_node_name:
             self._snapshot.nominations.put(podinfo.PodInfo(new), new.status.nominated_node_name)
-        if self._snapshot.nodes.is_assumed(new.metadata.uid):
-            return
         if self._is_responsible(new):
             self._queue.update(old, new)
         else:

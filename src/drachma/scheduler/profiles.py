@@ -21,6 +21,7 @@ from drachma.scheduler.plugins import (
     imagelocality,
     interpodaffinity,
     nodeaffinity,
+    nodedeclaredfeatures,
     nodename,
     nodeports,
     noderesourcesfit,
@@ -83,6 +84,11 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
             # Without the feature, pods get nodes as if they had no claims, and nodes refuse to run them (KEP-4381).
             *((Entry(DynamicResources(devices), weight=2),) if enabled.on(gates.Gate.CORE) else ()),
             *((Entry(DevicePolicy(), weight=_POLICY_WEIGHT),) if prefers else ()),
+            *(
+                (Entry(nodedeclaredfeatures.NodeDeclaredFeatures()),)
+                if enabled.on(gates.Gate.NODE_DECLARED_FEATURES)
+                else ()
+            ),
             Entry(defaultpreemption.DefaultPreemption(rng)),
             Entry(balancedallocation.NodeResourcesBalancedAllocation(), weight=1),
             Entry(imagelocality.ImageLocality(), weight=1),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 from drachma.api import pod
@@ -36,7 +36,7 @@ from drachma.scheduler import (
     recording,
     remedies,
 )
-from drachma.scheduler.cycle import gangsearch, units
+from drachma.scheduler.cycle import gangsearch, groupreport, units
 from drachma.scheduler.cycle.decision import Aborted
 from drachma.scheduler.framework import eviction, handle, hints
 from drachma.scheduler.framework.profile import Profile
@@ -81,7 +81,7 @@ class Scheduler:
                 prefer=self._prefer,
             ),
             plugins,
-            has_gangs=self._settings.has_gangs,
+            gates=self._settings.gates,
             gang_steps=self._settings.gang_steps,
         )
         self.queue: Final = queue.Queue(
@@ -269,8 +269,10 @@ class Scheduler:
         self, unit: units.Unit, entries: Sequence[queue.QueuedPod], decision: gangsearch.Together, *, began: float
     ) -> None:
         by_uid = {each.info.uid: each for each in entries}
-        self._binding.start([(by_uid[each.info.uid], each) for each in decision.placements], began=began)
-        self._write_group(unit, status="True", reason=messages.SCHEDULED)
+        if decision.placements:
+            self._binding.start([(by_uid[each.info.uid], each) for each in decision.placements], began=began)
+            placed_uids = {each.info.uid for each in decision.placements}
+            self._write_group(unit, status="True", reason=messages.SCHEDULED, among=placed_uids)
         for unfit in decision.surplus:
             rejectors = _GANG | unfit.diagnosis.plugins
             message = unfit.diagnosis.message()
@@ -288,10 +290,9 @@ class Scheduler:
         )
         self._remedies.start(relief.remedies, [info.key for info in unit.members])
         seconds = self._clock.monotonic() - began_relief
-        diagnosis = short.unfit.diagnosis
-        rejectors = diagnosis.plugins
+        rejectors = frozenset(each for unfit in short.all_unfit for each in unfit.diagnosis.plugins)
         if unit.gang is None:
-            if diagnosis.node_count:
+            if short.unfit is not None and short.unfit.diagnosis.node_count:
                 self.metrics.preemption_attempts.inc()
             self.metrics.point("PostFilter", seconds)
         else:
@@ -300,10 +301,14 @@ class Scheduler:
                 self.metrics.point("PodGroupPostFilter", seconds)
                 self.metrics.workload_preemption("Success" if relief.has_room else "Unschedulable")
         message = " ".join(filter(None, (units.describe(unit, short), relief.message)))
+        texts = None if short.report is None else groupreport.texts(short.report, relief.message)
         for entry in entries:
             nominated = _nominated(entry.info, relief.nodes)
-            self._failures.unschedulable(entry, message, rejectors=rejectors, nominated=nominated, began=began)
-        self._write_group(unit, status="False", reason=messages.UNSCHEDULABLE, message=message)
+            text = message if texts is None else texts.pods.get(entry.info.uid, message)
+            self._failures.unschedulable(entry, text, rejectors=rejectors, nominated=nominated, began=began)
+        if texts is not None:
+            for key, text in texts.groups.items():
+                self._write_condition(key, status="False", reason=messages.UNSCHEDULABLE, message=text)
 
     def _gate(self, entries: Sequence[queue.QueuedPod], gated: units.Gated) -> None:
         for each in entries:
@@ -314,11 +319,19 @@ class Scheduler:
                 rejectors=_GANG,
                 nominated=None,
                 with_event=not gated.is_brief,
+                is_silent=gated.is_silent,
             )
 
-    def _write_group(self, unit: units.Unit, *, status: str, reason: str, message: str = "") -> None:
-        """Write the outcome to the status of the gang's PodGroup, if it has one."""
-        group = self.snapshot.gangs.group(unit.gang.key) if isinstance(unit.gang, gangs.Gang) else None
+    def _write_group(
+        self, unit: units.Unit, *, status: str, reason: str, message: str = "", among: Collection[str] | None = None
+    ) -> None:
+        """Write the outcome to the status of the unit's PodGroups, or of those with pods ``among`` these uids."""
+        for leaf in unit.gang.leaves if isinstance(unit.gang, gangs.Gang) else ():
+            if among is None or any(uid in among for uid in leaf.members):
+                self._write_condition(leaf.key, status=status, reason=reason, message=message)
+
+    def _write_condition(self, key: gangs.GangKey, *, status: str, reason: str, message: str) -> None:
+        group = self.snapshot.gangs.group(key)
         if group is not None:
             work = self._group_statuses.write(group, status=status, reason=reason, message=message)
             self._spawn(work, f"status of pod group {group.metadata.namespace}/{group.metadata.name}")

@@ -30,6 +30,8 @@ def pod_lines(explained: PodExplanation) -> Iterator[str]:
     yield from (f"  hint: {hint}" for hint in explained.hints)
     if explained.victims:
         yield f"  preemption {explained.preemption}, and evict {_join_names(explained.victims)}"
+        if explained.freed:
+            yield f"    that frees {_join_names(explained.freed)}"
     elif explained.preemption:
         yield f"  {explained.preemption}"
     if explained.holders:

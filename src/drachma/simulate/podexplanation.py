@@ -20,7 +20,7 @@ from drachma.api import gates, pod, resourceclaim
 from drachma.claims import identity, podclaims
 from drachma.scheduler.cycle import gangpreemption
 from drachma.scheduler.cycle.decision import Placed, Unfit
-from drachma.scheduler.framework import remedy
+from drachma.scheduler.framework import eviction, remedy
 from drachma.scheduler.plugins.dynamicresources import extendedclaim
 from drachma.scheduler.snapshot import nodeclass, podinfo
 from drachma.simulate import newnodereason, nodegroup, podclaimfix, podhints, resourceshortage, simulation
@@ -118,6 +118,8 @@ class PodExplanation(_Data, frozen=True, kw_only=True):
     """Result of preemption."""
     victims: tuple[str, ...] = ()
     """Pods that would be evicted for it."""
+    freed: tuple[str, ...] = ()
+    """Devices that become free with them, if preemption frees devices."""
     holders: tuple[str, ...] = ()
     """Less important pods with devices on nodes without free ones. They are not evicted for devices."""
     helpful_groups: tuple[str, ...] = ()
@@ -192,6 +194,7 @@ def _explain_gang_member(
         explained,
         preemption="would make room for the whole gang" if has_room else tried.message,
         victims=_victims([tried.eviction]) if isinstance(tried, gangpreemption.Room) else (),
+        freed=_freed([tried.eviction]) if isinstance(tried, gangpreemption.Room) else (),
     )
 
 
@@ -260,7 +263,8 @@ def _explain_unfit(explained: PodExplanation, trial: simulation.Simulation, unfi
         shortages=resourceshortage.shortages(trial, unfit),
         preemption=f"would make room on node {tried.node}" if tried.node else tried.message,
         victims=_victims(tried.remedies),
-        holders=_holders(trial, unfit, lacking),
+        freed=_freed(tried.remedies),
+        holders=() if trial.snapshot.frees_devices else _holders(trial, unfit, lacking),
     )
 
 
@@ -327,6 +331,17 @@ def _amount(resource: str, count: int) -> str:
 
 def _victims(remedies: Iterable[remedy.Remedy]) -> tuple[str, ...]:
     return tuple(simulation.title(victim) for proposed in remedies for victim in proposed.victims)
+
+
+def _freed(remedies: Iterable[remedy.Remedy]) -> tuple[str, ...]:
+    """Return the devices that evictions free, if evictions free devices."""
+    claims = (claim for each in remedies if isinstance(each, eviction.Eviction) for claim in each.freed)
+    return tuple(
+        str(identity.device_of(result))
+        for claim in claims
+        if claim.status.allocation is not None
+        for result in claim.status.allocation.devices.results
+    )
 
 
 def _holders(trial: simulation.Simulation, unfit: Unfit, lacking: int) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from drachma import errors
 from drachma.api import pod, resourceclaim
 from drachma.runtime import clock
 from drachma.scheduler import cycle, profiles
-from drachma.scheduler.cycle import gangsearch
+from drachma.scheduler.cycle import gangsearch, units
 from drachma.scheduler.cycle.decision import Aborted, Decision, Placed, Unfit
 from drachma.scheduler.framework import cyclestate, profile, verdict
 from drachma.scheduler.recording import recordlines
@@ -135,9 +135,11 @@ class _RecordedCycle(cycle.Cycle):
         self.nodes: dict[str, str] = {}
         """Recorded nodes of pods, by uid."""
 
-    def decide(self, info: podinfo.PodInfo, snapshot: Snapshot, *, excluded: int = 0) -> Decision:
+    def decide(
+        self, info: podinfo.PodInfo, snapshot: Snapshot, *, excluded: int = 0, domain: int | None = None
+    ) -> Decision:
         self._uid = info.uid
-        return super().decide(info, snapshot, excluded=excluded)
+        return super().decide(info, snapshot, excluded=excluded, domain=domain)
 
     def _recorded(self, nodes: int) -> int:
         info = self._cluster.snapshot.nodes.find(self.nodes.get(self._uid, ""))
@@ -152,9 +154,11 @@ class Scene:
         rng = random.Random(0)
         self._profile: Final = profiles.default(settings, clock=self._clock, rng=rng)
         self.cluster: Final = recordingcluster.RecordingCluster(settings, self._profile)
-        self._steps: Final = settings.gang_steps
         self._cycle: Final = _RecordedCycle(
             self._profile, rng=rng, monotonic=self._clock.monotonic, cluster=self.cluster.simulation
+        )
+        self._units: Final = units.Units(
+            self._cycle, self._profile, gates=settings.gates, gang_steps=settings.gang_steps
         )
 
     def repeat(self, waiting_pod: pod.Pod, recorded: Outcome, *, number: int, time: datetime) -> Difference | None:
@@ -183,14 +187,15 @@ class Scene:
         self._cycle.nodes = {uid: outcome.node for uid, outcome in recorded.items()}
         infos = list(map(podinfo.PodInfo, members))
         snapshot = self.cluster.simulation.snapshot
-        new_outcome = gangsearch.search(self._cycle, snapshot, infos, needed=line.needed, steps=self._steps)
+        new_outcome = self._units.search(infos, snapshot, needed=line.needed)
         replayed: dict[str, Outcome] = {}
         otherwise = Outcome()
         match new_outcome:
             case gangsearch.Together():
                 replayed = {each.info.uid: _new_outcome(each) for each in new_outcome.placements}
             case gangsearch.Short():
-                otherwise = _new_outcome(new_outcome.unfit)
+                if new_outcome.unfit is not None:
+                    otherwise = _new_outcome(new_outcome.unfit)
             case Aborted():
                 otherwise = _new_outcome(new_outcome)
         before = Outcome(reasons=line.reasons, error=line.error)

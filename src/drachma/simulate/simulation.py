@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from drachma.api import gates, meta, pod, resourceclaim, resourceclaimtemplate
+from drachma.api import gates, meta, pod, podgroup, resourceclaim, resourceclaimtemplate
 from drachma.claims import identity, ownership, podclaims, podstate, preference, templates
 from drachma.runtime import cache, clock
 from drachma.scheduler import cycle, profiles
@@ -94,7 +94,7 @@ class Simulation:
         return units.Units(
             pod_cycle,
             self._profile,
-            has_gangs=self._settings.has_gangs,
+            gates=self._settings.gates,
             gang_steps=self._settings.gang_steps,
         )
 
@@ -223,7 +223,9 @@ class Simulation:
             return
         groups: dict[object, list[pod.Pod]] = {}
         for number, each in enumerate(pods):
-            groups.setdefault(gangs.key_of(each) or number, []).append(each)
+            gang = self.snapshot.gangs.of(each)
+            key = gang.key if isinstance(gang, gangs.Gang) else gangs.key_of(each)
+            groups.setdefault(key or number, []).append(each)
         yield from groups.values()
 
     def unit_of(self, member: pod.Pod) -> list[pod.Pod]:
@@ -304,6 +306,7 @@ class Simulation:
             case gangsearch.Together():
                 return decision.placements[0]
             case gangsearch.Short(unfit=unfit):
+                assert unfit is not None, "a pod by itself is tried"
                 return Waiting(waiting_pod, unfit.diagnosis.message(), unfit)
             case _:
                 return Waiting(waiting_pod, decision.message)
@@ -323,6 +326,7 @@ class Simulation:
     def with_claims(self, waiting_pod: pod.Pod) -> pod.Pod | Waiting:
         """Create the claims of a pod from its templates, and return the pod with their names in its status."""
         statuses = list(waiting_pod.status.resource_claim_statuses)
+        group = self.snapshot.claim_group(waiting_pod)
         for entry in waiting_pod.spec.resource_claims:
             if not isinstance(podclaims.refer(waiting_pod, entry), podclaims.Missing):
                 continue
@@ -330,11 +334,15 @@ class Simulation:
             template = self._templates.get(cache.Key(waiting_pod.metadata.namespace, name))
             if template is None:
                 return Waiting(waiting_pod, f'resourceclaimtemplate.resource.k8s.io "{name}" not found')
-            draft = templates.claim(template, owner=waiting_pod, entry=entry)
-            claim_name = f"{draft.metadata.generate_name}simulated"
-            uid = f"{waiting_pod.metadata.uid}/{entry.name}"
-            metadata = structs.replace(draft.metadata, name=claim_name, uid=uid, resource_version="1")
-            self.snapshot.claims.observe(structs.replace(draft, metadata=metadata))
+            owner = podclaims.consumer(waiting_pod, entry, group)
+            draft = templates.claim(template, owner=owner, entry=entry)
+            claim_name = _generated_name(group, entry) if owner is group else None
+            claim_name = claim_name or f"{draft.metadata.generate_name}simulated"
+            uid = f"{owner.metadata.uid}/{entry.name}"
+            # A claim of the group may exist already: for an earlier pod, or in the cluster.
+            if owner is waiting_pod or self.snapshot.claims.get(owner.metadata.namespace, claim_name) is None:
+                metadata = structs.replace(draft.metadata, name=claim_name, uid=uid, resource_version="1")
+                self.snapshot.claims.observe(structs.replace(draft, metadata=metadata))
             statuses.append(pod.PodResourceClaimStatus(name=entry.name, resource_claim_name=claim_name))
         if len(statuses) == len(waiting_pod.status.resource_claim_statuses):
             return waiting_pod
@@ -352,6 +360,12 @@ class Simulation:
 def title(subject: pod.Pod) -> str:
     """Return the name of a pod in plans and reports."""
     return identity.label(subject.metadata)
+
+
+def _generated_name(group: podgroup.PodGroup | None, entry: pod.PodResourceClaim) -> str | None:
+    """Return the name of the claim that a group has for an entry, or None."""
+    statuses = () if group is None else group.status.resource_claim_statuses
+    return next((each.resource_claim_name for each in statuses if each.name == entry.name), None)
 
 
 def _order(new: meta.Object) -> int:

@@ -276,6 +276,20 @@ def _check_zone_update(cron_job: Document, old: Document, at: Path) -> Errors:
         yield from _check_zone(cron_job, at)
 
 
+def _check_scheduling_update(spec: Document, old: Document, at: Path) -> Errors:
+    """Check that the scheduling of a job stays as it is; the number of pods of its gang may change."""
+    if _without_count(spec.get("scheduling")) != _without_count(old.get("scheduling")):
+        yield fielderror.invalid(at.child("scheduling"), rendering.NULL, typerules.IMMUTABLE)
+
+
+def _without_count(scheduling: Document | None) -> Document | None:
+    policy = (scheduling or {}).get("schedulingPolicy") or {}
+    if scheduling is None or policy.get("gang") is None:
+        return scheduling
+    gang = {field: value for field, value in policy["gang"].items() if field != "minCount"}
+    return {**scheduling, "schedulingPolicy": {**policy, "gang": gang}}
+
+
 _TYPES: Final = rulenotation.load("batch", globals())
 JOB: Final = KindRules(
     create=_TYPES["NewJob"],
@@ -283,7 +297,7 @@ JOB: Final = KindRules(
         _TYPES["Job"],
         below("spec", _check_completions_update, typerules.immutable("selector", show=workload.show_selector)),
         _check_template_update,
-        below("spec", typerules.immutable(*_FIXED)),
+        below("spec", typerules.immutable(*_FIXED), _check_scheduling_update),
         _TYPES["JobNames"],
     ),
     status=Change(_check_status),

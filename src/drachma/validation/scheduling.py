@@ -3,6 +3,7 @@
 Most rules of the latter two are declared on upstream's types.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
@@ -17,12 +18,23 @@ SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-
 
 _SYSTEM_PREFIX: Final = "system-"
 _HIGHEST_USER_PRIORITY: Final = 1_000_000_000
-_FIXED: Final = ("disruptionMode", "priorityClassName", "priority", "resourceClaims")
+_FIXED: Final = (
+    "disruptionMode",
+    "priorityClassName",
+    "priority",
+    "preemptionPolicy",
+    "resourceClaims",
+    "schedulingConstraints",
+)
 """Fields of groups and templates that updates leave as they are."""
 
+_TEMPLATE_LISTS: Final = ("podGroupTemplates", "compositePodGroupTemplates")
+
+_one_sort: Final = typerules.one_member(*_TEMPLATE_LISTS)
 _one_policy: Final = typerules.one_member("basic", "gang")
 _one_disruption_mode: Final = typerules.one_member("single", "all")
 _one_claim_source: Final = typerules.one_member("resourceClaimName", "resourceClaimTemplateName")
+_label_name: Final = constraints.text(names.qualified_name)
 _short_name: Final = constraints.text(lambda name: names.dns1123_label(name, unit="bytes"))
 _long_name: Final = constraints.text(lambda name: names.dns1123_subdomain(name, unit="bytes"))
 
@@ -52,6 +64,11 @@ def _check_value_update(content: Document, old: Document, at: Path) -> Errors:
 # Groups
 
 
+def _check_parent(spec: Document, at: Path) -> Errors:
+    if spec.get("parentCompositePodGroupName") and spec.get("workloadRef") is None:
+        yield fielderror.required(at.child("workloadRef"), "must be set when parentCompositePodGroupName is set")
+
+
 def _check_policy_update(group: Document, old: Document, at: Path) -> Errors:
     """Check that a policy stays of its sort; the number of pods of a gang may change."""
     policy, before = group.get("schedulingPolicy") or {}, old.get("schedulingPolicy") or {}
@@ -78,6 +95,10 @@ def _check_status(content: Document, old: Document, at: Path) -> list[FieldError
     return _TYPES["PodGroupStatus"](content.get("status") or {}, at.child("status"), claims)
 
 
+def _check_composite_status(content: Document, old: Document, at: Path) -> list[FieldError]:
+    return _TYPES["CompositePodGroupStatus"](content.get("status") or {}, at.child("status"))
+
+
 # Workloads
 
 
@@ -85,6 +106,25 @@ def _check_priorities(spec: Document, at: Path) -> Errors:
     templates = spec.get("podGroupTemplates") or ()
     if len({(each.get("priorityClassName", ""), each.get("priority")) for each in templates}) > 1:
         yield fielderror.invalid(at, rendering.NULL, "detected multiple priority configurations")
+
+
+def _check_has_templates(spec: Document, at: Path) -> Errors:
+    """Check that names of templates are unique in the whole tree, and that a workload has templates of one sort."""
+    lists: dict[str, str] = {}
+    for field, place, name in _template_names(spec, at):
+        if lists.setdefault(name, str(field)) != str(field):
+            yield fielderror.duplicate(place.child("name"), name)
+    members = {name: spec.get(name) or None for name in _TEMPLATE_LISTS}
+    yield from _one_sort(members, at)
+
+
+def _template_names(spec: Document, at: Path) -> Iterator[tuple[Path, Path, str]]:
+    """Yield the list, the place and the name of each template of a tree."""
+    for field in _TEMPLATE_LISTS:
+        for position, template in enumerate(spec.get(field) or ()):
+            place = at.child(field).item(position)
+            yield at.child(field), place, template.get("name", "")
+            yield from _template_names(template, place)
 
 
 def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:
@@ -106,7 +146,19 @@ def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:
 
 _TYPES: Final = rulenotation.load("scheduling", globals())
 _GROUP_UPDATE: Final = Change(typerules.immutable(*_FIXED, show=show_null, empty_is_absent=True), _check_policy_update)
-_FIXED_REFERENCE: Final = typerules.immutable("workloadRef", show=show_null, empty_is_absent=True)
+_FIXED_REFERENCE: Final = typerules.immutable(
+    "workloadRef", "parentCompositePodGroupName", show=show_null, empty_is_absent=True
+)
+_COMPOSITE_UPDATE: Final = typerules.immutable(
+    "schedulingPolicy",
+    "schedulingConstraints",
+    "disruptionMode",
+    "priorityClassName",
+    "priority",
+    "preemptionPolicy",
+    show=show_null,
+    empty_is_absent=True,
+)
 PRIORITY_CLASS: Final = KindRules(
     always=_TYPES["PriorityClass"],
     update=Change(_check_value_update, typerules.immutable("preemptionPolicy", show=typerules.show_enum)),
@@ -115,5 +167,10 @@ POD_GROUP: Final = KindRules(
     create=_TYPES["PodGroup"],
     update=Change(below("spec", _FIXED_REFERENCE, _GROUP_UPDATE)),
     status=Change(_check_status),
+)
+COMPOSITE_POD_GROUP: Final = KindRules(
+    create=_TYPES["CompositePodGroup"],
+    update=Change(below("spec", _FIXED_REFERENCE, _COMPOSITE_UPDATE)),
+    status=Change(_check_composite_status),
 )
 WORKLOAD: Final = KindRules(create=_TYPES["Workload"], update=Change(below("spec", _check_workload_update)))

@@ -30,7 +30,7 @@ def test_the_pod_that_a_claim_was_generated_for(made: resourceclaim.ResourceClai
 
 
 def test_a_claim_that_is_made_for_a_pod_is_its_own() -> None:
-    metadata = meta.ObjectMeta(namespace="default", name="c", owner_references=(ownership.pod_reference(_POD),))
+    metadata = meta.ObjectMeta(namespace="default", name="c", owner_references=(ownership.consumer_reference(_POD),))
     assert ownership.problem(resourceclaim.ResourceClaim(metadata=metadata), _POD) == ""
 
 

@@ -8,7 +8,8 @@ from drachma.controllers import descriptors
 from tests import firstalpha
 
 FIRST_ALPHA = "structured-parameters-controller"
-ALL = {each.name for each in descriptors.ALL} - {FIRST_ALPHA}
+GROUPS = "podgroup-protection-controller"
+ALL = {each.name for each in descriptors.ALL} - {FIRST_ALPHA, GROUPS}
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,11 @@ def test_choices(text: str, want: set[str]) -> None:
 
 def test_the_first_alpha_has_a_controller_where_it_is_served() -> None:
     assert {each.name for each in descriptors.chosen(gates=firstalpha.GATES)} == {*ALL, FIRST_ALPHA}
+
+
+def test_pod_groups_have_a_controller_where_they_are_scheduled() -> None:
+    chosen = descriptors.chosen(gates=gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True}))
+    assert {each.name for each in chosen} == {*ALL, GROUPS}
 
 
 def test_names_that_are_not_known() -> None:

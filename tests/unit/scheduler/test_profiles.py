@@ -22,6 +22,7 @@ UPSTREAM = {
     "PodTopologySpread": 2,
     "InterPodAffinity": 2,
     "DynamicResources": 2,
+    "NodeDeclaredFeatures": None,
     "DefaultPreemption": None,
     "NodeResourcesBalancedAllocation": 1,
     "ImageLocality": 1,

@@ -109,7 +109,64 @@ def pod(namespace: str) -> Document:
     }
 
 
+# Groups of pods
+
+
+def group_name(number: int) -> str:
+    """Return the name of a PodGroup."""
+    return f"test-dra-{number}"
+
+
+def group_slice(number: int) -> Document:
+    """Return the slice with the one device of a group, which all nodes can use."""
+    expression = {"key": "node-with-dra", "operator": "In", "values": ["true"]}
+    return {
+        "apiVersion": _GROUP,
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"resourceslice-podgroup-{number}"},
+        "spec": {
+            "driver": DRIVER,
+            "pool": {"name": f"resourceslice-{number}", "generation": 1, "resourceSliceCount": 1},
+            "nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]},
+            "devices": [{"name": "device"}],
+        },
+    }
+
+
+def group_claim(number: int, *, is_generated: bool) -> Document:
+    """Return the entry for the claim of a group: generated from the template, or by name."""
+    if is_generated:
+        return {"name": "resource", "resourceClaimTemplateName": TEMPLATE}
+    return {"name": "resource", "resourceClaimName": f"test-claim-{number}"}
+
+
+def pod_group(number: int, *, is_generated: bool) -> Document:
+    """Return a group with one claim."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": group_name(number), "namespace": MEASURED},
+        "spec": {
+            "schedulingPolicy": {"basic": {}},
+            "resourceClaims": [group_claim(number, is_generated=is_generated)],
+        },
+    }
+
+
+def group_member(number: int, *, is_generated: bool) -> Document:
+    """Return a pod of a group that uses the claim of the group."""
+    document = pod(MEASURED)
+    document["spec"]["resourceClaims"] = [group_claim(number, is_generated=is_generated)]
+    document["spec"]["schedulingGroup"] = {"podGroupName": group_name(number)}
+    return document
+
+
 # Devices of nodes
+
+
+def no_slices(_number: int) -> list[Document]:
+    """Return nothing: the devices of the workload are not those of a node."""
+    return []
 
 
 def plain_slices(number: int) -> list[Document]:

@@ -48,8 +48,21 @@ async def prepare(client: Client, workload: workloads.Workload, *, rng: random.R
     nodes = [objects.node(number) for number in range(workload.nodes)]
     slices = [each for number in range(workload.nodes) for each in workload.slices(number)]
     await run_concurrently(_creation(client, document) for document in (*nodes, *slices))
+    await _create_groups(client, workload)
     if workload.claims:
         await _fill(client, workload, rng=rng)
+
+
+async def _create_groups(client: Client, workload: workloads.Workload) -> None:
+    """Create the groups of a workload, with their devices and named claims."""
+    is_generated = workload.generates_group_claims
+    for number in range(workload.groups):
+        await create(client, objects.group_slice(number))
+        if not is_generated:
+            claim = objects.claim(number, workload.claim_spec)
+            claim["metadata"] |= {"name": f"test-claim-{number}", "namespace": objects.MEASURED}
+            await create(client, claim)
+        await create(client, objects.pod_group(number, is_generated=is_generated))
 
 
 def _creation(client: Client, document: objects.Document) -> Callable[[], Awaitable[object]]:

@@ -127,17 +127,27 @@ async def _measure(client: Client, measurement: meter.Meter, workload: workloads
         if workload.is_steady:
             await _steady(client, measurement, workload)
         else:
-            await _burst(client, measurement, workload.pods, namespace=objects.MEASURED)
+            await _burst(client, measurement, workload.pods, namespace=objects.MEASURED, workload=workload)
     finally:
         sampling.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await sampling
 
 
-async def _burst(client: Client, measurement: meter.Meter, count: int, *, namespace: str) -> None:
-    """Create all pods at once, and wait until the last one is bound."""
+async def _burst(
+    client: Client,
+    measurement: meter.Meter,
+    count: int,
+    *,
+    namespace: str,
+    workload: workloads.Workload | None = None,
+) -> None:
+    """Create all pods at once, in the groups of a workload if it has any, and wait until the last one is bound."""
     measurement.begin()
-    await preparation.run_concurrently((lambda: _create_pod(client, measurement, namespace)) for _ in range(count))
+    documents = (_new_pod(namespace, workload, number) for number in range(count))
+    await preparation.run_concurrently(
+        functools.partial(_create_pod, client, measurement, document) for document in documents
+    )
     await measurement.until(count)
 
 
@@ -147,7 +157,7 @@ async def _steady(client: Client, measurement: meter.Meter, workload: workloads.
     measurement.begin(bound.put_nowait)
 
     async def replace() -> None:
-        await _create_pod(client, measurement, objects.MEASURED)
+        await _create_pod(client, measurement, objects.pod(objects.MEASURED))
         while True:
             finished = await bound.get()
             await client.delete(
@@ -157,7 +167,7 @@ async def _steady(client: Client, measurement: meter.Meter, workload: workloads.
                 grace_period_seconds=0,
                 propagation="Background",
             )
-            await _create_pod(client, measurement, objects.MEASURED)
+            await _create_pod(client, measurement, objects.pod(objects.MEASURED))
 
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(workload.seconds), asyncio.TaskGroup() as group:
@@ -167,9 +177,15 @@ async def _steady(client: Client, measurement: meter.Meter, workload: workloads.
         raise errors.InvalidValueError(f"workload {workload.name}: no pod was bound in {workload.seconds} seconds")
 
 
-async def _create_pod(client: Client, measurement: meter.Meter, namespace: str) -> None:
+def _new_pod(namespace: str, workload: workloads.Workload | None, number: int) -> objects.Document:
+    if workload is None or not workload.groups:
+        return objects.pod(namespace)
+    return objects.group_member(number % workload.groups, is_generated=workload.generates_group_claims)
+
+
+async def _create_pod(client: Client, measurement: meter.Meter, document: objects.Document) -> None:
     began = time.perf_counter()
-    created = await preparation.create(client, objects.pod(namespace))
+    created = await preparation.create(client, document)
     measurement.created(created["metadata"]["name"], began)
 
 
@@ -212,11 +228,12 @@ async def _embedded(
 ) -> AsyncIterator[Plane]:
     rng = random.Random(_SEED)
     store = await sqlite.SqliteStore.open(folder)
-    async with embedded.server(store, rng=rng) as server:
+    async with embedded.server(store, rng=rng, gates=workload.gates) as server:
         await preparation.prepare(server.client, workload, rng=rng)
         recording_to = None if record is None else components.RecordingTo(record)
         scheduler = functools.partial(components.scheduler, recording_to=recording_to)
-        async with embedded.running(Surroundings(server.client, rng=rng), components.controllers, scheduler):
+        surroundings = Surroundings(server.client, rng=rng, gates=workload.gates)
+        async with embedded.running(surroundings, components.controllers, scheduler):
             yield Plane(client=server.client)
 
 
@@ -226,15 +243,18 @@ async def _over_https(
 ) -> AsyncIterator[Plane]:
     kubeconfig = folder / "kubeconfig"
     async with contextlib.AsyncExitStack() as stack:
+        gates = ("--feature-gates", ",".join(f"{gate}=true" for gate in workload.gates.enabled))
         data = ("--data", str(folder / "data"), "--listen", "127.0.0.1:0", "--kubeconfig-out", str(kubeconfig))
-        server = await stack.enter_async_context(_process("apiserver", *data, *_UPSTREAM_OPTIONS, until=kubeconfig))
+        server = await stack.enter_async_context(
+            _process("apiserver", *data, *gates, *_UPSTREAM_OPTIONS, until=kubeconfig)
+        )
         client = await stack.enter_async_context(
             http.HttpClient(http.find_access(kubeconfig), clock=clock.SystemClock())
         )
         await preparation.prepare(client, workload, rng=random.Random(_SEED))
         access = ("--kubeconfig", str(kubeconfig))
         recording = () if record is None else ("--record", str(record))
-        commands = (("controllers", *access), ("scheduler", *access, *recording))
+        commands = (("controllers", *access, *gates), ("scheduler", *access, *gates, *recording))
         process_ids = [await stack.enter_async_context(_process(*each)) for each in commands]
         yield Plane(client=client, processes=(server, *process_ids))
 

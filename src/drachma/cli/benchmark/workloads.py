@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from drachma import errors
+from drachma.api import gates as features
 from drachma.cli.benchmark import objects
 
 _NODES: Final = 500
@@ -46,9 +47,22 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Spec of the claim of each pod."""
     early_claim_spec: objects.Document | None = None
     """Spec of the claims before the measurement, if it differs."""
+    groups: int = 0
+    """PodGroups that the measured pods belong to in turn; the pods of a group share one claim."""
+    generates_group_claims: bool = False
+    """True if the claims of groups come from the template."""
     upstream: float | None = None
     """Pods per second that kube-scheduler with kube-apiserver and etcd binds on a machine with two cores."""
     aim: float = 200
+
+    @property
+    def gates(self) -> features.Gates:
+        """Feature gates of the workload."""
+        if not self.groups:
+            return features.ALL
+        return features.ALL.switched(
+            {features.Gate.GENERIC_WORKLOAD: True, features.Gate.WORKLOAD_RESOURCE_CLAIMS: True}
+        )
 
     @property
     def is_steady(self) -> bool:
@@ -133,6 +147,18 @@ def _shared(level: str, early_pods: int) -> Workload:
     )
 
 
+def _grouped(name: str, *, generates_group_claims: bool) -> Workload:
+    return Workload(
+        name=f"workloadresourceclaims/{name}_100podgroups_5000pods",
+        nodes=50,
+        pods=5000,
+        seconds=0.0,
+        slices=objects.no_slices,
+        groups=100,
+        generates_group_claims=generates_group_claims,
+    )
+
+
 WORKLOADS: Final = (
     _plain("5000pods_500nodes", upstream=22, **_BURST),
     _plain("empty_500nodes", upstream=19),
@@ -173,6 +199,8 @@ WORKLOADS: Final = (
         policies=(objects.taint_rule(), objects.device_class()),
         claim_spec=_TOLERANT,
     ),
+    _grouped("claim", generates_group_claims=False),
+    _grouped("template", generates_group_claims=True),
 )
 
 

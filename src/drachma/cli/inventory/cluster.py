@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from drachma.api import node, pod, resourceclaim, resourceslice
-from drachma.claims import identity, standins
+from drachma.claims import identity, reservation, standins
 
 if TYPE_CHECKING:
     from drachma.queueing.kinds import clusterqueue, localqueue, workload
@@ -140,8 +140,8 @@ def results(claim: Claim) -> tuple[resourceclaim.DeviceRequestAllocationResult, 
 
 
 def consumers(claim: Claim) -> list[str]:
-    """Return the names of the pods that a claim is reserved for."""
-    return [each.name for each in claim.status.reserved_for]
+    """Return the names of the pods and groups that a claim is reserved for."""
+    return [f"podgroup/{each.name}" if reservation.is_group(each) else each.name for each in claim.status.reserved_for]
 
 
 def classes(claim: Claim) -> set[str]:

@@ -126,8 +126,11 @@ class TaintState:
                 yield claim
 
     def users(self, claim: Claim) -> Iterator[pod.Pod]:
-        """Return the pods that a claim is reserved for."""
+        """Return the pods that a claim is reserved for, directly or as members of a group."""
+        namespace = claim.metadata.namespace
         for reference in claim.status.reserved_for:
+            if reservation.is_group(reference):
+                yield from (each for each in self._pods.in_namespace(namespace) if _shares(each, claim, reference.name))
             if not reservation.is_pod(reference):
                 continue
             user = self._pods.get(reference.name, namespace=claim.metadata.namespace)
@@ -161,7 +164,7 @@ class TaintState:
             claim = self._claims.get(reference.name, namespace=pod.metadata.namespace)
             if claim is None or (reference.is_generated and ownership.problem(claim, pod)):
                 continue
-            if reservation.is_reserved_for(claim, pod):
+            if reservation.may_be_used_by(claim, pod):
                 yield claim
 
     def _taints(self, device: identity.DeviceID, rules: tuple[Rule, ...]) -> Iterator[eviction.Taint]:
@@ -169,3 +172,9 @@ class TaintState:
         for rule in rules:
             if taints.selects_device(rule, device):
                 yield eviction.Taint(rule.spec.taint, eviction.RuleReason(rule.metadata.name, rule.metadata.uid))
+
+
+def _shares(user: pod.Pod, claim: Claim, group: str) -> bool:
+    """Return True if a pod uses a claim as a member of a group."""
+    own = user.spec.scheduling_group
+    return own is not None and own.pod_group_name == group and claim.metadata.name in podclaims.names(user)

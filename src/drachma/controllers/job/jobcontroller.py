@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from drachma import errors
-from drachma.api import job, labelselectors, pod
+from drachma.api import gates as features
+from drachma.api import job, labelselectors, pod, podgroup
 from drachma.claims import ownership
 from drachma.controllers import objectwrites
-from drachma.controllers.job import jobsync, model, podcontrol, retries, tally
+from drachma.controllers.job import jobgroup, jobsync, model, podcontrol, retries, tally
 from drachma.controllers.workload import adoption
 from drachma.runtime import Surroundings, cache, controller, informer, workqueue
 
@@ -52,6 +53,13 @@ class JobController:
         jobs = surroundings.informers.of(job.Job)
         self._jobs: Final = jobs.cache
         self._writer: Final = objectwrites.Writer(surroundings.client, jobs)
+        gates = surroundings.gates
+        has_groups = gates.on(features.Gate.WORKLOAD_WITH_JOB) and gates.on(features.Gate.GENERIC_WORKLOAD)
+        self._groups: Final = (
+            jobgroup.JobGroups(surroundings.client, surroundings.informers.of(podgroup.PodGroup).cache)
+            if has_groups
+            else None
+        )
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name,
             clock=surroundings.clock,
@@ -121,6 +129,10 @@ class JobController:
         self, entry: cache.Entry[job.Job], current: model.Job, pods: tuple[pod.Pod, ...]
     ) -> controller.After | None:
         uid = current.metadata.uid
+        if self._groups is not None and not current.spec.suspend:
+            group = await self._groups.ensure(entry)
+            if group:
+                self._control.groups[uid] = group
         look = jobsync.JobSync(
             entry,
             pods=pods,
@@ -152,6 +164,7 @@ class JobController:
 
     def _forget(self, uid: str) -> None:
         self._failures.pop(uid, None)
+        self._control.groups.pop(uid, None)
         self._control.forget(uid)
 
 

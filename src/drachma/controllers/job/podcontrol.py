@@ -38,6 +38,8 @@ class PodControl:
         self._released: Final[dict[str, dict[str, cache.Key]]] = {}
         """Pods without finalizer, by their uids and the uids of their jobs, until the cache shows them so."""
         self._expected: Final = expectations.Expectations(pods)
+        self.groups: Final[dict[str, str]] = {}
+        """PodGroups of new pods, by the uid of their job."""
         self._control: Final = podcontrol.PodControl(client, expected_writes=self._expected, recorder=recorder)
         self._adopter: Final = adoption.Adopter(
             client, pod.Pod, expected_writes=self._expected, finalizer=tally.FINALIZER
@@ -80,7 +82,8 @@ class PodControl:
         if not places:
             return 0
         job, template = entry.object, entry.document()["spec"]["template"]
-        documents = [pod_document(job, template, place) for place in places]
+        group = self.groups.get(job.metadata.uid, "")
+        documents = [pod_document(job, template, place, group=group) for place in places]
         return await self._control.create(events.reference_to(job), documents)
 
     async def delete(self, job: jobs.Job, pods: Iterable[pod.Pod], *, is_counted: bool) -> None:
@@ -122,13 +125,15 @@ class PodControl:
             self._released.setdefault(job, {})[subject.metadata.uid] = cache.key_of(subject)
 
 
-def pod_document(owner: job.Job, template: Mapping[str, Any], place: Place) -> dict[str, Any]:
-    """Return a new pod of a job, made of the job's template with all its fields."""
+def pod_document(owner: job.Job, template: Mapping[str, Any], place: Place, *, group: str = "") -> dict[str, Any]:
+    """Return a new pod of a job, made of the job's template with all its fields, in a PodGroup if there is one."""
     name = owner.metadata.name
     document = podtemplates.pod_document(template, owner=ownership.reference(owner), namespace=owner.metadata.namespace)
     metadata, spec = document["metadata"], document["spec"]
     metadata["finalizers"] = list(dict.fromkeys((*metadata["finalizers"], tally.FINALIZER)))
     metadata["annotations"] |= place.marks
+    if group:
+        spec["schedulingGroup"] = {"podGroupName": group}
     index = place.number
     if index is not None:
         metadata["generateName"] = _prefix(name, index)

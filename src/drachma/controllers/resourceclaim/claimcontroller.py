@@ -1,4 +1,4 @@
-"""The controller: queues pods and claims when pods, claims and templates change.
+"""The controller: queues pods, groups and claims when pods, PodGroups, claims and templates change.
 
 Claims are the truth about devices in use, so the controller never guesses: it reads its caches first, asks the server
 if a mistake would do harm, and writes only on versions that it has seen.
@@ -7,7 +7,8 @@ if a mistake would do harm, and writes only on versions that it has seen.
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from drachma.api import pod, resourceclaim, resourceclaimtemplate
+from drachma.api import gates as features
+from drachma.api import pod, podgroup, resourceclaim, resourceclaimtemplate
 from drachma.claims import ownership, podclaims, podstate, reservation
 from drachma.controllers.resourceclaim import claimmetrics, generation, upkeep
 from drachma.runtime import Surroundings, controller, informer, workqueue
@@ -15,15 +16,16 @@ from drachma.runtime import Surroundings, controller, informer, workqueue
 WORKERS: Final = 10
 
 CLAIM_INDEX: Final = "resource claim controller: claims"
+GROUP_INDEX: Final = "resource claim controller: groups"
 TEMPLATE_INDEX: Final = "resource claim controller: templates"
 
 Claim = resourceclaim.ResourceClaim
 
 
 class Item(NamedTuple):
-    """A pod or a claim to reconcile."""
+    """A pod, a group or a claim to reconcile."""
 
-    kind: Literal["claim", "pod"]
+    kind: Literal["claim", "group", "pod"]
     namespace: str
     name: str
 
@@ -35,14 +37,20 @@ def _claims(pod: pod.Pod) -> Sequence[str]:
     return [f"{pod.metadata.namespace}/{name}" for name in podclaims.all_names(pod)]
 
 
-def _templates(pod: pod.Pod) -> Sequence[str]:
-    if not pod.spec.resource_claims:
+def _templates(owner: pod.Pod | podgroup.PodGroup) -> Sequence[str]:
+    if not owner.spec.resource_claims:
         return ()
     return [
-        f"{pod.metadata.namespace}/{entry.resource_claim_template_name}"
-        for entry in pod.spec.resource_claims
+        f"{owner.metadata.namespace}/{entry.resource_claim_template_name}"
+        for entry in owner.spec.resource_claims
         if entry.resource_claim_template_name is not None
     ]
+
+
+def _groups(member: pod.Pod) -> Sequence[str]:
+    group = member.spec.scheduling_group
+    is_user = group is not None and group.pod_group_name and member.spec.resource_claims
+    return (f"{member.metadata.namespace}/{group.pod_group_name}",) if is_user and group is not None else ()
 
 
 class ResourceClaimController:
@@ -75,6 +83,19 @@ class ResourceClaimController:
         claims.add_handler(
             informer.Handler(added=self._handle_claim, updated=self._handle_claim_update, deleted=self._enqueue_users)
         )
+        self._groups: Final = (
+            informers.of(podgroup.PodGroup) if surroundings.gates.on(features.Gate.WORKLOAD_RESOURCE_CLAIMS) else None
+        )
+        if self._groups is not None:
+            pods.cache.add_index(GROUP_INDEX, _groups)
+            self._groups.cache.add_index(TEMPLATE_INDEX, _templates)
+            self._groups.add_handler(
+                informer.Handler(
+                    added=self._handle_group,
+                    updated=lambda _, new: self._handle_group(new),
+                    deleted=self._handle_group_deletion,
+                )
+            )
         informers.of(resourceclaimtemplate.ResourceClaimTemplate).add_handler(
             informer.Handler(added=self._handle_template, updated=lambda _, new: self._handle_template(new))
         )
@@ -83,8 +104,13 @@ class ResourceClaimController:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
     async def _reconcile(self, item: Item) -> None:
-        work = self._generator.sync if item.kind == "pod" else self._upkeep.sync
-        await work(item.namespace, item.name)
+        match item.kind:
+            case "pod":
+                await self._generator.sync(item.namespace, item.name)
+            case "group":
+                await self._generator.sync_group(item.namespace, item.name)
+            case "claim":
+                await self._upkeep.sync(item.namespace, item.name)
 
     # Handlers
 
@@ -104,6 +130,19 @@ class ResourceClaimController:
     def _enqueue_claims(self, pod: pod.Pod) -> None:
         for name in podclaims.all_names(pod):
             self._queue.add(Item("claim", pod.metadata.namespace, name))
+
+    def _handle_group(self, new: podgroup.PodGroup) -> None:
+        if new.spec.resource_claims and new.metadata.deletion_timestamp is None:
+            self._queue.add(Item("group", new.metadata.namespace, new.metadata.name))
+        for member in self._pods.cache.by(GROUP_INDEX, f"{new.metadata.namespace}/{new.metadata.name}"):
+            self._handle_pod(member)
+
+    def _handle_group_deletion(self, deleted: podgroup.PodGroup) -> None:
+        self._upkeep.note_deleted(deleted)
+        generated = [each.resource_claim_name for each in deleted.status.resource_claim_statuses]
+        for name in (*generated, *(each.resource_claim_name for each in deleted.spec.resource_claims)):
+            if name is not None:
+                self._queue.add(Item("claim", deleted.metadata.namespace, name))
 
     def _handle_claim(self, claim: Claim) -> None:
         self._consider(claim)
@@ -125,15 +164,25 @@ class ResourceClaimController:
             self._queue.add(Item("claim", claim.metadata.namespace, claim.metadata.name))
 
     def _enqueue_users(self, claim: Claim) -> None:
+        owner = None if self._groups is None else ownership.owning_group(claim)
+        if owner is not None and self._groups is not None:
+            group = self._groups.cache.get(owner.name, namespace=claim.metadata.namespace)
+            if group is not None:
+                self._handle_group(group)
         for user in self._pods.cache.by(CLAIM_INDEX, f"{claim.metadata.namespace}/{claim.metadata.name}"):
             self._handle_pod(user)
 
     def _handle_template(self, template: resourceclaimtemplate.ResourceClaimTemplate) -> None:
         for user in self._pods.cache.by(TEMPLATE_INDEX, f"{template.metadata.namespace}/{template.metadata.name}"):
             self._handle_pod(user)
+        if self._groups is not None:
+            for group in self._groups.cache.by(
+                TEMPLATE_INDEX, f"{template.metadata.namespace}/{template.metadata.name}"
+            ):
+                self._handle_group(group)
 
     def _needs_work(self, pod: pod.Pod) -> bool:
-        if pod.metadata.deletion_timestamp is not None:
+        if pod.metadata.deletion_timestamp is not None or self._generator.is_waiting_for_group(pod):
             return False
         for entry in pod.spec.resource_claims:  # noqa: SIM110 - asked at all news of all pods
             if self._entry_needs_work(pod, entry):
@@ -148,6 +197,13 @@ class ResourceClaimController:
         claim = self._claims.get(reference.name, namespace=pod.metadata.namespace)
         if claim is None:
             return entry.resource_claim_template_name is not None
+        group = self._generator.group_of(pod)
+        if group is not None and podclaims.consumer(pod, entry, group) is group:
+            return (
+                bool(pod.spec.node_name)
+                and claim.status.allocation is not None
+                and not (reservation.is_reserved_for(claim, group))
+            )
         if reference.is_generated and ownership.problem(claim, pod):
             # The pod is blocked until the other claim is deleted, which triggers a reconcile.
             return False

@@ -1,4 +1,7 @@
-"""Claims of a pod: created from templates, named in its status, and reserved for it.
+"""Claims of pods and PodGroups: created from templates, named in a status, and reserved for pods with a node.
+
+An entry of a pod that equals an entry of its group stands for the group's claim (KEP-5729). That claim is created for
+the group, and the status of each pod names it too.
 
 Every step is safe to repeat. A claim that was created before an interruption is found by its owner and annotation. A
 claim that was deleted, or belongs to another pod, is created again under another name.
@@ -15,7 +18,7 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import gates as features
-from drachma.api import pod, resourceclaim, resourceclaimtemplate
+from drachma.api import pod, podgroup, resourceclaim, resourceclaimtemplate
 from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
 from drachma.claims import ownership, podclaims, podstate, reservation, templates, wellknown
 from drachma.client import Client, patches, transactions
@@ -25,7 +28,9 @@ from drachma.values import generatedname
 
 FAILED: Final = "FailedResourceClaimCreation"
 
-OWNER_INDEX: Final = "resource claim controller: owning pod"
+OWNER_INDEX: Final = "resource claim controller: owner"
+
+_MESSAGES: Final = {pod.Pod: "PodResourceClaim", podgroup.PodGroup: "PodGroupResourceClaim"}
 
 
 class _FeatureOffError(errors.ReconcileError):
@@ -48,6 +53,11 @@ class Generator:
         self._chance: Final = surroundings.rng
         self._gates: Final = surroundings.gates
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
+        self._groups: Final = (
+            surroundings.informers.of(podgroup.PodGroup).cache
+            if self._gates.on(features.Gate.WORKLOAD_RESOURCE_CLAIMS)
+            else None
+        )
         self._templates: Final = surroundings.informers.of(resourceclaimtemplate.ResourceClaimTemplate).cache
         self._alpha_templates: Final = (
             surroundings.informers.of(alpha_template.ResourceClaimTemplate).cache
@@ -66,17 +76,77 @@ class Generator:
         # creates one, deletes it as unused, and stops only because its cache still has the first one.
         if owner is None or owner.metadata.deletion_timestamp is not None or podstate.is_done(owner):
             return
-        owner = await self._make_at_once(owner) or await self._make(owner)
+        if self.is_waiting_for_group(owner):
+            return
+        group = self.group_of(owner)
+        owner = await self._make_at_once(owner, group) or await self._make(owner, group)
         # Before a pod has a node, the scheduler makes reservations.
         if owner.spec.node_name:
-            await self._reserve(owner)
+            await self._reserve(owner, group)
 
-    async def _make_at_once(self, owner: pod.Pod) -> pod.Pod | None:
+    async def sync_group(self, namespace: str, name: str) -> None:
+        """Create the missing claims of a group. Raises the error that prevents it, which is recorded as an event."""
+        group = None if self._groups is None else self._groups.get(name, namespace=namespace)
+        if group is None or group.metadata.deletion_timestamp is not None:
+            return
+        names: dict[str, str] = {}
+        statuses = {each.name: each.resource_claim_name for each in group.status.resource_claim_statuses}
+        for entry in group.spec.resource_claims:
+            if entry.resource_claim_template_name is None:
+                continue
+            if entry.name in statuses:
+                claim_name = statuses[entry.name]
+                if claim_name is None or await self._is_claim_of(group, claim_name):
+                    continue
+            try:
+                claim = self._find(group, entry) or await self._create(self._draft(group, entry))
+            except errors.DrachmaError as error:
+                self._report(group, entry, error)
+                raise
+            names[entry.name] = claim.metadata.name
+        if names:
+            await self._client.patch(
+                podgroup.PodGroup,
+                name,
+                patch=patches.strategic({"status": {"resourceClaimStatuses": _statuses(names)}}, patches.same(group)),
+                namespace=namespace,
+                subresource="status",
+            )
+
+    def group_of(self, user: pod.Pod) -> podgroup.PodGroup | None:
+        """Return the group whose claims a pod may share, or None."""
+        group = user.spec.scheduling_group
+        if self._groups is None or group is None or not group.pod_group_name:
+            return None
+        return self._groups.get(group.pod_group_name, namespace=user.metadata.namespace)
+
+    def is_waiting_for_group(self, user: pod.Pod) -> bool:
+        """Return True if a pod names a group that does not exist: which of its claims it shares is not known yet."""
+        group = user.spec.scheduling_group
+        is_named = self._groups is not None and group is not None and bool(group.pod_group_name)
+        return is_named and self.group_of(user) is None
+
+    async def _is_claim_of(self, group: podgroup.PodGroup, name: str) -> bool:
+        claim = self._claims.cache.get(name, namespace=group.metadata.namespace)
+        if claim is None:
+            try:
+                claim = await self._client.get(resourceclaim.ResourceClaim, name, namespace=group.metadata.namespace)
+            except errors.ObjectNotFoundError:
+                return False
+        return ownership.is_controlled_by(claim.metadata, group.metadata.uid)
+
+    def _report(self, owner: reservation.Consumer, entry: pod.PodResourceClaim, error: errors.DrachmaError) -> None:
+        message = f"{_MESSAGES[type(owner)]} {entry.name}: {error}"
+        self._recorder.record(owner, type=events.WARNING, reason=FAILED, message=message)
+
+    async def _make_at_once(self, owner: pod.Pod, group: podgroup.PodGroup | None) -> pod.Pod | None:
         """Create all claims of a pod and name them in one commit. Return the pod, or None if that is refused."""
         if self._transactions is None:
             return None
         drafts: dict[str, resourceclaim.ResourceClaim] = {}
         for entry in owner.spec.resource_claims:
+            if entry.resource_claim_template_name and podclaims.consumer(owner, entry, group) is not owner:
+                return None
             reference = podclaims.refer(owner, entry)
             if isinstance(reference, podclaims.Missing) and self._find(owner, entry) is None:
                 try:
@@ -100,24 +170,25 @@ class Generator:
             self._claims.observe(claim)
         return owner
 
-    async def _make(self, owner: pod.Pod) -> pod.Pod:
+    async def _make(self, owner: pod.Pod, group: podgroup.PodGroup | None) -> pod.Pod:
         """Create the claims of a pod one by one and name them in its status. Return the pod."""
         claim_names: dict[str, str] = {}
         for entry in owner.spec.resource_claims:
             try:
-                claim = await self._ensure(owner, entry)
+                name = await self._ensure(owner, entry, group)
             except errors.DrachmaError as error:
                 if isinstance(error, _FeatureOffError):
                     self._metrics.count_withheld()
-                message = f"PodResourceClaim {entry.name}: {error}"
-                self._recorder.record(owner, type=events.WARNING, reason=FAILED, message=message)
+                self._report(owner, entry, error)
                 raise
-            if claim is not None:
-                claim_names[entry.name] = claim.metadata.name
+            if name:
+                claim_names[entry.name] = name
         return await self._publish(owner, claim_names) if claim_names else owner
 
-    async def _ensure(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
-        """Return the claim that the pod's status must name, or None if the entry is complete."""
+    async def _ensure(self, owner: pod.Pod, entry: pod.PodResourceClaim, group: podgroup.PodGroup | None) -> str | None:
+        """Return the claim that the pod's status must name, or None if nothing is to be written for the entry."""
+        if group is not None and podclaims.consumer(owner, entry, group) is group:
+            return _shared_name(owner, entry, group)
         match podclaims.refer(owner, entry):
             case podclaims.NotNeeded():
                 return None
@@ -130,7 +201,8 @@ class Generator:
             return None
         if self._is_of_first_alpha(owner, entry.resource_claim_template_name):
             return None
-        return self._find(owner, entry) or await self._create(self._draft(owner, entry))
+        claim = self._find(owner, entry) or await self._create(self._draft(owner, entry))
+        return str(claim.metadata.name)
 
     def _is_of_first_alpha(self, owner: pod.Pod, template: str) -> bool:
         """Return True if a template is one of v1alpha2, whose claims another controller creates."""
@@ -149,14 +221,16 @@ class Generator:
                 return False
         return not reference.is_generated or not ownership.problem(claim, owner)
 
-    def _find(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
-        """Return a claim that was created for this entry before the pod's status was written."""
+    def _find(self, owner: reservation.Consumer, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
+        """Return a claim that was created for this entry before the owner's status was written."""
+        is_group = isinstance(owner, podgroup.PodGroup)
+        annotation = wellknown.POD_GROUP_CLAIM_ANNOTATION if is_group else wellknown.POD_CLAIM_ANNOTATION
         for claim in self._claims.cache.by(OWNER_INDEX, owner.metadata.uid):
-            if claim.metadata.annotations.get(wellknown.POD_CLAIM_ANNOTATION) == entry.name:
+            if claim.metadata.annotations.get(annotation) == entry.name:
                 return claim
         return None
 
-    def _draft(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim:
+    def _draft(self, owner: reservation.Consumer, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim:
         """Return the new claim for an entry that names a template."""
         template_name = entry.resource_claim_template_name or ""
         template = self._templates.get(template_name, namespace=owner.metadata.namespace)
@@ -202,19 +276,20 @@ class Generator:
         except errors.RefusedError as error:
             raise errors.ReconcileError(f"update pod {namespace}/{name} ResourceClaimStatuses: {error}") from error
 
-    async def _reserve(self, owner: pod.Pod) -> None:
+    async def _reserve(self, owner: pod.Pod, group: podgroup.PodGroup | None) -> None:
         """Reserve allocated claims for a pod that got its node without a scheduler (KEP-4381, "Scheduled pods with
         ...").
         """
-        for _, reference in podclaims.named(owner):
+        for entry, reference in podclaims.named(owner):
+            consumer = podclaims.consumer(owner, entry, group)
             claim = self._claims.cache.get(reference.name, namespace=owner.metadata.namespace)
             if claim is None:
                 return
             if reference.is_generated and (problem := ownership.problem(claim, owner)):
                 raise errors.ReconcileError(problem)
-            if claim.status.allocation is None or reservation.is_reserved_for(claim, owner):
+            if claim.status.allocation is None or reservation.is_reserved_for(claim, consumer):
                 continue
-            reserved = (*claim.status.reserved_for, reservation.consumer(owner))
+            reserved = (*claim.status.reserved_for, reservation.consumer(consumer))
             await self._client.patch(
                 resourceclaim.ResourceClaim,
                 claim.metadata.name,
@@ -222,6 +297,16 @@ class Generator:
                 namespace=claim.metadata.namespace,
                 subresource="status",
             )
+
+
+def _shared_name(owner: pod.Pod, entry: pod.PodResourceClaim, group: podgroup.PodGroup) -> str | None:
+    """Return the claim of a group that the status of a pod must name, or None if there is none or it does already."""
+    if entry.resource_claim_template_name is None:
+        return None
+    names = {each.name: each.resource_claim_name for each in group.status.resource_claim_statuses}
+    name = names.get(entry.name)
+    own = {each.name: each.resource_claim_name for each in owner.status.resource_claim_statuses}
+    return None if name == own.get(entry.name) else name
 
 
 def _naming(owner: pod.Pod, claims: Mapping[str, str]) -> patches.Patch:
@@ -242,6 +327,6 @@ def _under_a_name(draft: resourceclaim.ResourceClaim, *, chance: random.Random) 
 
 
 def _owners(claim: resourceclaim.ResourceClaim) -> tuple[str, ...]:
-    """Return the index values of a claim: the uid of the pod that it was created for."""
-    owner = ownership.owning_pod(claim)
+    """Return the index values of a claim: the uid of the pod or group that it was created for."""
+    owner = ownership.owning_pod(claim) or ownership.owning_group(claim)
     return () if owner is None else (owner.uid,)

@@ -12,13 +12,14 @@ from typing import Final
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import meta, pod, resourceclaim
+from drachma.api import gates as features
+from drachma.api import meta, pod, podgroup, resourceclaim
 from drachma.claims import ownership, podstate, reservation, wellknown
 from drachma.client import Client, patches, transactions
 from drachma.runtime import Surroundings
 
-_DELETED_PODS: Final = 500
-"""Number of deleted pods that are cached, to save requests to the server."""
+_DELETED: Final = 500
+"""Number of deleted pods and groups that are cached, to save requests to the server."""
 
 Claim = resourceclaim.ResourceClaim
 
@@ -31,12 +32,17 @@ class Upkeep:
         self._transactions: Final = transactions.offered(surroundings.client)
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
         self._claims: Final = surroundings.informers.of(Claim).cache
+        self._groups: Final = (
+            surroundings.informers.of(podgroup.PodGroup).cache
+            if surroundings.gates.on(features.Gate.WORKLOAD_RESOURCE_CLAIMS)
+            else None
+        )
         self._deleted: Final[OrderedDict[str, None]] = OrderedDict()
 
-    def note_deleted(self, pod: pod.Pod) -> None:
-        """Note that a pod no longer exists."""
-        self._deleted[pod.metadata.uid] = None
-        if len(self._deleted) > _DELETED_PODS:
+    def note_deleted(self, consumer: reservation.Consumer) -> None:
+        """Note that a pod or a group no longer exists."""
+        self._deleted[consumer.metadata.uid] = None
+        if len(self._deleted) > _DELETED:
             self._deleted.popitem(last=False)
 
     def is_due(self, claim: Claim) -> bool:
@@ -72,17 +78,24 @@ class Upkeep:
         is_needed = self._is_known_user(reference, namespace)
         if is_needed is not None:
             return is_needed
-        # The pod may be too new for the cache, and must not lose its claim: ask the server.
+        # The pod or group may be too new for the cache, and must not lose its claim: ask the server.
+        kind: type[reservation.Consumer] = podgroup.PodGroup if reservation.is_group(reference) else pod.Pod
         try:
-            user = await self._client.get(pod.Pod, reference.name, namespace=namespace)
+            user = await self._client.get(kind, reference.name, namespace=namespace)
         except errors.ObjectNotFoundError:
             return False
         return user.metadata.uid == reference.uid
 
     def _is_known_user(self, reference: resourceclaim.ResourceClaimConsumerReference, namespace: str) -> bool | None:
         """Return True if a claim's user needs it, or None if the caches do not tell."""
+        if reservation.is_group(reference) and self._groups is not None:
+            # The reservation of a group ends with the group, not with its pods.
+            if reference.uid in self._deleted:
+                return False
+            group = self._groups.get(reference.name, namespace=namespace)
+            return None if group is None or group.metadata.uid != reference.uid else True
         if not reservation.is_pod(reference):
-            # Not a pod: its owner removes the reservation.
+            # An unknown consumer: its owner removes the reservation.
             return True
         if reference.uid in self._deleted:
             return False

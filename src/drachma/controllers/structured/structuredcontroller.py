@@ -70,7 +70,7 @@ class ClaimGeneration:
             namespace=owner.metadata.namespace,
             labels=template_metadata.labels or ABSENT_MAP,
             annotations={**template_metadata.annotations, wellknown.POD_CLAIM_ANNOTATION: entry.name},
-            owner_references=(ownership.pod_reference(owner),),
+            owner_references=(ownership.consumer_reference(owner),),
         )
         try:
             await self._client.create(alpha.ResourceClaim(metadata=metadata, spec=template.spec.spec))

@@ -141,7 +141,7 @@ class Preparation:
             raise errors.NodeError(f"fetch ResourceClaim {name}: {error}") from None
         if is_generated and (problem := ownership.problem(claim, pod)):
             raise errors.NodeError(problem)
-        if not reservation.is_reserved_for(claim, pod):
+        if not reservation.may_be_used_by(claim, pod):
             user = f"pod {pod.metadata.name} ({pod.metadata.uid})"
             raise errors.NodeError(f"{user} is not allowed to use ResourceClaim {name} ({claim.metadata.uid})")
         return claim

@@ -5,7 +5,8 @@ search looks for nodes there. If the gang does not fit even then, no pod is evic
 back one by one unless they are in the way of the gang's pods on their new nodes. These nodes are nominated for the
 gang's pods, and the victims that have not come back are evicted, on any node.
 
-Evicting pods frees no devices: a claim keeps its devices until it is deallocated.
+Evicting pods frees no devices: a claim keeps its devices until it is deallocated. With the gate
+DrachmaDevicePreemption, a gang with claims evicts the fewest and least important pods that free enough devices.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Final, NamedTuple
 from drachma.scheduler.cycle import gangsearch, podcycle
 from drachma.scheduler.cycle.decision import Aborted, Placed
 from drachma.scheduler.framework import victims
-from drachma.scheduler.framework.eviction import Eviction, Preemptor
+from drachma.scheduler.framework.eviction import Eviction, Preemptor, freed_devices
 from drachma.scheduler.snapshot import Snapshot, gangs, podaffinity, podinfo
 
 _ANYWHERE: Final = "cluster"
@@ -48,6 +49,8 @@ class NoRoom(NamedTuple):
     message: str
     is_under_way: bool = False
     """True if the last eviction has not taken effect yet."""
+    is_final: bool = False
+    """True if no pod is less important than the gang."""
 
     @property
     def nodes(self) -> Mapping[str, str] | None:
@@ -76,11 +79,13 @@ def preempt(
         return ongoing()
     victim_candidates = victims.candidates_below(priority, snapshot, snapshot.nodes)
     if not victim_candidates:
-        return NoRoom(f"{_PREFIX}No preemption victims found for incoming preemptor")
+        return NoRoom(f"{_PREFIX}No preemption victims found for incoming preemptor", is_final=True)
     fork = snapshot.fork()
     for info in members:
         # Earlier nominations are void now, and would be in the way of the members themselves.
         fork.nominations.remove(info.uid)
+    if snapshot.frees_devices and any(info.needs_devices for info in members):
+        return _preempt_for_devices(fork, members, victim_candidates, preemptor=preemptor, search=search)
     for each in victim_candidates:
         each.leave(fork)
     outcome = search(fork)
@@ -97,6 +102,42 @@ def preempt(
                 Eviction(preemptor, _ANYWHERE, spared.victims, spared.violations),
                 placements,
             )
+
+
+def _preempt_for_devices(
+    snapshot: Snapshot,
+    members: Infos,
+    victim_candidates: Sequence[victims.Victim],
+    *,
+    preemptor: Preemptor,
+    search: Search,
+) -> Room | NoRoom:
+    """Return the fewest and least important pods whose eviction makes room and frees devices for a gang."""
+
+    def search_without(chosen: Sequence[victims.Victim]) -> gangsearch.Outcome:
+        fork = snapshot.fork()
+        for each in chosen:
+            each.leave(fork)
+        return search(fork)
+
+    chosen = victims.choose(
+        victim_candidates,
+        snapshot,
+        fits_without=lambda each: isinstance(search_without(each), gangsearch.Together),
+    )
+    if chosen is None:
+        return NoRoom(f"{_PREFIX}no eviction within the disruption budgets frees enough devices")
+    uids = {each.metadata.uid for each in chosen.victims}
+    outcome = search_without([each for each in victim_candidates if all(v.metadata.uid in uids for v in each.pods)])
+    assert isinstance(outcome, gangsearch.Together), "the chosen victims make room"
+    freed = tuple(snapshot.freed_claims(chosen.victims))
+    message = f"{_PREFIX}found a placement for podgroup, preempting {len(chosen.victims)} victims"
+    waiting = tuple(info.pod for info in members)
+    return Room(
+        message + freed_devices(freed),
+        Eviction(preemptor, _ANYWHERE, chosen.victims, 0, freed, waiting),
+        outcome.placements,
+    )
 
 
 def ongoing() -> NoRoom:

@@ -25,7 +25,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from drachma.claims import podclaims
-from drachma.scheduler.cycle import podcycle
+from drachma.scheduler.cycle import groupreport, podcycle
 from drachma.scheduler.cycle.decision import Aborted, Placed, Unfit
 from drachma.scheduler.snapshot import Snapshot, podaffinity, podinfo
 
@@ -44,12 +44,21 @@ class Together(NamedTuple):
 class Short(NamedTuple):
     """Outcome with nodes for too few pods, so that none gets one."""
 
-    unfit: Unfit
-    """First pod without a node, in the turn that placed most pods."""
+    unfit: Unfit | None
+    """First pod without a node, in the turn that placed most pods; None if no pod could be tried."""
     placed: int
     """Number of pods placed in that turn."""
     has_given_up: bool = False
     """True if the search gave up before it tried everything."""
+    report: groupreport.GroupReport | None = None
+    """Report in upstream's words, for PodGroups."""
+
+    @property
+    def all_unfit(self) -> tuple[Unfit, ...]:
+        """All pods without a node that are known."""
+        if self.report is not None and self.report.all_unfit:
+            return self.report.all_unfit
+        return () if self.unfit is None else (self.unfit,)
 
 
 Outcome = Together | Short | Aborted
@@ -65,17 +74,35 @@ class _AbortedError(Exception):
         self.aborted: Final = aborted
 
 
-def search(cycle: podcycle.Cycle, snapshot: Snapshot, members: Infos, *, needed: int, steps: int) -> Outcome:
+def search(
+    cycle: podcycle.Cycle,
+    snapshot: Snapshot,
+    members: Infos,
+    *,
+    needed: int,
+    steps: int,
+    domain: int | None = None,
+) -> Outcome:
     """Return nodes for at least ``needed`` members of a gang, with at most ``steps`` decisions after the first turn.
 
-    The decisions are about forks of the snapshot.
+    The decisions are about forks of the snapshot. With a ``domain``, only these nodes are used.
     """
-    return _Search(cycle, snapshot, members, needed=needed, steps=steps).run()
+    return _Search(cycle, snapshot, members, needed=needed, steps=steps, domain=domain).run()
 
 
 class _Search:
-    def __init__(self, cycle: podcycle.Cycle, snapshot: Snapshot, members: Infos, *, needed: int, steps: int) -> None:
+    def __init__(
+        self,
+        cycle: podcycle.Cycle,
+        snapshot: Snapshot,
+        members: Infos,
+        *,
+        needed: int,
+        steps: int,
+        domain: int | None,
+    ) -> None:
         self._cycle: Final = cycle
+        self._domain: Final = domain
         self._snapshot = snapshot
         self._needed: Final = needed
         self._nominated: Final = [info.uid for info in members if snapshot.nominations.node_of(info.uid)]
@@ -159,7 +186,7 @@ class _Search:
         if not self._steps:
             raise _ExhaustedError
         self._steps -= 1
-        decided = self._cycle.decide(info, fork, excluded=excluded)
+        decided = self._cycle.decide(info, fork, excluded=excluded, domain=self._domain)
         if isinstance(decided, Aborted):
             raise _AbortedError(decided)
         return decided

@@ -43,16 +43,22 @@ class Cycle:
         self._observe: Final = observe
         self._prefer: Final = prefer
 
-    def decide(self, info: podinfo.PodInfo, snapshot: Snapshot, *, excluded: int = 0) -> Decision:
-        """Return the decision about a pod. ``excluded`` are nodes to leave out."""
+    def decide(
+        self, info: podinfo.PodInfo, snapshot: Snapshot, *, excluded: int = 0, domain: int | None = None
+    ) -> Decision:
+        """Return the decision about a pod.
+
+        ``excluded`` are nodes to leave out. With a ``domain``, the cluster seems to have no other nodes than these.
+        """
         try:
-            return self._decide(cyclestate.CycleState(info, snapshot), excluded)
+            return self._decide(cyclestate.CycleState(info, snapshot), excluded, domain)
         except verdict.AbortError as error:
             return Aborted(info, str(error))
 
-    def _decide(self, cycle: cyclestate.CycleState, excluded: int) -> Decision:
+    def _decide(self, cycle: cyclestate.CycleState, excluded: int, domain: int | None) -> Decision:
         info, nodes = cycle.pod, cycle.snapshot.nodes
-        count = len(nodes)
+        all_nodes = nodes.all_nodes if domain is None else nodes.all_nodes & domain
+        count = len(nodes) if domain is None else all_nodes.bit_count()
         effort.spend(_EFFORT + count // _NODES_PER_EFFORT)
         if not count:
             return Unfit(info, diagnosis.Diagnosis(0), cycle)
@@ -63,15 +69,15 @@ class Cycle:
         self._observe("PreFilter", self._monotonic() - began)
         nominated = cycle.snapshot.nominations.node_of(info.uid) or info.pod.status.nominated_node_name
         favourite = nodes.find(nominated) if nominated else None
-        if favourite is not None and not favourite.bit & excluded:
+        if favourite is not None and favourite.bit & all_nodes & ~excluded:
             # A nominated node is tried alone first.
             attempt = cycle.on(cycle.snapshot)
             passing, _ = self._filter(attempt, favourite.bit)
             if passing:
                 return self._place(attempt, passing)
-        alive, absent = nodes.all_nodes, None
+        alive, absent = all_nodes, None
         if selected.names is not None and selected.absent is not None:
-            alive = nodes.named(selected.names)
+            alive &= nodes.named(selected.names)
             absent_count = count - alive.bit_count()
             absent = (selected.absent, absent_count) if absent_count else None
         passing, rejections = self._filter(cycle, alive & ~excluded)

@@ -10,8 +10,9 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from drachma.api import gates as features
 from drachma.api import pod
-from drachma.scheduler.cycle import gangpreemption, gangsearch, podcycle
+from drachma.scheduler.cycle import gangpreemption, gangsearch, groupsearch, podcycle
 from drachma.scheduler.cycle.decision import Aborted, Placed, Unfit
 from drachma.scheduler.framework import eviction, profile, remedy
 from drachma.scheduler.snapshot import Snapshot, gangs, podinfo
@@ -42,6 +43,8 @@ class Gated(NamedTuple):
     message: str
     is_brief: bool = False
     """True if the state usually lasts a moment, as while claims of other members are created."""
+    is_silent: bool = False
+    """True if the pods are not told, as upstream does for PodGroups."""
 
 
 class Refused(NamedTuple):
@@ -49,6 +52,8 @@ class Refused(NamedTuple):
 
     message: str
 
+
+_CLAIMS_FREED: Final = "deallocation and deletion of ResourceClaims completed"
 
 Decision = gangsearch.Outcome | Gated | Refused
 
@@ -70,11 +75,14 @@ class Relief(NamedTuple):
 class Units:
     """Decides about units."""
 
-    def __init__(self, cycle: podcycle.Cycle, profile: profile.Profile, *, has_gangs: bool, gang_steps: int) -> None:
+    def __init__(
+        self, cycle: podcycle.Cycle, profile: profile.Profile, *, gates: features.Gates, gang_steps: int
+    ) -> None:
         """The search for nodes for a gang takes at most ``gang_steps`` decisions about pods after its first turn."""
         self._cycle: Final = cycle
         self._profile: Final = profile
-        self._has_gangs: Final = has_gangs
+        self._has_gangs: Final = gates.on(features.Gate.GENERIC_WORKLOAD)
+        self._has_topology: Final = gates.on(features.Gate.TOPOLOGY_AWARE_WORKLOADS)
         self._gang_steps: Final = gang_steps
 
     def unit(self, member: podinfo.PodInfo, snapshot: Snapshot) -> Unit:
@@ -85,15 +93,16 @@ class Units:
         if isinstance(gang, gangs.Undefined):
             return Unit((member,), gang)
         needed = 0 if gang is None else snapshot.missing(gang)
-        return Unit((member,), gang, needed) if needed > 1 else Unit((member,))
+        is_unit = gang is not None and (gang.is_group or needed > 1)
+        return Unit((member,), gang, needed) if is_unit else Unit((member,))
 
     def decide(self, unit: Unit, snapshot: Snapshot) -> Decision:
         """Return nodes for the members of a unit, or the reason why they get none."""
         match unit.gang:
             case None:
                 return self._decide_pod(unit.members[0], snapshot)
-            case gangs.Undefined(problem=problem):
-                return Gated(problem)
+            case gangs.Undefined(problem=problem, is_silent=is_silent):
+                return Gated(problem, is_silent=is_silent)
             case gangs.Gang() as gang:
                 return self._decide_gang(unit, gang, snapshot)
 
@@ -108,17 +117,20 @@ class Units:
                 return decision
 
     def _decide_gang(self, unit: Unit, gang: gangs.Gang, snapshot: Snapshot) -> Decision:
-        missing_count = unit.needed - len(unit.members)
+        missing_count = self._missing(gang, unit, snapshot)
         if missing_count > 0:
             message = (
                 f"minCount ({gang.size}) cannot be satisfied: gang {gang.key}: "
-                f"{missing_count} more pods have to be schedulable"
+                f"{missing_count} more {'groups' if gang.children else 'pods'} have to be schedulable"
             )
-            return Gated(message, is_brief=True)
-        pods = (*(member.pod for member in unit.members), *_residents(gang, snapshot))
-        problem = gangs.disagreement(gang, pods)
-        if problem:
-            return Refused(problem)
+            return Gated(message, is_brief=True, is_silent=gang.is_group)
+        for leaf in gang.leaves:
+            if leaf.agreement.problem:
+                return Refused(f"pod group {leaf.key}: {leaf.agreement.problem}")
+            waiting = (member.pod for member in unit.members if member.uid in leaf.members)
+            problem = gangs.disagreement(leaf, (*waiting, *_residents(leaf, snapshot)))
+            if problem:
+                return Refused(problem)
         outcome = self._search(unit)(snapshot)
         if isinstance(outcome, gangsearch.Together):
             # The search decides on forks. The binder carries the decision out on the snapshot itself.
@@ -126,7 +138,27 @@ class Units:
             return outcome._replace(placements=placements)
         return outcome
 
+    def search(self, members: Sequence[podinfo.PodInfo], snapshot: Snapshot, *, needed: int) -> gangsearch.Outcome:
+        """Return the outcome for members of a gang of which so many must get nodes, whatever else the gang needs."""
+        unit = self.unit(members[0], snapshot)._replace(members=members, needed=needed)
+        return self._search(unit)(snapshot)
+
+    def _missing(self, gang: gangs.Gang, unit: Unit, snapshot: Snapshot) -> int:
+        """Return the number of pods, or of groups, that have to wait for nodes too before a gang can be tried."""
+        if gang.children:
+            return gang.size - sum(self._missing(child, unit, snapshot) <= 0 for child in gang.children)
+        return snapshot.missing(gang) - sum(member.uid in gang.members for member in unit.members)
+
     def _search(self, unit: Unit) -> gangpreemption.Search:
+        if isinstance(unit.gang, gangs.Gang) and unit.gang.is_group:
+            return functools.partial(
+                groupsearch.search,
+                self._cycle,
+                members=unit.members,
+                gang=unit.gang,
+                steps=self._gang_steps,
+                has_topology=self._has_topology,
+            )
         return functools.partial(
             gangsearch.search, self._cycle, members=unit.members, needed=unit.needed, steps=self._gang_steps
         )
@@ -137,12 +169,18 @@ class Units:
         ``is_evicting`` says that pods are being evicted for the gang already.
         """
         if unit.gang is None:
+            assert short.unfit is not None, "a pod by itself is tried"
             return self._relieve_pod(short.unfit)
-        remedies = self._free_claims(short.unfit.info, snapshot)
+        remedies = () if short.unfit is None else self._free_claims(short.unfit.info, snapshot)
         preemption = gangpreemption.ongoing() if is_evicting else self.preempt(unit, snapshot)
         if isinstance(preemption, gangpreemption.Room):
             remedies = (*remedies, preemption.eviction)
-        return Relief(preemption.message, preemption.nodes, remedies)
+        message = preemption.message
+        is_final = isinstance(preemption, gangpreemption.NoRoom) and preemption.is_final
+        if short.report is not None and not is_final:
+            # Upstream's plugin says so for every group, whether it has claims or not.
+            message = f"{_CLAIMS_FREED}, {message}"
+        return Relief(message, preemption.nodes, remedies)
 
     def _relieve_pod(self, unfit: Unfit) -> Relief:
         result = self._profile.post_filter(unfit.cycle, unfit.diagnosis)
@@ -171,19 +209,21 @@ class Units:
             gang=unit.gang,
             preemptor=unit.preemptor,
             search=self._search(unit),
-            describe=functools.partial(describe, unit),
+            describe=lambda short: describe(unit, short) if short.report is None else short.report.message,
         )
 
 
 def describe(unit: Unit, short: gangsearch.Short) -> str:
     """Return the message about a unit that does not fit."""
+    if short.unfit is None:
+        return "" if short.report is None else short.report.message
     reasons = short.unfit.diagnosis.message()
     if not isinstance(unit.gang, gangs.Gang):
         return reasons
     key = short.unfit.info.key
     text = (
         f"minCount ({unit.gang.size}) cannot be satisfied: {short.placed} scheduled, "
-        f"{unit.needed - short.placed} missing; "
+        f"{max(unit.needed - short.placed, 0)} missing; "
         f"gang {unit.gang.key}, pod {key.namespace}/{key.name}: {reasons}"
     )
     return f"{text} Not all ways to place the {len(unit.members)} pods were tried." if short.has_given_up else text

@@ -9,7 +9,8 @@ one by one unless they are in the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -17,6 +18,9 @@ from drachma.accounting import ledger
 from drachma.api import pod
 from drachma.claims import wellknown
 from drachma.scheduler.snapshot import Snapshot, assignment, nodeinfo
+
+_MOST_COMPARED: Final = 8
+"""Number of candidates whose sets are all compared."""
 
 _FAR_FUTURE: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -40,12 +44,12 @@ class Victim(NamedTuple):
     def leave(self, snapshot: Snapshot) -> None:
         """Remove the pods from a snapshot."""
         for victim in self.pods:
-            snapshot.remove_pod(victim.metadata.uid)
+            snapshot.vacate(victim)
 
     def return_to(self, snapshot: Snapshot) -> None:
         """Put the pods back on their nodes."""
         for node, booking in self.places:
-            snapshot.bind(assignment.Assignment(booking.pod, node, booking.demand))
+            snapshot.reoccupy(assignment.Assignment(booking.pod, node, booking.demand))
 
 
 class Spared(NamedTuple):
@@ -106,6 +110,58 @@ def spare(
         tuple(victim for each in victims for victim in each.pods),
         sum(_violations(each, beyond) for each in victims),
     )
+
+
+def choose(
+    candidates: Sequence[Victim], snapshot: Snapshot, *, fits_without: Callable[[Sequence[Victim]], bool]
+) -> Spared | None:
+    """Return the victims whose devices a preemptor needs, or None if no set of them helps within the budgets.
+
+    The least important victims are evicted, and of these the fewest: sets are compared by the highest priority, then by
+    the number of pods, then by the sum of priorities. Up to :data:`_MOST_COMPARED` candidates that is exact. With more,
+    victims are spared one by one, so that each of the rest is needed, but another set may be smaller.
+
+    ``fits_without`` returns True if the preemptor fits after an eviction. Unlike :func:`spare`, a disruption budget is
+    never exceeded.
+    """
+    allowed = [each for each in candidates if not _exceeds((each,), snapshot)]
+    if len(allowed) <= _MOST_COMPARED:
+        sets = (chosen for size in range(1, len(allowed) + 1) for chosen in itertools.combinations(allowed, size))
+        for chosen in sorted(sets, key=_set_rank):
+            if not _exceeds(chosen, snapshot) and fits_without(chosen):
+                return Spared(_sorted_pods(chosen), 0)
+        return None
+    chosen_victims = _within_budgets(sorted(allowed, key=importance, reverse=True), snapshot)
+    if not fits_without(chosen_victims):
+        return None
+    for each in sorted(chosen_victims, key=importance):
+        rest = [other for other in chosen_victims if other is not each]
+        if rest and fits_without(rest):
+            chosen_victims = rest
+    return Spared(_sorted_pods(chosen_victims), 0)
+
+
+def _within_budgets(candidates: Iterable[Victim], snapshot: Snapshot) -> list[Victim]:
+    """Return as many candidates as budgets allow to evict together, in their order."""
+    chosen: list[Victim] = []
+    for each in candidates:
+        if not _exceeds((*chosen, each), snapshot):
+            chosen.append(each)
+    return chosen
+
+
+def _exceeds(chosen: Iterable[Victim], snapshot: Snapshot) -> bool:
+    return bool(snapshot.budgets.violating(victim for each in chosen for victim in each.pods))
+
+
+def _set_rank(chosen: Sequence[Victim]) -> tuple[int, int, int, list[float]]:
+    priorities = [each.priority for each in chosen for _ in each.places]
+    starts = sorted(-start_time(victim).timestamp() for each in chosen for victim in each.pods)
+    return max(priorities), len(priorities), sum(priorities), starts
+
+
+def _sorted_pods(chosen: Iterable[Victim]) -> tuple[pod.Pod, ...]:
+    return tuple(victim for each in sorted(chosen, key=importance) for victim in each.pods)
 
 
 def importance(victim: Victim) -> tuple[int, bool, int, datetime]:

@@ -2,14 +2,19 @@
 
 It only decides, in forks of the snapshot; the eviction is a remedy. As upstream, evictions free no devices: a claim
 keeps its devices until it is deallocated. Disruption budgets are respected if possible, and exceeded otherwise.
+
+With the gate DrachmaDevicePreemption, a pod that needs devices also evicts pods that hold them. Then the fewest and
+least important victims are evicted, and disruption budgets are never exceeded.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Final
 
 from drachma.api import pod
+from drachma.claims import podclaims
 from drachma.scheduler.framework import cyclestate, diagnosis, eviction, plugin, verdict, victims
 from drachma.scheduler.snapshot import nodeclass, nodeinfo
 
@@ -60,6 +65,7 @@ class DefaultPreemption:
             return _result(failed.message(), is_hopeless=True)
         best = min(candidates, key=_rank)
         message = f"found a potential placement for pod on node {best.node}, preempting {len(best.victims)} victims"
+        message += eviction.freed_devices(best.freed)
         return _result(message)._replace(node=best.node, remedies=(best,))
 
 
@@ -86,6 +92,8 @@ def _dry_run(
 ) -> eviction.Eviction | verdict.Rejection:
     """Return the eviction from a node, or why it would not help. The trial's snapshot is changed."""
     fork = trial.snapshot
+    if fork.frees_devices and trial.pod.needs_devices:
+        return _dry_run_for_devices(trial, node, filters=filters)
     victim_candidates = victims.candidates_below(trial.pod.priority, fork, (node,))
     if not victim_candidates:
         return _NO_VICTIMS
@@ -101,6 +109,37 @@ def _dry_run(
         raise verdict.AbortError(f'expected at least one victim pod on node "{node.name}"')
     preemptor = eviction.Preemptor("pod", trial.pod.uid)
     return eviction.Eviction(preemptor, node.name, spared.victims, spared.violations)
+
+
+def _dry_run_for_devices(
+    trial: cyclestate.CycleState, node: nodeinfo.NodeInfo, *, filters: plugin.Filters
+) -> eviction.Eviction | verdict.Rejection:
+    """Return the eviction that frees the devices that a pod needs on a node, or why there is none."""
+    snapshot = trial.snapshot
+    places: list[nodeinfo.NodeInfo] = [node]
+    if next(iter(snapshot.devices.catalog.near("")), None) is not None:
+        # Pods on other nodes may hold devices that are available on several nodes.
+        places = list(snapshot.nodes)
+    candidates = [
+        each
+        for each in victims.candidates_below(trial.pod.priority, snapshot, places)
+        if each.is_on((node.name,)) or any(map(podclaims.uses_claims, each.pods))
+    ]
+    if not candidates:
+        return _NO_VICTIMS
+
+    def fits_without(chosen: Sequence[victims.Victim]) -> bool:
+        without = trial.on(snapshot.fork())
+        for each in chosen:
+            each.leave(without.snapshot)
+        return bool(filters.filter_with_nominated_pods(without, node.bit)[0])
+
+    chosen = victims.choose(candidates, snapshot, fits_without=fits_without)
+    if chosen is None:
+        return _NOT_HELPFUL
+    freed = tuple(snapshot.freed_claims(chosen.victims))
+    preemptor = eviction.Preemptor("pod", trial.pod.uid)
+    return eviction.Eviction(preemptor, node.name, chosen.victims, 0, freed, (trial.pod.pod,))
 
 
 def _rank(candidate: eviction.Eviction) -> tuple[int, int, int, int, float]:

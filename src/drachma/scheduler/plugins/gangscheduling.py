@@ -7,13 +7,13 @@ so any change that makes room wakes it.
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from drachma.api import pod, podgroup, resourceclaim
 from drachma.claims import reservation
-from drachma.runtime import cache
 from drachma.scheduler.framework import hints, verdict
-from drachma.scheduler.snapshot import Snapshot, gangs
+from drachma.scheduler.snapshot import Snapshot, changes, gangs
 
 Claim = resourceclaim.ResourceClaim
 
@@ -32,28 +32,47 @@ class GangScheduling:
             case gangs.Undefined(problem=problem):
                 return verdict.Rejection(self.name, (problem,))
             case gangs.Gang():
-                if len(gang.members) + gang.done >= gang.size:
+                if _is_large_enough(gang):
                     return None
                 return verdict.Rejection(
                     self.name, ("waiting for minCount pods from a gang to appear in scheduling queue",)
                 )
 
-    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
+    def hints(self, snapshot: Snapshot) -> tuple[hints.Hint, ...]:
         """Return the changes that can help."""
-        return _HINTS
+        member_helps = functools.partial(_member_helps, snapshot)
+        group_helps = functools.partial(_group_helps, snapshot)
+        return (
+            hints.Hint(_R.UNSCHEDULED_POD, _A.ADD, member_helps),
+            hints.Hint(_R.ASSIGNED_POD, _A.ADD, member_helps),
+            hints.Hint(_R.POD_GROUP, _A.ADD | _A.UPDATE, group_helps),
+            *_ROOM_HINTS,
+        )
 
 
-def _member_helps(waiting_pod: pod.Pod, _old: object, new: pod.Pod) -> bool:
-    return gangs.key_of(waiting_pod) == gangs.key_of(new)
+def _is_large_enough(gang: gangs.Gang) -> bool:
+    """Return True if a gang has enough pods, or a composite enough groups that have."""
+    if gang.children:
+        return sum(map(_is_large_enough, gang.children)) >= gang.size
+    return len(gang.members) + gang.done >= gang.size
 
 
-def _group_helps(waiting_pod: pod.Pod, _old: podgroup.PodGroup | None, new: podgroup.PodGroup) -> bool:
+def _member_helps(snapshot: Snapshot, waiting_pod: pod.Pod, _old: object, new: pod.Pod) -> bool:
+    key, other = gangs.key_of(waiting_pod), gangs.key_of(new)
+    if key == other or key is None or other is None or key.source is not gangs.Source.POD_GROUP:
+        return key == other
+    gang = snapshot.gangs.of(waiting_pod)
+    return isinstance(gang, gangs.Gang) and any(leaf.key == other for leaf in gang.leaves)
+
+
+def _group_helps(snapshot: Snapshot, waiting_pod: pod.Pod, _old: object, new: changes.Group) -> bool:
     key = gangs.key_of(waiting_pod)
-    return (
-        key is not None
-        and key.source is gangs.Source.POD_GROUP
-        and cache.Key(key.namespace, key.name) == cache.key_of(new)
-    )
+    if key is None or key.source is not gangs.Source.POD_GROUP or key.namespace != new.metadata.namespace:
+        return False
+    if isinstance(new, podgroup.PodGroup) and key.name == new.metadata.name:
+        return True
+    gang = snapshot.gangs.of(waiting_pod)
+    return isinstance(gang, gangs.Gang) and bool(gang.children)
 
 
 def _claim_helps(_waiting: pod.Pod, old: Claim | None, new: Claim | None) -> bool:
@@ -62,10 +81,7 @@ def _claim_helps(_waiting: pod.Pod, old: Claim | None, new: Claim | None) -> boo
 
 _A, _R = hints.Action, hints.Resource
 _ROOM: Final = _A.ADD | _A.UPDATE_NODE_ALLOCATABLE | _A.UPDATE_NODE_LABEL | _A.UPDATE_NODE_TAINT
-_HINTS: Final = (
-    hints.Hint(_R.UNSCHEDULED_POD, _A.ADD, _member_helps),
-    hints.Hint(_R.ASSIGNED_POD, _A.ADD, _member_helps),
-    hints.Hint(_R.POD_GROUP, _A.ADD | _A.UPDATE, _group_helps),
+_ROOM_HINTS: Final = (
     hints.Hint(_R.NODE, _ROOM, hints.always),
     hints.Hint(_R.ASSIGNED_POD, _A.DELETE | _A.UPDATE_POD_SCALE_DOWN, hints.always),
     hints.Hint(_R.RESOURCE_CLAIM, _A.UPDATE | _A.DELETE, _claim_helps),

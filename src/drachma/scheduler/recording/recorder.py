@@ -191,7 +191,7 @@ def _pod_line(
             placed = outcome.placements[0]
             return structs.replace(line, node=placed.node, allocations=_allocations(placed), feasible=placed.feasible)
         case gangsearch.Short():
-            return structs.replace(line, reasons=outcome.unfit.diagnosis.message())
+            return structs.replace(line, reasons=_reasons(outcome))
         case Aborted():
             return structs.replace(line, error=outcome.message)
 
@@ -208,9 +208,13 @@ def _gang_line(unit: units.Unit, outcome: gangsearch.Outcome, *, number: int, ti
             )
             return structs.replace(line, members=members)
         case gangsearch.Short():
-            return structs.replace(line, reasons=outcome.unfit.diagnosis.message())
+            return structs.replace(line, reasons=_reasons(outcome))
         case Aborted():
             return structs.replace(line, error=outcome.message)
+
+
+def _reasons(short: gangsearch.Short) -> str:
+    return "" if short.unfit is None else short.unfit.diagnosis.message()
 
 
 def _allocations(placed: Placed) -> tuple[recordlines.ClaimAllocation, ...]:

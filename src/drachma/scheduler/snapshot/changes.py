@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from drachma.accounting import requests
-from drachma.api import devicetaintrule, pod, podgroup
+from drachma.api import compositepodgroup, devicetaintrule, pod, podgroup
 from drachma.api import node as nodes
 
 
@@ -38,6 +38,7 @@ class Action(enum.Flag):
     DELETE = enum.auto()
     UPDATE = enum.auto()
     UPDATE_NODE_ALLOCATABLE = enum.auto()
+    UPDATE_NODE_DECLARED_FEATURE = enum.auto()
     UPDATE_NODE_LABEL = enum.auto()
     UPDATE_NODE_TAINT = enum.auto()
     UPDATE_POD_GATES = enum.auto()
@@ -52,6 +53,7 @@ _LABELS = {
     Action.DELETE: "Delete",
     Action.UPDATE: "Update",
     Action.UPDATE_NODE_ALLOCATABLE: "UpdateNodeAllocatable",
+    Action.UPDATE_NODE_DECLARED_FEATURE: "UpdateNodeDeclaredFeature",
     Action.UPDATE_NODE_LABEL: "UpdateNodeLabel",
     Action.UPDATE_NODE_TAINT: "UpdateNodeTaint",
     Action.UPDATE_POD_GATES: "UpdatePodSchedulingGatesEliminated",
@@ -114,8 +116,11 @@ def rule_changes(
         yield Change(Resource.RESOURCE_SLICE, Action.UPDATE)
 
 
-def group_changes(old: podgroup.PodGroup | None, new: podgroup.PodGroup | None) -> Iterator[Change]:
-    """Yield the change of a pod group whose spec is new."""
+Group = podgroup.PodGroup | compositepodgroup.CompositePodGroup
+
+
+def group_changes(old: Group | None, new: Group | None) -> Iterator[Change]:
+    """Yield the change of a pod group, or of a composite one, whose spec is new."""
     if new is not None and old is None:
         yield Change(Resource.POD_GROUP, Action.ADD, None, new)
     elif new is not None and old is not None and old.spec != new.spec:
@@ -131,6 +136,8 @@ def node_changes(old: nodes.Node | None, new: nodes.Node | None) -> Iterator[Cha
         return
     if old.status.allocatable != new.status.allocatable:
         yield Change(Resource.NODE, Action.UPDATE_NODE_ALLOCATABLE, old, new)
+    if old.status.declared_features != new.status.declared_features:
+        yield Change(Resource.NODE, Action.UPDATE_NODE_DECLARED_FEATURE, old, new)
     if old.metadata.labels != new.metadata.labels:
         yield Change(Resource.NODE, Action.UPDATE_NODE_LABEL, old, new)
     if old.spec.taints != new.spec.taints or (old.spec.unschedulable and not new.spec.unschedulable):

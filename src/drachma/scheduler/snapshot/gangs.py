@@ -2,8 +2,8 @@
 
 A pod names its gang in one of three ways, the first of these that it uses:
 
-- ``spec.schedulingGroup`` names a PodGroup of ``scheduling.k8s.io``, whose policy has the number of pods; pods of a
-  group with another policy are ordinary pods,
+- ``spec.schedulingGroup`` names a PodGroup of ``scheduling.k8s.io``, whose policy has the number of pods; a group
+  with another policy is a gang of one pod. PodGroups may be parts of a CompositePodGroup, which is then the gang,
 - Kueue's label ``kueue.x-k8s.io/pod-group-name``, with Kueue's annotation for the number,
 - the label :data:`LABEL`, with the annotation :data:`SIZE`.
 
@@ -17,9 +17,10 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from drachma.api import meta, pod, podgroup
+from drachma.api import compositepodgroup, meta, pod, podgroup
 from drachma.claims import podstate
 from drachma.runtime import cache
+from drachma.scheduler.snapshot import agreements
 from drachma.values import forkmap
 
 LABEL: Final = "drachma.dev/gang"
@@ -36,6 +37,7 @@ class Source(enum.Enum):
     """Way in which a pod names its gang."""
 
     POD_GROUP = "podGroup"
+    COMPOSITE = "compositePodGroup"
     KUEUE = KUEUE_LABEL
     LABEL = LABEL
 
@@ -56,7 +58,7 @@ class Gang(NamedTuple):
 
     key: GangKey
     size: int
-    """Number of pods that must have a node at once."""
+    """Number of pods that must have a node at once, or of children whose pods must."""
     members: Mapping[str, cache.Key]
     """Pods by uid, waiting or on nodes."""
     done: int = 0
@@ -65,6 +67,24 @@ class Gang(NamedTuple):
     """Priority of the PodGroup; None for a gang without one."""
     group_uid: str | None = None
     """Uid of the PodGroup; None for a gang without one."""
+    preemption_policy: str | None = None
+    """Policy that the pods must have too; None if they decide."""
+    topology: tuple[str, ...] = ()
+    """Labels of nodes; all pods go to nodes that have the same values of them."""
+    children: tuple[Gang, ...] = ()
+    """Groups of a CompositePodGroup, in the order of their names."""
+    agreement: agreements.Agreement = agreements.NONE
+    """Constraints on the devices of all pods."""
+
+    @property
+    def is_group(self) -> bool:
+        """True for a PodGroup or a CompositePodGroup."""
+        return self.key.source in (Source.POD_GROUP, Source.COMPOSITE)
+
+    @property
+    def leaves(self) -> tuple[Gang, ...]:
+        """PodGroups of the gang, or the gang itself."""
+        return tuple(leaf for child in self.children for leaf in child.leaves) if self.children else (self,)
 
 
 class Unit(NamedTuple):
@@ -79,6 +99,8 @@ class Undefined(NamedTuple):
     """Gang that is not defined. Its pods wait until it is."""
 
     problem: str
+    is_silent: bool = False
+    """True if pods are not told that they wait, as upstream does for PodGroups."""
 
 
 class _Member(NamedTuple):
@@ -87,24 +109,31 @@ class _Member(NamedTuple):
     has_succeeded: bool = False
 
 
+_DEEPEST: Final = 4
+"""Number of CompositePodGroups inside each other that are followed."""
+
 _SIZES: Final = {Source.KUEUE: KUEUE_SIZE, Source.LABEL: SIZE}
 
 
 class Gangs:
     """All gangs of a cluster."""
 
-    def __init__(self, parent: Gangs | None = None) -> None:
-        """With a ``parent`` this is a fork of it."""
+    def __init__(self, parent: Gangs | None = None, *, has_composites: bool = False) -> None:
+        """With a ``parent`` this is a fork of it. Without composites, parents of PodGroups are ignored."""
+        self._has_composites: Final = has_composites
         if parent is None:
             self._groups = forkmap.ForkMap[cache.Key, podgroup.PodGroup]()
+            self._composites = forkmap.ForkMap[cache.Key, compositepodgroup.CompositePodGroup]()
             self._members = forkmap.ForkMap[GangKey, dict[str, _Member]](copy=dict)
         else:
             self._groups = parent._groups.fork()
+            self._composites = parent._composites.fork()
             self._members = parent._members.fork()
 
     def fork(self) -> Gangs:
         """Return a copy that can be changed separately; a new instance if there are no gangs."""
-        return Gangs(self) if self._groups or self._members else Gangs()
+        is_used = self._groups or self._members or self._composites
+        return Gangs(self if is_used else None, has_composites=self._has_composites)
 
     # Updates
 
@@ -115,6 +144,14 @@ class Gangs:
     def remove_group(self, deleted: podgroup.PodGroup) -> None:
         """Remove a group."""
         self._groups.pop(cache.key_of(deleted), None)
+
+    def put_composite(self, new: compositepodgroup.CompositePodGroup) -> None:
+        """Add or update a composite group."""
+        self._composites[cache.key_of(new)] = new
+
+    def remove_composite(self, deleted: compositepodgroup.CompositePodGroup) -> None:
+        """Remove a composite group."""
+        self._composites.pop(cache.key_of(deleted), None)
 
     def put_pod(self, new: pod.Pod) -> None:
         """Add or update a pod, with a node or without. A pod that has failed or will not start is no member."""
@@ -147,34 +184,105 @@ class Gangs:
         key = key_of(member)
         if key is None:
             return None
-        members = self._members.get(key, {})
-        priority: int | None = None
-        group_uid: str | None = None
         if key.source is Source.POD_GROUP:
-            group = self._groups.get(cache.Key(key.namespace, key.name))
-            if group is None:
-                return Undefined(f'waiting for pods\'s pod group "{key.name}" to appear in scheduling queue')
-            policy = group.spec.scheduling_policy.gang
-            if policy is None:
-                return None
-            size, priority, group_uid = policy.min_count, group.spec.priority or 0, group.metadata.uid
-        else:
-            annotation = _SIZES[key.source]
-            if not _size(member.metadata, key.source):
-                text = member.metadata.annotations.get(annotation)
-                value = "missing" if text is None else f'"{text}"'
-                return Undefined(
-                    f"label {key.source.value}: {key.name}: annotation {annotation}: {value}: "
-                    "expected the number of pods of the gang, 1 or more"
-                )
-            # If members disagree, the gang has the largest size.
-            size = max([_size(member.metadata, key.source), *(each.size for each in members.values())])
+            return self._group_gang(key)
+        members = self._members.get(key, {})
+        annotation = _SIZES[key.source]
+        if not _size(member.metadata, key.source):
+            text = member.metadata.annotations.get(annotation)
+            value = "missing" if text is None else f'"{text}"'
+            return Undefined(
+                f"label {key.source.value}: {key.name}: annotation {annotation}: {value}: "
+                "expected the number of pods of the gang, 1 or more"
+            )
+        # If members disagree, the gang has the largest size.
+        size = max([_size(member.metadata, key.source), *(each.size for each in members.values())])
+        living, done = self._living(key)
+        return Gang(key, size, living, done)
+
+    def _living(self, key: GangKey) -> tuple[Mapping[str, cache.Key], int]:
+        """Return the pods of a gang that have not succeeded, and the number of the others."""
+        members = self._members.get(key, {})
         living = {uid: each.key for uid, each in members.items() if not each.has_succeeded}
-        return Gang(key, size, living, len(members) - len(living), priority, group_uid)
+        return living, len(members) - len(living)
+
+    def _group_gang(self, key: GangKey) -> Gang | Undefined:
+        """Return the gang of a PodGroup: the outermost CompositePodGroup that it is part of, or itself."""
+        group = self._groups.get(cache.Key(key.namespace, key.name))
+        if group is None:
+            return Undefined(
+                f'waiting for pods\'s pod group "{key.name}" to appear in scheduling queue', is_silent=True
+            )
+        parent = group.spec.parent_composite_pod_group_name if self._has_composites else None
+        if not parent:
+            return self._leaf(group)
+        root: compositepodgroup.CompositePodGroup | None = None
+        for _ in range(_DEEPEST):
+            if not parent:
+                break
+            root = self._composites.get(cache.Key(key.namespace, parent))
+            if root is None:
+                problem = f'waiting for pods\'s composite pod group "{parent}" to appear in scheduling queue'
+                return Undefined(problem, is_silent=True)
+            parent = root.spec.parent_composite_pod_group_name
+        assert root is not None, "a group with a parent has a root"
+        return self._composite(root, _DEEPEST)
+
+    def _leaf(self, group: podgroup.PodGroup) -> Gang:
+        spec, metadata = group.spec, group.metadata
+        key = GangKey(metadata.namespace, Source.POD_GROUP, metadata.name)
+        living, done = self._living(key)
+        size = 1 if spec.scheduling_policy.gang is None else spec.scheduling_policy.gang.min_count
+        return Gang(
+            key,
+            size,
+            living,
+            done,
+            spec.priority or 0,
+            metadata.uid,
+            spec.preemption_policy,
+            _topology(spec),
+            agreement=agreements.read(metadata.annotations),
+        )
+
+    def _composite(self, composite: compositepodgroup.CompositePodGroup, depth: int) -> Gang:
+        spec, metadata = composite.spec, composite.metadata
+        leaves = [
+            self._leaf(each)
+            for each in self._groups.values()
+            if each.metadata.namespace == metadata.namespace
+            and each.spec.parent_composite_pod_group_name == metadata.name
+        ]
+        inner = [
+            self._composite(each, depth - 1)
+            for each in self._composites.values()
+            if depth > 1
+            and each.metadata.namespace == metadata.namespace
+            and each.spec.parent_composite_pod_group_name == metadata.name
+        ]
+        children = tuple(sorted((*leaves, *inner), key=lambda child: child.key.name))
+        members = {uid: key for child in children for uid, key in child.members.items()}
+        size = 1 if spec.scheduling_policy.gang is None else spec.scheduling_policy.gang.min_group_count
+        return Gang(
+            GangKey(metadata.namespace, Source.COMPOSITE, metadata.name),
+            size,
+            members,
+            0,
+            spec.priority or 0,
+            metadata.uid,
+            spec.preemption_policy,
+            _topology(spec),
+            children,
+        )
 
     def group(self, key: GangKey) -> podgroup.PodGroup | None:
         """Return the PodGroup of a gang, or None."""
         return self._groups.get(cache.Key(key.namespace, key.name)) if key.source is Source.POD_GROUP else None
+
+    def member_uids(self, member: pod.Pod) -> Sequence[str]:
+        """Return the uids of all pods that name the same gang or group as a pod, including itself."""
+        key = key_of(member)
+        return () if key is None else tuple(self._members.get(key, ()))
 
     # Queries of preemption
 
@@ -200,7 +308,8 @@ class Gangs:
 
 def disagreement(gang: Gang, pods: Iterable[pod.Pod]) -> str:
     """Return why pods cannot be scheduled as one PodGroup, in upstream's words, or an empty text."""
-    policy: str | None = None
+    policy = gang.preemption_policy
+    whose = "" if policy is None else " as the pod group's preemption policy"
     for each in pods if gang.priority is not None else ():
         priority = each.spec.priority or 0
         if priority != gang.priority:
@@ -211,8 +320,15 @@ def disagreement(gang: Gang, pods: Iterable[pod.Pod]) -> str:
         own = each.spec.preemption_policy or "PreemptLowerPriority"
         policy = policy or own
         if own != policy:
-            return f"all pods in a single pod group should have the same preemption policy, got {own} and {policy}"
+            return (
+                f"all pods in a single pod group should have the same preemption policy{whose}, got {own} and {policy}"
+            )
     return ""
+
+
+def _topology(spec: podgroup.PodGroupSpec | compositepodgroup.CompositePodGroupSpec) -> tuple[str, ...]:
+    constraints = spec.scheduling_constraints
+    return () if constraints is None else tuple(each.key for each in constraints.topology)
 
 
 def key_of(member: pod.Pod) -> GangKey | None:

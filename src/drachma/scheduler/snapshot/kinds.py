@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from drachma.api import (
+    compositepodgroup,
     csidriver,
     csinode,
     deviceclass,
@@ -79,6 +80,13 @@ TABLE: Final[tuple[SnapshotKind, ...]] = (
         remove=lambda snapshot, deleted: snapshot.gangs.remove_group(deleted),
         changes=changes.group_changes,
         gate=gates.Gate.GENERIC_WORKLOAD,
+    ),
+    SnapshotKind(
+        compositepodgroup.CompositePodGroup,
+        put=lambda snapshot, new: snapshot.gangs.put_composite(new),
+        remove=lambda snapshot, deleted: snapshot.gangs.remove_composite(deleted),
+        changes=changes.group_changes,
+        gate=gates.Gate.COMPOSITE_POD_GROUP,
     ),
     SnapshotKind(
         poddisruptionbudget.PodDisruptionBudget,

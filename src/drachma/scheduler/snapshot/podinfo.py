@@ -38,6 +38,11 @@ class PodInfo:
         return self._demand
 
     @property
+    def needs_devices(self) -> bool:
+        """True if the pod has claims, or requests resources that devices may back."""
+        return bool(self.pod.spec.resource_claims) or bool(self.extended_resources)
+
+    @property
     def affinity(self) -> podaffinity.PodAffinity:
         """Rules about other pods. Raises InvalidValueError for a malformed selector."""
         if self._affinity is None:

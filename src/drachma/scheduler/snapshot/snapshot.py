@@ -6,13 +6,13 @@ microseconds, however large the cluster. From then on neither of the two sees ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from msgspec import structs
 
 from drachma.accounting import accountant, ledger
-from drachma.api import gates, meta, pod
+from drachma.api import gates, meta, pod, podgroup, resourceclaim
 from drachma.api import node as nodes
 from drachma.claims import podclaims, reservation
 from drachma.scheduler.snapshot import (
@@ -70,6 +70,8 @@ class Snapshot:
     def __init__(self, enabled: gates.Gates, *, origin: Snapshot | None = None) -> None:
         """With an ``origin`` this is a fork of it."""
         self._gates = enabled
+        self._released: dict[str, resourceclaim.ResourceClaim] = {} if origin is None else dict(origin._released)
+        """Claims as they were before pods left a fork, by uid."""
         self.listener: Listener | None = None
         """Listener of the live snapshot. Forks have none."""
         if origin is None:
@@ -81,7 +83,7 @@ class Snapshot:
                     nominations=nominations.Nominations(),
                     namespaces=forkmap.ForkMap(),
                     workloads=workloads.Workloads(),
-                    gangs=gangs.Gangs(),
+                    gangs=gangs.Gangs(has_composites=enabled.on(gates.Gate.COMPOSITE_POD_GROUP)),
                     budgets=disruptionbudgets.DisruptionBudgets(),
                     volumes=volumes.Volumes(),
                 )
@@ -167,20 +169,69 @@ class Snapshot:
         bound = assigned.pod
         self.nominations.remove(bound.metadata.uid)
         results = {each.claim.metadata.uid: each.result for each in assigned.allocations}
-        for name in podclaims.all_names(bound):
+        for name, consumer in podclaims.consumers(bound, self.claim_group(bound)):
             claim = self.claims.get(bound.metadata.namespace, name)
             if claim is None:
                 continue
             uid, status = claim.metadata.uid, claim.status
             if uid in results:
                 status = structs.replace(status, allocation=results[uid])
-            if not reservation.is_reserved_for(claim, bound):
-                status = structs.replace(status, reserved_for=(*status.reserved_for, reservation.consumer(bound)))
+            if not reservation.is_reserved_for(claim, consumer):
+                status = structs.replace(status, reserved_for=(*status.reserved_for, reservation.consumer(consumer)))
             self.claims.rewrite(claim, status)
             self.claims.settle(uid)
 
+    def claim_group(self, user: pod.Pod) -> podgroup.PodGroup | None:
+        """Return the group whose claims a pod may share, or None (KEP-5729)."""
+        is_on = user.spec.scheduling_group is not None and self._gates.on(gates.Gate.WORKLOAD_RESOURCE_CLAIMS)
+        return self.gangs.group_of(user) if is_on else None
+
+    @property
+    def frees_devices(self) -> bool:
+        """True if the devices of evicted pods count as free."""
+        return self._gates.on(gates.Gate.DEVICE_PREEMPTION)
+
+    def vacate(self, leaving: pod.Pod) -> None:
+        """Remove a pod as if it were evicted, with devices that only it uses if evictions free them: only for forks."""
+        self.remove_pod(leaving.metadata.uid)
+        for claim in self._reserved_claims(leaving) if self.frees_devices else ():
+            self._released.setdefault(claim.metadata.uid, claim)
+            uid = leaving.metadata.uid
+            reserved_for = tuple(each for each in claim.status.reserved_for if each.uid != uid)
+            allocation = claim.status.allocation if reserved_for else None
+            self.claims.rewrite(claim, structs.replace(claim.status, reserved_for=reserved_for, allocation=allocation))
+
+    def reoccupy(self, assigned: assignment.Assignment) -> None:
+        """Undo :meth:`vacate`."""
+        self.bind(assigned)
+        user = assigned.pod
+        for name in podclaims.all_names(user) if self._released else ():
+            claim = self.claims.get(user.metadata.namespace, name)
+            before = None if claim is None else self._released.get(claim.metadata.uid)
+            if claim is not None and before is not None and reservation.is_reserved_for(before, user):
+                reserved_for = (*claim.status.reserved_for, reservation.consumer(user))
+                status = structs.replace(claim.status, reserved_for=reserved_for, allocation=before.status.allocation)
+                self.claims.rewrite(claim, status)
+
+    def freed_claims(self, leaving: Iterable[pod.Pod]) -> list[resourceclaim.ResourceClaim]:
+        """Return the claims whose devices are free once all of these pods are gone."""
+        pods = list(leaving)
+        uids = {each.metadata.uid for each in pods}
+        claims = {claim.metadata.uid: claim for each in pods for claim in self._reserved_claims(each)}
+        return [each for each in claims.values() if all(user.uid in uids for user in each.status.reserved_for)]
+
+    def _reserved_claims(self, user: pod.Pod) -> list[resourceclaim.ResourceClaim]:
+        claims = (self.claims.get(user.metadata.namespace, name) for name in dict.fromkeys(podclaims.all_names(user)))
+        return [
+            each
+            for each in claims
+            if each is not None and each.status.allocation is not None and reservation.is_reserved_for(each, user)
+        ]
+
     def missing(self, gang: gangs.Gang) -> int:
-        """Return the number of pods of a gang that still need a node. Assumed pods have one."""
+        """Return the number of pods, or of children, of a gang that still need nodes. Assumed pods have one."""
+        if gang.children:
+            return gang.size - sum(self.missing(child) <= 0 for child in gang.children)
         return gang.size - gang.done - sum(self.nodes.node_of(uid) is not None for uid in gang.members)
 
     def unbind(self, assigned: assignment.Assignment) -> bool:

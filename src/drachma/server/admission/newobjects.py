@@ -68,6 +68,14 @@ def add_storage_finalizer(proposal: Proposal) -> None:
         subject.metadata = {**subject.metadata, "finalizers": [*own, finalizer]}
 
 
+def add_group_finalizer(proposal: Proposal) -> None:
+    """Keep a PodGroup as long as it has pods that have not finished (PodGroupProtection)."""
+    subject = proposal.subject
+    own: list[str] = subject.metadata.get("finalizers") or []
+    if wellknown.POD_GROUP_FINALIZER not in own:
+        subject.metadata = {**subject.metadata, "finalizers": [*own, wellknown.POD_GROUP_FINALIZER]}
+
+
 def add_not_ready_taint(proposal: Proposal) -> None:
     """Keep pods off a new node until the node lifecycle controller finds it ready (TaintNodesByCondition)."""
     subject = proposal.subject

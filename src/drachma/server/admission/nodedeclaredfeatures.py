@@ -1,23 +1,26 @@
-"""NodeDeclaredFeatureValidator: refuses slices with node-allocatable resources that their nodes cannot account for.
+"""NodeDeclaredFeatureValidator: refuses slices and changes of pods that need features which nodes do not declare.
 
-The rule is in :mod:`drachma.validation.admission`; this module provides the nodes.
+A slice with node-allocatable resources needs nodes that account for them; the rule is in
+:mod:`drachma.validation.admission`. Some changes of the resources of a pod with a node need a newer kubelet.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from drachma.api import gates as feature
+from drachma.claims import podfeatures
 from drachma.server.admission.proposal import Proposal
 from drachma.server.reads.reader import Reader
 from drachma.store import record
 from drachma.validation import admission
+from drachma.values import quotation
 
 SLICES: Final = frozenset({"resource.k8s.io/resourceslices"})
 _NODES: Final = "nodes"
 
 
 class NodeDeclaredFeatureValidator:
-    """Upstream's admission plugin of that name, for slices only."""
+    """Upstream's admission plugin of that name."""
 
     def __init__(self, store: Reader, gates: feature.Gates) -> None:
         self._nodes = _Nodes(store)
@@ -28,6 +31,23 @@ class NodeDeclaredFeatureValidator:
         refusal = admission.slice_refusal(proposal.subject.content, self._nodes, gates=self._gates)
         if refusal is not None:
             raise proposal.forbidden(refusal)
+
+    def validate_pod(self, proposal: Proposal) -> None:
+        """Refuse a change of a pod's resources that its node does not support."""
+        if proposal.stored is None or not self._gates.on(feature.Gate.NODE_DECLARED_FEATURES):
+            return
+        spec, old = proposal.subject.content["spec"], proposal.stored.value["spec"]
+        name = old.get("nodeName")
+        needed = podfeatures.needed_for_resize(spec, old) if name else []
+        node = self._nodes.get(name) if needed else None
+        if node is None:
+            return
+        missing = [each for each in needed if each not in node.declared_features]
+        if missing:
+            raise proposal.forbidden(
+                f"pod update requires features {', '.join(missing)} which are not available on node "
+                f"{quotation.quote(name)}"
+            )
 
 
 class _Nodes(Mapping[str, admission.DeclaredNode]):

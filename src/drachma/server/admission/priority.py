@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from drachma.api import gates as feature
 from drachma.server import status
 from drachma.server.admission import podspecs
 from drachma.server.admission.podspecs import Spec
@@ -14,6 +15,7 @@ from drachma.validation import scheduling
 _CLASSES: Final = "scheduling.k8s.io/priorityclasses"
 CLASSES: Final = frozenset({_CLASSES})
 POD_GROUPS: Final = frozenset({"scheduling.k8s.io/podgroups"})
+ALL_GROUPS: Final = POD_GROUPS | {"scheduling.k8s.io/compositepodgroups"}
 _PREEMPT: Final = "PreemptLowerPriority"
 _SET_HERE: Final = ("priority", "preemptionPolicy")
 
@@ -21,8 +23,9 @@ _SET_HERE: Final = ("priority", "preemptionPolicy")
 class Priority:
     """Upstream's admission plugin of that name."""
 
-    def __init__(self, store: Reader) -> None:
+    def __init__(self, store: Reader, gates: feature.Gates) -> None:
         self._store = store
+        self._has_group_policies = gates.on(feature.Gate.POD_GROUP_PREEMPTION_POLICY)
         self._listed = -1
         self._default_class: record.Record | None = None
 
@@ -47,11 +50,17 @@ class Priority:
         priority_class = self._find(name)
         if name and priority_class is None:
             raise proposal.forbidden(f"no PriorityClass with name {name} was found")
-        priority, _ = _values(priority_class)
+        priority, policy = _values(priority_class)
         if spec.get("priority") not in (None, priority):
             raise proposal.forbidden(
                 f"priority set in the pod group ({spec['priority']}) must match the priority computed ({priority}) "
                 "based on the priority class set in the spec"
+            )
+        own_policy = spec.get("preemptionPolicy") if self._has_group_policies else None
+        if own_policy and own_policy != policy:
+            raise proposal.forbidden(
+                f"the string value of PreemptionPolicy ({own_policy}) must not be provided in pod group spec; "
+                f"priority admission controller computed {policy} from the given PriorityClass name"
             )
         spec["priority"] = priority
         if priority_class is not None:

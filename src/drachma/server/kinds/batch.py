@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from drachma.api.gates import Gate
 from drachma.server import documents, objectmeta
 from drachma.server.kinds.core import podspec
 from drachma.server.kinds.document import Document
@@ -35,8 +36,18 @@ class JobStrategy(WorkloadStrategy):
         if own and not metadata.get("labels"):
             metadata["labels"] = own
 
+    def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
+        super().prepare_update(content, old, write)
+        if "scheduling" in content["spec"] and not self._schedules_groups() and "scheduling" not in old["spec"]:
+            content["spec"] = _without_scheduling(content["spec"])
+
+    def _schedules_groups(self) -> bool:
+        return self._gates.on(Gate.WORKLOAD_WITH_JOB)
+
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {}
+        if "scheduling" in content["spec"] and not self._schedules_groups():
+            content["spec"] = _without_scheduling(content["spec"])
         template_labels = (content["spec"]["template"].get("metadata") or {}).get("labels")
         spec = content["spec"] = documents.copy(content["spec"])
         if spec.get("manualSelector"):
@@ -62,6 +73,10 @@ class JobStrategy(WorkloadStrategy):
                 f"a DNS label is recommended: [{' '.join(problems)}]"
             )
         yield from super().warnings(content, subject)
+
+
+def _without_scheduling(spec: Document) -> Document:
+    return {field: value for field, value in spec.items() if field != "scheduling"}
 
 
 def _job_cells(job: Document, now: datetime) -> layout.Cells:

@@ -106,6 +106,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     devicekinds.RESOURCE_SLICE,
     resourcepoolstatusrequest.KIND,
     # scheduling.k8s.io
+    scheduling.COMPOSITE_POD_GROUP,
     scheduling.POD_GROUP,
     scheduling.PRIORITY_CLASS,
     scheduling.WORKLOAD,
@@ -157,4 +158,7 @@ def stored_key(group: str, version: str, plural: str) -> str | None:
 
 def served(gates: feature.Gates) -> tuple[Kind, ...]:
     """Return the kinds that an application serves with these feature gates."""
-    return (*KINDS, *FIRST_ALPHA) if gates.on(feature.Gate.FIRST_ALPHA) else KINDS
+    kinds = (*KINDS, *FIRST_ALPHA) if gates.on(feature.Gate.FIRST_ALPHA) else KINDS
+    if gates.on(feature.Gate.COMPOSITE_POD_GROUP):
+        return kinds
+    return tuple(each for each in kinds if each is not scheduling.COMPOSITE_POD_GROUP)

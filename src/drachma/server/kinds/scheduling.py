@@ -1,9 +1,10 @@
-"""Kinds of ``scheduling.k8s.io``: priority classes, pod groups, and workloads as templates of groups."""
+"""Kinds of ``scheduling.k8s.io``: priority classes, pod groups, composite groups, and workloads with templates."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from drachma.api.gates import Gate, Gates
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.surface import cells, layout, resources
@@ -52,29 +53,41 @@ PRIORITY_CLASS: Final = Kind(
 )
 
 
-_UNSERVED_FIELDS: Final = ("schedulingConstraints", "preemptionPolicy", "parentCompositePodGroupName")
-"""Fields of pod groups whose features are off by default upstream and not implemented here."""
+_GATES: Final = {
+    "resourceClaims": Gate.WORKLOAD_RESOURCE_CLAIMS,
+    "schedulingConstraints": Gate.TOPOLOGY_AWARE_WORKLOADS,
+    "preemptionPolicy": Gate.POD_GROUP_PREEMPTION_POLICY,
+    "parentCompositePodGroupName": Gate.COMPOSITE_POD_GROUP,
+    "compositePodGroupTemplates": Gate.COMPOSITE_POD_GROUP,
+}
+"""Fields of groups and templates that belong to a feature."""
 
 
 class PodGroupStrategy(DocumentStrategy):
+    """Strategy of groups of pods and of groups of groups."""
+
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
-        content["spec"] = {"disruptionMode": {"single": {}}, **(content.get("spec") or {})}
+        defaults: Document = {"disruptionMode": {"single": {}}}
+        spec = content.get("spec") or {}
+        if self._gates.on(Gate.POD_GROUP_PREEMPTION_POLICY) and not spec.get("preemptionPolicy"):
+            spec = {**spec, "preemptionPolicy": "PreemptLowerPriority"}
+        content["spec"] = {**defaults, **spec}
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {}
-        content["spec"] = _without(content.get("spec") or {}, _UNSERVED_FIELDS)
+        content["spec"] = _drop_disabled(content.get("spec") or {}, {}, self._gates)
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
         super().prepare_update(content, old, write)
-        content["spec"] = _without(content.get("spec") or {}, _UNSERVED_FIELDS)
+        content["spec"] = _drop_disabled(content.get("spec") or {}, old.get("spec") or {}, self._gates)
 
     def updates_unconditionally(self, write: Write) -> bool:
         return False
 
 
-def _without(part: Document, fields: tuple[str, ...]) -> Document:
-    """Return a copy without some fields."""
-    return {name: value for name, value in part.items() if name not in fields}
+def _drop_disabled(part: Document, old: Mapping[str, Any], gates: Gates) -> Document:
+    """Return a copy without the fields of features that are off, unless the stored object has them."""
+    return {name: value for name, value in part.items() if name not in _GATES or gates.on(_GATES[name]) or name in old}
 
 
 def _group_cells(group: Document, now: datetime) -> layout.Cells:
@@ -112,25 +125,61 @@ POD_GROUP: Final = Kind(
 )
 
 
-_UNSERVED_TEMPLATE_FIELDS: Final = ("schedulingConstraints", "preemptionPolicy")
-"""Fields of templates whose features are off by default upstream."""
+def _composite_cells(group: Document, now: datetime) -> layout.Cells:
+    spec = cells.part(group, "spec")
+    policy = "Gang" if "gang" in cells.part(spec, "schedulingPolicy") else "Basic"
+    workload = cells.part(spec, "workloadRef").get("workloadName") or "<none>"
+    return [cells.name(group), policy, workload, cells.since_creation(group, now)]
+
+
+COMPOSITE_POD_GROUP: Final = Kind(
+    group="scheduling.k8s.io",
+    versions=("v1alpha3",),
+    plural="compositepodgroups",
+    kind="CompositePodGroup",
+    namespaced=True,
+    subresources=(resources.status(),),
+    storage_version="v1alpha3",
+    layout=layout.Layout(
+        (
+            layout.NAME,
+            layout.text("Policy", "Basic or Gang."),
+            layout.text("Workload", "The workload that the group is of."),
+            layout.AGE,
+        ),
+        _composite_cells,
+    ),
+    rules=rules.COMPOSITE_POD_GROUP,
+    strategy=PodGroupStrategy,
+)
+
+
+_TEMPLATES: Final = ("podGroupTemplates", "compositePodGroupTemplates")
 
 
 class WorkloadStrategy(DocumentStrategy):
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
-        content["spec"] = _drop_unserved(content.get("spec") or {})
+        content["spec"] = _drop_from_templates(content.get("spec") or {}, {}, self._gates)
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
-        content["spec"] = _drop_unserved(content.get("spec") or {})
+        content["spec"] = _drop_from_templates(content.get("spec") or {}, old.get("spec") or {}, self._gates)
 
     def updates_unconditionally(self, write: Write) -> bool:
         return False
 
 
-def _drop_unserved(spec: Document) -> Document:
-    templates = [_without(each, _UNSERVED_TEMPLATE_FIELDS) for each in spec.get("podGroupTemplates") or ()]
-    kept_fields = _without(spec, ("compositePodGroupTemplates", "podGroupTemplates"))
-    return {**kept_fields, "podGroupTemplates": templates} if templates else kept_fields
+def _drop_from_templates(spec: Document, old: Mapping[str, Any], gates: Gates) -> Document:
+    """Return a copy of a spec, or of a composite template, without the fields of features that are off."""
+    kept_fields = _drop_disabled(spec, old, gates)
+    for field in _TEMPLATES:
+        if kept_fields.get(field):
+            before = {each.get("name"): each for each in old.get(field) or ()}
+            kept_fields[field] = [
+                _drop_from_templates(each, before.get(each.get("name"), {}), gates) for each in kept_fields[field]
+            ]
+        else:
+            kept_fields.pop(field, None)
+    return kept_fields
 
 
 WORKLOAD: Final = Kind(

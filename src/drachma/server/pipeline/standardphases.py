@@ -74,7 +74,7 @@ def make(
 
     ``functions`` are hooks in the same process. They run before the webhooks that clients have registered.
     """
-    admission = _Admission(store, authoriser, disabled_plugins=disabled_plugins, functions=functions)
+    admission = _Admission(store, authoriser, gates=gates, disabled_plugins=disabled_plugins, functions=functions)
     checks = (
         *_check_deletions_and_upserts(authoriser),
         *admission.check_pods(),
@@ -126,15 +126,17 @@ class _Admission:
         store: Reader,
         authoriser: authorization.Authoriser,
         *,
+        gates: feature.Gates,
         disabled_plugins: Collection[str],
         functions: Sequence[hooks.Hook],
     ) -> None:
         self._store = store
+        self._gates = gates
         self._functions = functions
         self._has_accounts = pluginnames.ACCOUNTS not in disabled_plugins
         self._accounts = serviceaccount.ServiceAccount(store)
         self._limits = limitranger.LimitRanger(store)
-        self._priorities = priority.Priority(store)
+        self._priorities = priority.Priority(store, gates)
         self._runtime_classes = runtimeclass.RuntimeClass(store)
         self._restriction = noderestriction.NodeRestriction(store, authoriser)
         self._mutating_webhooks = mutatingadmissionwebhook.MutatingAdmissionWebhook(store, authoriser)
@@ -159,13 +161,15 @@ class _Admission:
         yield Step("NodeRestriction", self._restriction.admit, on=STORES, of=noderestriction.KINDS)
         yield RemovalStep("NodeRestriction", self._restriction.admit_removal, of=noderestriction.KINDS)
         yield Step("Priority", priorities.admit, on=_NEW, of=pods, needs_cluster=True)
-        yield Step("Priority", priorities.admit_group, on=_NEW, of=priority.POD_GROUPS, needs_cluster=True)
+        yield Step("Priority", priorities.admit_group, on=_NEW, of=priority.ALL_GROUPS, needs_cluster=True)
         yield Step("Priority", priorities.admit_update, on=_UPDATE, of=pods)
         yield Step("DefaultTolerationSeconds", newobjects.add_tolerations, on=_WHOLE, of=pods)
         yield Step(pluginnames.NODE_TAINTS, newobjects.add_not_ready_taint, on=_NEW, of=newobjects.NODES)
         claims = newobjects.VOLUME_CLAIMS
         yield Step("DefaultStorageClass", storage_classes.admit, on=_NEW, of=claims, needs_cluster=True)
         yield Step(pluginnames.STORAGE_IN_USE, newobjects.add_storage_finalizer, on=_NEW, of=newobjects.PROTECTED)
+        if self._gates.on(feature.Gate.GENERIC_WORKLOAD):
+            yield Step("PodGroupProtection", newobjects.add_group_finalizer, on=_NEW, of=priority.POD_GROUPS)
         yield Step("RuntimeClass", self._runtime_classes.admit, on=_NEW, of=pods, needs_cluster=True)
 
     def mutate_by_extensions(self) -> Iterator[Step | RemovalStep]:
@@ -289,6 +293,8 @@ def _check_certificates(authoriser: authorization.Authoriser) -> Iterator[Step]:
 def _check_node_features(features: nodedeclaredfeatures.NodeDeclaredFeatureValidator) -> Iterator[Step]:
     slices = nodedeclaredfeatures.SLICES
     yield Step("NodeDeclaredFeatureValidator", features.validate, on=_WHOLE, of=slices, needs_cluster=True)
+    pods = podspecs.PODS
+    yield Step("NodeDeclaredFeatureValidator", features.validate_pod, on=_UPDATE | _STATUS, of=pods, needs_cluster=True)
 
 
 def _charge(quotas: resourcequota.ResourceQuota) -> tuple[Step, ...]:

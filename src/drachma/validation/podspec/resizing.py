@@ -1,4 +1,4 @@
-"""Rules for resizing a pod in place: only cpu and memory of its containers may change."""
+"""Rules for resizing a pod in place: only cpu and memory of its containers and of the whole pod may change."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -23,6 +23,8 @@ def prepared(spec: Document, old: Document) -> dict[str, Any]:
     for field in _LISTS:
         if old.get(field):
             changed[field] = [_resized(new, before) for new, before in _pairs(spec, old, field)]
+    if spec.get("resources"):
+        changed["resources"] = spec["resources"]
     return changed
 
 
@@ -84,13 +86,10 @@ def _others(spec: Document, old: Document) -> Errors:
             yield fielderror.forbidden(SPEC, _ONLY)
     for position, (new, container) in enumerate(_pairs(spec, old, "initContainers")):
         at = SPEC.child("initContainers").item(position)
-        if container.get("restartPolicy") == "Always":
-            if _fixed(new) != _fixed(container):
-                yield fielderror.forbidden(
-                    at, "only cpu and memory resources for init or sidecar containers are mutable"
-                )
-        elif new != container:
-            yield fielderror.forbidden(SPEC, "resources for non-sidecar init containers are immutable")
+        if _fixed(new) != _fixed(container):
+            yield fielderror.forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable")
+    if _fixed(spec) != _fixed(old):
+        yield fielderror.forbidden(SPEC, _ONLY)
 
 
 def _fixed(container: Document) -> tuple[Any, ...]:

@@ -30,7 +30,8 @@ def test_like_pods_that_are_too_many_need_no_search() -> None:
     members = [member(f"p{number}", "1") for number in range(41)]
     outcome = found(world_of(*["2"] * 20), members, steps=100)
     assert isinstance(outcome, gangsearch.Short)
-    assert (outcome.placed, outcome.has_given_up, outcome.unfit.info.uid) == (40, False, "p40")
+    assert (outcome.placed, outcome.has_given_up) == (40, False)
+    assert [unfit.info.uid for unfit in outcome.all_unfit] == ["p40"]
 
 
 def test_giving_up() -> None:
@@ -52,7 +53,7 @@ def test_a_claim_that_is_missing_is_a_reason_like_others() -> None:
     broken = a_pod("b").uid("b").claim("x", claim="c").container("c").build()
     outcome = found(world_of("1"), [member("a", "1"), podinfo.PodInfo(broken)])
     assert isinstance(outcome, gangsearch.Short)
-    assert (outcome.placed, outcome.unfit.info.uid) == (1, "b")
+    assert (outcome.placed, [unfit.info.uid for unfit in outcome.all_unfit]) == (1, ["b"])
 
 
 def test_pods_that_want_to_be_near_each_other() -> None:

@@ -16,7 +16,8 @@ class UnitWorld(World):
 
     def __init__(self, *cpus: str, has_gangs: bool = True) -> None:
         super().__init__(enabled=GANGS)
-        self.units = units.Units(self.cycle, self.profile, has_gangs=has_gangs, gang_steps=100)
+        enabled = gates.ALL.switched({"GenericWorkload": has_gangs})
+        self.units = units.Units(self.cycle, self.profile, gates=enabled, gang_steps=100)
         for number, cpu in enumerate(cpus):
             self.put_node(node(f"n{number}", allocatable={"cpu": cpu, "memory": "8Gi", "pods": "110"}))
 

@@ -63,12 +63,15 @@ def test_members_that_do_not_agree_wait_for_the_most() -> None:
     assert gang.size == 3
 
 
-def test_a_group_that_is_no_gang() -> None:
+def test_a_group_without_a_number_needs_one_pod() -> None:
     known = gangs.Gangs()
     member = a_pod("p").uid("p").spec(scheduling_group=POD_GROUP).build()
-    assert known.of(member) == gangs.Undefined('waiting for pods\'s pod group "g" to appear in scheduling queue')
+    problem = 'waiting for pods\'s pod group "g" to appear in scheduling queue'
+    assert known.of(member) == gangs.Undefined(problem, is_silent=True)
     known.put_group(group(None))
-    assert known.of(member) is None
+    gang = known.of(member)
+    assert isinstance(gang, gangs.Gang)
+    assert gang.size == 1
     assert known.of(a_pod("q").build()) is None
 
 

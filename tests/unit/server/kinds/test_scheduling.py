@@ -1,15 +1,28 @@
 """Pod groups and workloads, as objects."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from drachma.api import gates
+from tests.unit.server import client
 from tests.unit.server.client import Client
 
 GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 WORKLOADS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/workloads"
 MERGE = "application/merge-patch+json"
 GANG = {"gang": {"minCount": 2}}
+GATES = gates.ALL.switched({gates.Gate.WORKLOAD_RESOURCE_CLAIMS: True, gates.Gate.COMPOSITE_POD_GROUP: True})
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[Client]:
+    started = await client.start(gates=GATES)
+    yield started
+    await started.app.close()
+    await started.store.close()
 
 
 def a_group(**spec: Any) -> dict[str, Any]:

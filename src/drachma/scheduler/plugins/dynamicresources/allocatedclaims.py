@@ -6,7 +6,7 @@ import functools
 
 from drachma.accounting import footprint
 from drachma.api import gates, pod, resourceclaim
-from drachma.claims import reservation
+from drachma.claims import podclaims, reservation
 from drachma.scheduler.framework import nodeselectors
 from drachma.scheduler.plugins.dynamicresources import bindingconditions, options, verdicts
 from drachma.scheduler.snapshot import Snapshot, nodeinfo
@@ -40,6 +40,7 @@ def is_unshareable(
     allocation: _Allocation,
     *,
     user: pod.Pod,
+    consumer: reservation.Consumer,
     snapshot: Snapshot,
 ) -> bool:
     """Return True if another pod uses a claim whose devices are a node's own resources.
@@ -47,12 +48,24 @@ def is_unshareable(
     Differs from upstream: that is also the case if the devices are no longer published, and only the status of a pod
     that uses the claim shows it. Each further pod would count as if it took nothing of the node.
     """
-    if not claim.status.reserved_for or reservation.is_reserved_for(claim, user):
+    if not claim.status.reserved_for:
+        return False
+    if reservation.is_reserved_for(claim, consumer) and not _has_other_users(claim, user, consumer, snapshot):
         return False
     if not footprint.has_mapping(allocation, snapshot.devices.find) and not _is_mapped_for_users(claim, snapshot.nodes):
         return False
     with verdicts.abort_on_allocation_error():
         return not snapshot.accountant.may_be_shared(claim, allocation)
+
+
+def _has_other_users(
+    claim: resourceclaim.ResourceClaim, user: pod.Pod, consumer: reservation.Consumer, snapshot: Snapshot
+) -> bool:
+    """Return True if a claim is reserved for the group of a pod, and another pod of the group with a node uses it."""
+    if consumer is user:
+        return False
+    residents = (snapshot.nodes.resident(uid) for uid in snapshot.gangs.member_uids(user) if uid != user.metadata.uid)
+    return any(each is not None and claim.metadata.name in podclaims.names(each) for each in residents)
 
 
 def _is_mapped_for_users(claim: resourceclaim.ResourceClaim, nodes: snapshotnodes.Nodes) -> bool:

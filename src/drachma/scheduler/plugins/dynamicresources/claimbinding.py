@@ -16,7 +16,7 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import pod, resourceclaim
-from drachma.claims import identity, reservation, wellknown
+from drachma.claims import identity, podclaims, reservation, wellknown
 from drachma.client import patches, transactions
 from drachma.scheduler.framework import bindingwork, handle
 from drachma.scheduler.plugins.dynamicresources import bindingconditions, claimplan, claimwriter, extendedclaim, options
@@ -61,8 +61,8 @@ class ClaimBinding(bindingwork.BindingWork):
         self._writer: Final = claimwriter.ClaimWriter(
             handle.client, clock=handle.clock, rng=handle.rng, with_timestamps=options.has_binding_conditions
         )
-        self._reserved: Final[list[Claim]] = []
-        """Claims that this attempt reserved for the pod, as they were written."""
+        self._reserved: Final[list[tuple[Claim, reservation.Consumer]]] = []
+        """Claims that this attempt reserved for the pod or its group, as they were written."""
         self._created: Claim | None = None
         """Claim that was created for extended resources."""
         self._status: Final[dict[str, Any]] = {}
@@ -83,7 +83,7 @@ class ClaimBinding(bindingwork.BindingWork):
 
     def changes(self) -> Sequence[transactions.Change] | None:
         """Return the changes of claims, if nothing else has to be written for the pod."""
-        return _claim_changes(self._pod, self._assigned, writer=self._writer)
+        return _claim_changes(self._assigned, writer=self._writer)
 
     def committed(self, written_claims: Sequence[Any]) -> None:
         """Note the written claims. Nothing is in flight any more."""
@@ -107,16 +107,17 @@ class ClaimBinding(bindingwork.BindingWork):
         if assigned.plan is None:
             return
         results = {entry.claim.metadata.uid: entry.result for entry in assigned.allocations}
-        # A pod may refer to a claim under several names.
-        for uid, claim in {entry.claim.metadata.uid: entry.claim for entry in assigned.plan.claims}.items():
-            if not reservation.is_reserved_for(claim, self._pod):
-                await self._reserve(claim, allocation=results.get(uid))
+        for entry in _each_once(assigned.plan):
+            if not reservation.is_reserved_for(entry.claim, entry.consumer):
+                await self._reserve(entry.claim, entry.consumer, allocation=results.get(entry.claim.metadata.uid))
         if assigned.mappings:
             await self._write_special(assigned.allocations[-1])
 
-    async def _reserve(self, claim: Claim, *, allocation: resourceclaim.AllocationResult | None) -> Claim:
-        written_claim = await self._writer.reserve(claim, self._pod, allocation=allocation)
-        self._reserved.append(written_claim)
+    async def _reserve(
+        self, claim: Claim, consumer: reservation.Consumer, *, allocation: resourceclaim.AllocationResult | None
+    ) -> Claim:
+        written_claim = await self._writer.reserve(claim, consumer, allocation=allocation)
+        self._reserved.append((written_claim, consumer))
         self._tracker.observe(written_claim)
         if self._handle.peers is None:
             # The write is done and noted, so nothing is in flight any more.
@@ -137,7 +138,7 @@ class ClaimBinding(bindingwork.BindingWork):
         self._tracker.settle(entry.claim.metadata.uid)
         self._tracker.reserve(created_claim.metadata, entry.result)
         self._tracker.observe(created_claim)
-        reserved_claim = await self._reserve(created_claim, allocation=entry.result)
+        reserved_claim = await self._reserve(created_claim, self._pod, allocation=entry.result)
         self._status["extendedResourceClaimStatus"] = pod.PodExtendedResourceClaimStatus(
             request_mappings=self._assigned.mappings, resource_claim_name=reserved_claim.metadata.name
         )
@@ -197,7 +198,7 @@ class ClaimBinding(bindingwork.BindingWork):
         """Return the pod's claims, in their written state if they were written."""
         plan = self._assigned.plan
         claims = {entry.claim.metadata.uid: entry.claim for entry in plan.claims} if plan is not None else {}
-        return list((claims | {claim.metadata.uid: claim for claim in self._reserved}).values())
+        return list((claims | {claim.metadata.uid: claim for claim, _ in self._reserved}).values())
 
     # Other schedulers
 
@@ -209,7 +210,7 @@ class ClaimBinding(bindingwork.BindingWork):
     async def _check_devices(self, peers: handle.Peers) -> None:
         """Check that the claims are unchanged, and that no other scheduler was faster with their devices."""
         claims = self._claims()
-        written_uids = {claim.metadata.uid for claim in self._reserved}
+        written_uids = {claim.metadata.uid for claim, _ in self._reserved}
         await self._check_claims(claim for claim in claims if claim.metadata.uid not in written_uids)
         try:
             await peers.check_claims(claims)
@@ -224,7 +225,7 @@ class ClaimBinding(bindingwork.BindingWork):
             metadata = claim.metadata
             current = await self._handle.client.get(Claim, metadata.name, namespace=metadata.namespace)
             is_same = current.metadata.uid == metadata.uid and current.status.allocation == claim.status.allocation
-            if not is_same or not reservation.is_reserved_for(current, self._pod):
+            if not is_same or not reservation.may_be_used_by(current, self._pod):
                 raise claimwriter.ClaimError(f"claim {identity.label(metadata)} got taken away in the meantime")
 
     # Undo
@@ -237,14 +238,15 @@ class ClaimBinding(bindingwork.BindingWork):
     async def undo(self) -> None:
         """Take back reservations and void allocations, and delete the claim that was created for the pod."""
         created = self._created
-        claims = {claim.metadata.uid: claim for claim in self._reserved}
+        reserved = {claim.metadata.uid: (claim, consumer) for claim, consumer in self._reserved}
         if self._is_void and self._assigned.plan is not None:
             # Writes of another scheduler for the pod are void as well.
-            claims |= {entry.claim.metadata.uid: entry.claim for entry in self._assigned.plan.claims}
-        for claim in claims.values():
+            entries = self._assigned.plan.claims
+            reserved |= {entry.claim.metadata.uid: (entry.claim, entry.consumer) for entry in entries}
+        for claim, consumer in reserved.values():
             if created is None or claim.metadata.uid != created.metadata.uid:
                 undo = self._writer.withdraw if self._is_void else self._writer.release
-                await _try_write(undo(claim, self._pod), f"unreserve {identity.label(claim.metadata)}")
+                await _try_write(undo(claim, consumer), f"unreserve {identity.label(claim.metadata)}")
         if created is not None:
             newest = self._tracker.get(created.metadata.namespace, created.metadata.name) or created
             await _try_write(self._writer.delete(newest), f"delete {identity.label(created.metadata)}")
@@ -266,10 +268,15 @@ async def _try_write(write: Awaitable[None], what: str) -> None:
         _log.warning("%s failed: %s", what, error)
 
 
+def _each_once(plan: claimplan.ClaimPlan) -> list[podclaims.PodClaim]:
+    """Return each claim and consumer once: a pod may refer to a claim under several names."""
+    return list({(each.claim.metadata.uid, each.consumer.metadata.uid): each for each in plan.claims}.values())
+
+
 def _claim_changes(
-    consumer: pod.Pod, assigned: claimplan.ClaimAssignment, *, writer: claimwriter.ClaimWriter
+    assigned: claimplan.ClaimAssignment, *, writer: claimwriter.ClaimWriter
 ) -> list[transactions.Change] | None:
-    """Return a change for each claim that is not reserved for the pod yet, or None if the states in between matter.
+    """Return a change for each claim that is not reserved for its consumer yet; None if states in between matter.
 
     They matter if devices must become ready first, if a claim must be created or the pod's status written, or if a
     claim has changed, for which the writer has a message.
@@ -280,11 +287,10 @@ def _claim_changes(
         return []
     results = {entry.claim.metadata.uid: entry.result for entry in assigned.allocations}
     changes: list[transactions.Change] = []
-    # A pod may refer to a claim under several names.
-    for uid, claim in {entry.claim.metadata.uid: entry.claim for entry in assigned.plan.claims}.items():
+    for _, claim, consumer in _each_once(assigned.plan):
         if bindingconditions.has_binding_conditions(
             claim.status.allocation
-        ) or bindingconditions.has_binding_conditions(results.get(uid)):
+        ) or bindingconditions.has_binding_conditions(results.get(claim.metadata.uid)):
             return None
         if reservation.is_reserved_for(claim, consumer):
             continue
@@ -297,7 +303,7 @@ def _claim_changes(
 
 def _change(
     claim: resourceclaim.ResourceClaim,
-    consumer: pod.Pod,
+    consumer: reservation.Consumer,
     results: Mapping[str, resourceclaim.AllocationResult],
     *,
     writer: claimwriter.ClaimWriter,

@@ -14,7 +14,7 @@ from drachma.api import gates, nodeallocatable, pod, resourceclaim
 from drachma.claims import podclaims, reservation
 from drachma.scheduler.framework import cyclestate, verdict
 from drachma.scheduler.plugins.dynamicresources import extendedclaim, verdicts
-from drachma.scheduler.snapshot import assignment, claimtracker, delegation, podinfo
+from drachma.scheduler.snapshot import Snapshot, assignment, claimtracker, delegation, podinfo
 from drachma.scheduler.snapshot import devices as snapshotdevices
 
 
@@ -40,11 +40,16 @@ class ClaimPlan(NamedTuple):
 
 
 def make(
-    info: podinfo.PodInfo, devices: snapshotdevices.Devices, enabled: gates.Gates, *, new_uid: Callable[[], str]
+    info: podinfo.PodInfo, snapshot: Snapshot, enabled: gates.Gates, *, new_uid: Callable[[], str]
 ) -> ClaimPlan | verdict.Rejection | None:
     """Return the plan for a pod, a rejection, or None for a pod without claims."""
+    devices = snapshot.devices
     try:
-        entries = podclaims.resolve(info.pod, devices.claims) if info.pod.spec.resource_claims else []
+        entries = (
+            podclaims.resolve(info.pod, devices.claims, snapshot.claim_group(info.pod))
+            if info.pod.spec.resource_claims
+            else []
+        )
     except podclaims.MissingError as error:
         return verdicts.rejection(str(error))
     special: resourceclaim.ResourceClaim | None = None

@@ -49,9 +49,9 @@ class ClaimWriter:
         self._with_timestamps: Final = with_timestamps
 
     async def reserve(
-        self, claim: Claim, consumer: pod.Pod, *, allocation: resourceclaim.AllocationResult | None
+        self, claim: Claim, consumer: reservation.Consumer, *, allocation: resourceclaim.AllocationResult | None
     ) -> Claim:
-        """Reserve a claim for a pod, with an allocation if it has none, and return it."""
+        """Reserve a claim for a pod or a group, with an allocation if it has none, and return it."""
         current = claim
         for attempt in range(_ATTEMPTS):
             try:
@@ -74,7 +74,7 @@ class ClaimWriter:
         raise AssertionError("the last attempt returns or raises")
 
     async def _reserve(
-        self, claim: Claim, consumer: pod.Pod, *, allocation: resourceclaim.AllocationResult | None
+        self, claim: Claim, consumer: reservation.Consumer, *, allocation: resourceclaim.AllocationResult | None
     ) -> Claim:
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimError(f"claim {identity.label(claim.metadata)} got deleted in the meantime")
@@ -138,15 +138,15 @@ class ClaimWriter:
                     raise
             await self._clock.sleep(_OUTAGE_PAUSE * (1 + self._rng.random()))
 
-    async def release(self, claim: Claim, consumer: pod.Pod) -> None:
-        """Remove a pod from the consumers of a claim, whatever else has changed."""
+    async def release(self, claim: Claim, consumer: reservation.Consumer) -> None:
+        """Remove a pod or a group from the consumers of a claim, whatever else has changed."""
         entry = {"$patch": "delete", "uid": consumer.metadata.uid}
         patch = patches.strategic({"status": {"reservedFor": [entry]}}, patches.same(claim))
         await self._client.patch(
             Claim, claim.metadata.name, namespace=claim.metadata.namespace, subresource="status", patch=patch
         )
 
-    async def withdraw(self, claim: Claim, consumer: pod.Pod) -> None:
+    async def withdraw(self, claim: Claim, consumer: reservation.Consumer) -> None:
         """Take back an allocation that collides with another one, or only the reservation while other pods use it."""
         for _ in range(_ATTEMPTS):
             current = await self._client.get(Claim, claim.metadata.name, namespace=claim.metadata.namespace)
@@ -206,7 +206,9 @@ class ClaimWriter:
         )
 
 
-def _is_written(claim: Claim, consumer: pod.Pod, *, allocation: resourceclaim.AllocationResult | None) -> bool:
+def _is_written(
+    claim: Claim, consumer: reservation.Consumer, *, allocation: resourceclaim.AllocationResult | None
+) -> bool:
     """Return True if a write that got no answer was done."""
     stored_allocation = claim.status.allocation
     if stored_allocation is None or not reservation.is_reserved_for(claim, consumer):

@@ -21,6 +21,7 @@ from drachma.accounting import (
 )
 from drachma.allocator import noderoom
 from drachma.api import resourceclaim, resourceslice
+from drachma.claims import podclaims
 from drachma.scheduler.framework import verdict
 from drachma.scheduler.plugins.dynamicresources import (
     allocatedclaims,
@@ -151,9 +152,9 @@ class DeviceFilter:
     def _has_mappings(self) -> bool:
         return self._snapshot.devices.has_mappings and self._options.has_node_allocatable
 
-    def _reject(self, nodes: int, reason: str) -> None:
+    def _reject(self, nodes: int, reason: str, *, is_resolvable: bool = False) -> None:
         if nodes:
-            self.rejections.append((verdicts.rejection(reason), nodes))
+            self.rejections.append((verdicts.rejection(reason, is_resolvable=is_resolvable), nodes))
 
     def _split(self, alive: int) -> list[Group]:
         """Return nodes by the claims to allocate on them. Only extended resources make a difference."""
@@ -200,7 +201,7 @@ class DeviceFilter:
                 away = alive
             if away:
                 blocked[number] = away
-            if here and self._is_unshareable(claim, allocation):
+            if here and self._is_unshareable(entry, allocation):
                 self._reject(
                     here,
                     f"node allocatable resource claim {claim.metadata.name} has a mapped device "
@@ -209,9 +210,9 @@ class DeviceFilter:
                 alive &= ~here
         return alive
 
-    def _is_unshareable(self, claim: resourceclaim.ResourceClaim, allocation: resourceclaim.AllocationResult) -> bool:
+    def _is_unshareable(self, entry: podclaims.PodClaim, allocation: resourceclaim.AllocationResult) -> bool:
         return self._options.has_node_allocatable and allocatedclaims.is_unshareable(
-            claim, allocation, user=self._pod.pod, snapshot=self._snapshot
+            entry.claim, allocation, user=self._pod.pod, consumer=entry.consumer, snapshot=self._snapshot
         )
 
     def _answers(self, group: Group, nodes: int) -> list[tuple[Answer, int]]:
@@ -228,7 +229,7 @@ class DeviceFilter:
             elif answer.outcome is Outcome.GAVE_UP:
                 self._late |= same
             elif answer.outcome is Outcome.DOES_NOT_FIT:
-                self._reject(same, "cannot allocate all claims")
+                self._reject(same, "cannot allocate all claims", is_resolvable=self._snapshot.frees_devices)
             else:
                 self._reject(same, "invalid resource pools were encountered")
         return fitting

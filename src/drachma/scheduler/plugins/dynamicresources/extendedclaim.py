@@ -37,7 +37,7 @@ def draft(waiting_pod: pod.Pod, *, uid: str) -> resourceclaim.ResourceClaim:
             name=IN_MEMORY_NAME,
             generate_name=f"{waiting_pod.metadata.name}-extended-resources-",
             uid=uid,
-            owner_references=(ownership.pod_reference(waiting_pod),),
+            owner_references=(ownership.consumer_reference(waiting_pod),),
             annotations={wellknown.EXTENDED_RESOURCE_ANNOTATION: "true"},
         )
     )

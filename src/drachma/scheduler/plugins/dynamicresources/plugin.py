@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from drachma.accounting import ledger
-from drachma.api import pod, resourceclaim
+from drachma.api import pod, podgroup, resourceclaim
 from drachma.claims import podclaims, reservation
 from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, handle, hints, plugin, scoring, verdict
 from drachma.scheduler.plugins.dynamicresources import (
@@ -22,6 +22,7 @@ from drachma.scheduler.plugins.dynamicresources import (
 from drachma.scheduler.snapshot import Snapshot, assignment
 
 _PLAN: Final = cyclestate.Key[claimplan.ClaimPlan]("claims of the pod")
+_PROMISED: Final = verdicts.rejection("node(s) had devices that are being freed for a more important pod")
 _FILTER: Final = cyclestate.Key[devicefilter.DeviceFilter]("device filter")
 
 
@@ -44,7 +45,7 @@ class DynamicResources:
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> plugin.PreFilterResult | verdict.Rejection:
         """Make the plan for the pod's claims."""
-        plan = claimplan.make(cycle.pod, cycle.snapshot.devices, self._options.enabled, new_uid=self._options.new_uid)
+        plan = claimplan.make(cycle.pod, cycle.snapshot, self._options.enabled, new_uid=self._options.new_uid)
         if plan is None:
             return plugin.SKIP
         if isinstance(plan, verdict.Rejection):
@@ -54,12 +55,14 @@ class DynamicResources:
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
         """Return the nodes on which the claims are available or can be allocated."""
+        promised = _promised_nodes(cycle) & alive if cycle.snapshot.frees_devices else 0
         devices = devicefilter.DeviceFilter(
             cycle.pod, cycle.snapshot, plan=cycle.read(_PLAN), questions=self._questions, options=self._options
         )
-        devices.run(alive)
+        devices.run(alive & ~promised)
         cycle.write(_FILTER, devices)
-        return devices.passing, devices.rejections
+        rejections = [*devices.rejections, (_PROMISED, promised)] if promised else devices.rejections
+        return devices.passing, rejections
 
     def post_filter(
         self, cycle: cyclestate.CycleState, _unfit: diagnosis.Diagnosis, *, filters: plugin.Filters
@@ -70,9 +73,10 @@ class DynamicResources:
             return plugin.PostFilterResult()
         unavailable = [] if devices is None else devices.unavailable
         for number in self._options.chance.sample(unavailable, len(unavailable)):
-            claim = plan.claims[number].claim
+            _, claim, consumer = plan.claims[number]
             users = claim.status.reserved_for
-            if not users or (len(users) == 1 and reservation.is_reserved_for(claim, cycle.pod.pod)):
+            is_shared = isinstance(consumer, podgroup.PodGroup)
+            if not users or (len(users) == 1 and not is_shared and reservation.is_reserved_for(claim, consumer)):
                 message = "deallocation of ResourceClaim completed"
                 return plugin.PostFilterResult(message, remedies=(claimwriter.Deallocation(claim, cycle.pod.pod),))
         if plan.is_stale and plan.special is not None:
@@ -136,6 +140,16 @@ class DynamicResources:
             handle=handle,
             options=self._options,
         )
+
+
+def _promised_nodes(cycle: cyclestate.CycleState) -> int:
+    """Return the nodes whose devices are being freed for more important pods."""
+    nodes = 0
+    for name, nominees in cycle.snapshot.nominations.ahead_of(cycle.pod):
+        info = cycle.snapshot.nodes.find(name)
+        if info is not None and any(each.priority > cycle.pod.priority and each.needs_devices for each in nominees):
+            nodes |= info.bit
+    return nodes
 
 
 class DevicePolicy:
