@@ -44,7 +44,7 @@ async def test_controllers_lead_one_after_the_other(tmp_path: pathlib.Path) -> N
                 async with processes.command("controllers", *arguments) as second:
                     held = await client.get(lease.Lease, "kube-controller-manager", namespace="kube-system")
                     assert await processes.stopped(first) == 0
-                    await said(second, "leads by lease kube-controller-manager")
+                    await said(second, "leads by lease kube-system/kube-controller-manager")
                     await make_pod(client, "q")
                     taken = await client.get(lease.Lease, "kube-controller-manager", namespace="kube-system")
                     assert taken.spec.holder_identity != held.spec.holder_identity

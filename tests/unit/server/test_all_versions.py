@@ -23,7 +23,7 @@ from tests import firstalpha
 from tests.unit.server import people
 
 NODE = User(name="system:node:n1", groups=("system:nodes", "system:authenticated"))
-KINDS = builtin.served(firstalpha.GATES)
+KINDS = builtin.served(gates.Gates(frozenset(gates.Gate)))
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 
 

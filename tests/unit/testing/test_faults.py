@@ -28,6 +28,11 @@ spec:
   allNodes: true
   pool: {name: shelf, generation: 1, resourceSliceCount: 1}
   devices: [{name: disk-0}, {name: disk-1}]
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: disk.example.com}
+spec: {selectors: [{cel: {expression: 'device.driver == "disk.example.com"'}}]}
 """
 
 

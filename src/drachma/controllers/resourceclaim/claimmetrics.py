@@ -82,9 +82,7 @@ class ClaimMetrics(registry.Collector):
         yield core.CounterMetricFamily("resourceclaim_controller_creates", text, value=attempts)
         yield core.CounterMetricFamily("resourceclaim_controller_create", text, value=attempts)
         text = "Attempts to create claims for pods that failed."
-        yield core.CounterMetricFamily(
-            "resourceclaim_controller_create_failures", text, value=failures + self._withheld
-        )
+        yield core.CounterMetricFamily("resourceclaim_controller_create_failures", text, value=failures)
 
     def _collect_claims(self) -> Iterator[core.Metric]:
         counts = Counter(map(_labels, self._informer.cache))

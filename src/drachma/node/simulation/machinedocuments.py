@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import drachma
+from drachma.api import kubernetesversion
 
 RACK_LABEL: Final = "simulation.drachma.dev/rack"
 """Label of the rack of a node. Nodes reach the fabric devices of their rack."""
@@ -65,7 +65,7 @@ def complete_node(document: Mapping[str, Any], number: int, *, profile: str) -> 
         "kernelVersion": "6.12.0-simulated",
         "osImage": "drachma simulation",
         "containerRuntimeVersion": "simulated://1",
-        "kubeletVersion": f"v1.37.0-drachma-{drachma.__version__}",
+        "kubeletVersion": kubernetesversion.TEXT,
         "kubeProxyVersion": "",
         "bootID": "",
         "machineID": metadata["name"],

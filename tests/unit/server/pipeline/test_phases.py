@@ -45,7 +45,7 @@ mutate     NamespaceLifecycle           create, upsert
            NodeRestriction              create, update, status, upsert, bind, finalizers of coordination.k8s.io/leases, nodes, persistentvolumeclaims, pods, resource.k8s.io/noderesourceslices, resource.k8s.io/resourceslices, storage.k8s.io/csinodes
            NodeRestriction              delete of coordination.k8s.io/leases, nodes, persistentvolumeclaims, pods, resource.k8s.io/noderesourceslices, resource.k8s.io/resourceslices, storage.k8s.io/csinodes
            Priority                     create, upsert of pods
-           Priority                     create, upsert of scheduling.k8s.io/podgroups
+           Priority                     create, upsert of scheduling.k8s.io/compositepodgroups, scheduling.k8s.io/podgroups
            Priority                     update of pods
            DefaultTolerationSeconds     create, update, upsert of pods
            DefaultStorageClass          create, upsert of persistentvolumeclaims
@@ -77,14 +77,14 @@ check      preconditions                delete
            CertificateSubjectRestriction create, upsert of certificates.k8s.io/certificatesigningrequests
            RuntimeClass                 create, upsert of pods
            NodeDeclaredFeatureValidator create, update, upsert of resource.k8s.io/resourceslices
+           NodeDeclaredFeatureValidator update, status of pods
            ValidatingAdmissionPolicy    create, update, status, upsert, bind, finalizers
            ValidatingAdmissionPolicy    delete
            ValidatingAdmissionWebhook   create, update, status, upsert, bind, finalizers
            ValidatingAdmissionWebhook   delete
 quota      addresses                    create, update, upsert of services
            ResourceQuota                create, upsert
-           ResourceQuota                update, status of persistentvolumeclaims, pods, \
-resource.k8s.io/resourceclaims, services
+           ResourceQuota                update, status of persistentvolumeclaims, pods, resource.k8s.io/resourceclaims, services
 audit      -
 """  # noqa: E501 - as it is printed
 

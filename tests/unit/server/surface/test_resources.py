@@ -5,10 +5,9 @@ import pytest
 from drachma.api import gates, scheme
 from drachma.server.kinds import builtin
 from drachma.server.surface import resources
-from tests import firstalpha
 from tests.unit.server import served
 
-EVERYTHING = resources.Catalog(builtin.served(firstalpha.GATES))
+EVERYTHING = resources.Catalog(builtin.served(gates.Gates(frozenset(gates.Gate))))
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{kind.plural}-{kind.versions[-1]}") for kind in scheme.KINDS])
@@ -22,8 +21,11 @@ def test_every_kind_of_the_scheme_is_served(kind: scheme.Kind) -> None:
         assert EVERYTHING.find_kind(result.api_version(version), kind.name) is result
 
 
-def test_the_first_alpha_can_be_switched_off() -> None:
-    assert builtin.served(gates.ALL) == builtin.KINDS
+def test_kinds_of_gates_can_be_switched_off() -> None:
+    kinds = {(kind.group, kind.plural) for kind in builtin.KINDS}
+    assert {(kind.group, kind.plural) for kind in builtin.served(gates.ALL)} == kinds - {
+        ("scheduling.k8s.io", "compositepodgroups")
+    }
     group = EVERYTHING.group("resource.k8s.io")
     assert group is not None
     assert group.versions == ("v1", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2")

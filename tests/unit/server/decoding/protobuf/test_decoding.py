@@ -115,6 +115,7 @@ def test_every_field_of_every_kind_has_a_number() -> None:
         "Device.nodeAllocatableResourceMappings",
         "BasicDevice.nodeAllocatableResourceMappings",
         "DeviceClassSpec.managesNativeResources",
+        "DeviceClassSpec.managesNodeAllocatableResources",
         "DeviceClassSpec.nodeAllocatableResourceAccountingPolicies",
         "NodeAllocatableResource.accountingPolicy",
     }
