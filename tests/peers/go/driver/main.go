@@ -22,6 +22,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,7 @@ const healthInterval = 200 * time.Millisecond
 
 type driver struct {
 	name, node, cdi string
+	count           int
 
 	mutex   sync.Mutex
 	failure error
@@ -71,6 +73,9 @@ func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 	for number, result := range claim.Status.Allocation.Devices.Results {
 		if result.Driver != d.name {
 			continue
+		}
+		if !d.publishes(result.Pool, result.Device) {
+			return nil, fmt.Errorf("device unavailable: %s/%s is not published", result.Pool, result.Device)
 		}
 		entry := fmt.Sprintf("%s-%d", claim.UID, number)
 		names = append(names, result.Device)
@@ -160,6 +165,12 @@ func (d *driver) obey(line string) {
 	}
 }
 
+// publishes tells whether a device is one of the inventory: a claim may have been allocated from an old slice.
+func (d *driver) publishes(pool, device string) bool {
+	number, err := strconv.Atoi(strings.TrimPrefix(device, "dev-"))
+	return pool == d.node && err == nil && 0 <= number && number < d.count && device == fmt.Sprintf("dev-%d", number)
+}
+
 func (d *driver) inventory(count int) resourceslice.DriverResources {
 	// What is in which slice is the driver's affair: the helper does not divide them.
 	slices := make([]resourceslice.Slice, 1+max(0, count-1)/resourceapi.ResourceSliceMaxDevices)
@@ -195,7 +206,7 @@ func main() {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	d := &driver{name: *name, node: *node, cdi: *cdi, health: map[string]kubeletplugin.HealthStatus{}}
+	d := &driver{name: *name, node: *node, cdi: *cdi, count: *count, health: map[string]kubeletplugin.HealthStatus{}}
 	options := []kubeletplugin.Option{
 		kubeletplugin.DriverName(*name),
 		kubeletplugin.NodeName(*node),
