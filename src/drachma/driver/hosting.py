@@ -59,7 +59,7 @@ async def serve_node(driver: type[Driver], client: Client, options: Options, *, 
     """Like run_node(), with the caller's client, until cancelled.
 
     Raises:
-        errors.DriverError: a socket, a directory or the port cannot be had.
+        errors.DriverError: a socket, a directory or the port is not available.
     """
     around = Surroundings(client)
     await _serve(NodeInstance(driver(), around, place=place), around, options)
@@ -71,7 +71,7 @@ async def serve_controller(
     """Like run_controller(), with the caller's client, until cancelled.
 
     Raises:
-        errors.DriverError: the lease was lost, or the port cannot be had.
+        errors.DriverError: the lease was lost, or the port is not available.
     """
     around = Surroundings(client)
     await _serve(_Candidate(ControllerInstance(driver(), around), around, election), around, options)

@@ -40,7 +40,7 @@ def device_branch(explained: report.Explanation, also_on: Iterable[str] = ()) ->
     branches = [Branch(f"claim {claim.name}", tuple(_claim(claim, naming)), tone="") for claim in explained.claims]
     if explained.conflict is not None and explained.conflict.parts:
         parts = explained.conflict.parts
-        title = "This cannot be had, whatever else is requested" if len(parts) == 1 else "These cannot be had together"
+        title = "This requirement cannot be met, even alone" if len(parts) == 1 else "These requirements conflict"
         listed = [Branch(wording.conflict_part(part)) for part in parts]
         listed += [Branch(f"they need {wording.contention(short)}") for short in explained.conflict.contentions]
         branches.append(Branch(title, tuple(listed), tone="bad"))
