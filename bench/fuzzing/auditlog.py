@@ -16,8 +16,12 @@ class _Event(msgspec.Struct):
 
 
 def check(log: pathlib.Path, answered: Iterable[pathlib.Path]) -> tuple[int, int, list[str]]:
-    """Return the number of events, of lines that are no events, and the ids of answered requests that are missing."""
-    waiting = {line.strip() for path in answered for line in path.read_text().splitlines()}
+    """Return the number of events, of lines that are no events, and the answered requests that are missing.
+
+    The files ``answered`` have a request a line: its audit id, then what a reader wants to know of it.
+    """
+    lines = (line.partition(" ") for path in answered for line in path.read_text().splitlines())
+    waiting = {audit_id: said for audit_id, _, said in lines}
     decoder = msgspec.json.Decoder(_Event)
     events = damaged = 0
     with log.open("rb") as file:
@@ -29,5 +33,5 @@ def check(log: pathlib.Path, answered: Iterable[pathlib.Path]) -> tuple[int, int
                 continue
             events += 1
             if event.stage in ("ResponseComplete", "Panic", "ResponseStarted"):
-                waiting.discard(event.audit_id)
-    return events, damaged, sorted(waiting)
+                waiting.pop(event.audit_id, None)
+    return events, damaged, [f"{audit_id} {said}" for audit_id, said in waiting.items()]

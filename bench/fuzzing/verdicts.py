@@ -8,6 +8,9 @@ from typing import Final
 import msgspec
 import yaml
 
+NO_HTTP: Final = b"Invalid HTTP request received."
+"""Answer to bytes that are no HTTP. They are no request, so the audit log does not have them."""
+
 _ALLOWED: Final = frozenset({501, 503, 504})
 """Not implemented, overloaded or draining, and timed out: each says so in a Status."""
 

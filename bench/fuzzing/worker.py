@@ -137,7 +137,8 @@ class _Worker:
         report.codes[str(answer.code)] += 1
         report.identities[request.identity] += 1
         connection.last = f"{answer.code} {request.method} {request.target[:60]} {request.headers}"
-        self._ids.write(f"{audit_id}\n")
+        if answer.body != verdicts.NO_HTTP:
+            self._ids.write(f"{audit_id} {answer.code} {request.method} {request.target!r}\n")
         problem = verdicts.find_problem(request.method, request.target, answer.code, answer.body)
         if problem:
             self._save(request, data, answer.code, answer.body, problem=problem)

@@ -15,15 +15,9 @@ _ROW = re.compile(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 _NAME = re.compile(r"`(\w+)`")
 
 
-def _recorded() -> dict[str, dict[str, Any]]:
-    path = vectors.folder() / "gates.json"
-    if not path.exists():
-        return {}
-    recorded: dict[str, dict[str, Any]] = json.loads(path.read_text())["gates"]
-    return recorded
-
-
-RECORDED = _recorded()
+RECORDING = vectors.folder() / "gates.json"
+RECORDED: dict[str, dict[str, Any]] = json.loads(RECORDING.read_text())["gates"] if RECORDING.is_file() else {}
+NAMES = sorted(RECORDED) or [pytest.param("", marks=pytest.mark.skip(reason=vectors.required(RECORDING)))]
 HAD, _, ABSENT = _PAGE.read_text().partition("## Gates that drachma does not have")
 ROWS = {name: (upstream, own) for name, upstream, own in _ROW.findall(HAD)}
 REASONS = {
@@ -49,7 +43,7 @@ def test_no_gate_of_drachma_is_said_to_be_absent() -> None:
     assert not REASONS.keys() & set(gates.Gate)
 
 
-@pytest.mark.parametrize("name", sorted(RECORDED) or [pytest.param("", marks=pytest.mark.skip(reason="no gates.json"))])
+@pytest.mark.parametrize("name", NAMES)
 def test_gates_of_kubernetes_are_there_or_have_a_reason(name: str) -> None:
     if name in ROWS:
         assert ROWS[name][0] == _as_recorded(RECORDED[name])

@@ -202,11 +202,9 @@ class Application:
             await self._answer(request, None, send, answer=refusal, started=started)
             return
         except routes.NotServedError:
-            self._note(request, 404)
             await self._answer(request, None, send, answer=responses.not_served(), started=started)
             return
         except control.RefusedError:
-            self._note(request, 429)
             await self._answer(request, None, send, answer=responses.too_many_requests(), started=started)
             return
         level = self.metrics.in_flight_gauge(request.method)
@@ -247,8 +245,9 @@ class Application:
     def _note(self, request: Request, end: int | status.StatusError) -> None:
         """Audit a request that did not become a call, or whose call was not dispatched."""
         auditors = self.dispatcher.services.phases.audit
-        if not auditors:
+        if not auditors or request.is_audited:
             return
+        request.is_audited = True
         question = _attributes(request)
         is_known = bool(request.asker.name) and (request.acts_as is not None or not request.has_impersonation)
         authoriser = self.dispatcher.services.authoriser
@@ -300,11 +299,12 @@ class Application:
                     # The body of a request that is not allowed is not read; the dispatcher refuses the call.
                     if opinion.is_allowed:
                         body = self._bodies.open(request)
-                        content = Body(await self._read_body(request, body), call.body.media_type)
+                        content = Body(await body.read(), call.body.media_type)
                         call = msgspec.structs.replace(call, body=content)
                 seat = self._flows.start(flow) or await self._flows.wait(flow)
                 if call is None:
                     return await self._serve_nonresource(request)
+                request.is_audited = True
                 answer = await self.dispatcher.dispatch(call, self._desks, opinion=opinion)
             if answers.is_long(answer, call, output):
                 return await self._present_later(answer, call, output, self._lanes.reading)
@@ -313,51 +313,34 @@ class Application:
             except PendingError:
                 return await self._present_later(answer, call, output)
         except control.RefusedError:
-            self._note(request, 429)
             return responses.too_many_requests()
         except status.StatusError as error:
+            self._note(request, error)
             return responses.refusal(error, request.refusal_output)
         except routes.NotServedError:
             return responses.not_served()
         except DisconnectedError:
             return None
         except TimeoutError:
-            return responses.refusal(status.timeout(dispatching.TIMEOUT))
+            timeout = status.timeout(dispatching.TIMEOUT)
+            self._note(request, timeout)
+            return responses.refusal(timeout)
         except Exception as error:
             _log.exception("%s %s: unexpected error", request.method, request.path)
-            return responses.refusal(status.internal(f"{type(error).__name__}: {error}"))
+            failure = status.internal(f"{type(error).__name__}: {error}")
+            self._note(request, failure)
+            return responses.refusal(failure)
         finally:
             if seat is not None:
                 seat.release()
             if body is not None:
                 body.release()
 
-    async def _read_body(self, request: Request, body: bodies.RequestBody) -> bytes:
-        """Return the body of a request. A body that is refused, or does not come in time, is audited."""
-        try:
-            return await body.read()
-        except status.StatusError as error:
-            self._note(request, error)
-            raise
-        except asyncio.CancelledError:
-            self._note(request, status.timeout(dispatching.TIMEOUT))
-            raise
-
     async def _serve_nonresource(self, request: Request) -> responses.Response:
-        try:
-            if request.path.rstrip("/") == _METRICS_PATH:
-                body = await self._lanes.reading.run(self.metrics.read().write)
-                answer = responses.Response(200, body, _METRICS_HEADERS)
-            else:
-                answer = self._nonresource.serve(request, self.dispatcher.surface)
-        except status.StatusError as error:
-            self._note(request, error)
-            raise
-        except routes.NotServedError:
-            self._note(request, 404)
-            raise
-        self._note(request, answer.code)
-        return answer
+        if request.path.rstrip("/") == _METRICS_PATH:
+            body = await self._lanes.reading.run(self.metrics.read().write)
+            return responses.Response(200, body, _METRICS_HEADERS)
+        return self._nonresource.serve(request, self.dispatcher.surface)
 
     async def _present_later(
         self, answer: Answer, call: Call, output: negotiation.Output, lane: lanes.Lane | None = None
@@ -373,6 +356,7 @@ class Application:
     async def _answer(
         self, request: Request, call: Call | None, send: Send, *, answer: responses.Response, started: float
     ) -> None:
+        self._note(request, answer.code)
         for auditor in self.dispatcher.services.phases.audit:
             await auditor.flush()
         more = request.flow.headers if request.flow is not None else ()
@@ -389,6 +373,7 @@ class Application:
 
     async def _connect(self, request: Request, call: Call, send: Send, *, started: float) -> None:
         """Pass on the response of a node, for as long as client and node keep the connection."""
+        request.is_audited = True
         answer = await self.dispatcher.dispatch(call)
         if not isinstance(answer.content, NodeEndpoint):
             response = self._presenter.response(answer, call, negotiation.PLAIN)
@@ -412,6 +397,7 @@ class Application:
         seat: control.Seat | None = None
         try:
             seat = self._flows.start(flow) or await self._flows.wait(flow)
+            request.is_audited = True
             watch = (await self.dispatcher.dispatch(call)).content
             assert isinstance(watch, watching.Watch), "a watch call returns a watch"
             await self._stream(request, call, send, watch=watch, output=output, started=seat.release)

@@ -76,9 +76,22 @@ class Request:
     """One request. ``warnings`` become Warning headers of the answer.
 
     ``asker`` is the authenticated user, and ``acts_as`` the impersonated one. ``flow`` is the flow control class.
+    ``is_audited`` says that the audit log has the request, or that the dispatcher writes it there.
     """
 
-    __slots__ = ("_query", "_receive", "acts_as", "asker", "flow", "headers", "method", "path", "scope", "warnings")
+    __slots__ = (
+        "_query",
+        "_receive",
+        "acts_as",
+        "asker",
+        "flow",
+        "headers",
+        "is_audited",
+        "method",
+        "path",
+        "scope",
+        "warnings",
+    )
 
     def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
         self.scope: Final = scope
@@ -89,6 +102,7 @@ class Request:
         self.asker = _UNAUTHENTICATED
         self.acts_as: impersonation.Impersonated | None = None
         self.flow: control.Flow | None = None
+        self.is_audited = False
         self._receive = receive
         self._query: options.Query | None = None
 

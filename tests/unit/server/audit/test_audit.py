@@ -342,6 +342,37 @@ async def test_a_call_that_fails_is_noted(tmp_path: pathlib.Path, monkeypatch: p
     assert (answer.code, event["responseStatus"]["code"]) == (500, 500)
 
 
+@pytest.mark.parametrize(
+    ("path", "error", "code"),
+    [
+        pytest.param(client.CLAIMS, TimeoutError(), 504, id="deadline-while-waiting-for-a-seat"),
+        pytest.param(client.CLAIMS, LookupError("a defect"), 500, id="defect-before-the-call"),
+        pytest.param("/version", LookupError("a defect"), 500, id="defect-without-a-call"),
+    ],
+)
+async def test_a_request_that_fails_before_its_call_is_noted(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, path: str, error: Exception, code: int
+) -> None:
+    log = tmp_path / "audit.log"
+    server = await _server(log, "omitStages: [RequestReceived]\nrules: [{level: Metadata}]")
+
+    def fail(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(server.app._flows, "start", fail)
+    answer = await server.call("GET", path)
+    (event,) = _events(log)
+    assert (answer.code, event["responseStatus"]["code"]) == (code, code)
+
+
+async def test_a_refused_watch_is_noted_once(tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "audit.log"
+    server = await _server(log, "omitStages: [RequestReceived]\nrules: [{level: Metadata}]")
+    answer = await server.call("GET", f"{client.CLAIMS}?watch=1&labelSelector=a%3D%3D%3Db")
+    (event,) = _events(log)
+    assert (answer.code, event["responseStatus"]["code"]) == (400, 400)
+
+
 async def test_a_log_that_cannot_be_written_refuses_no_request(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:
