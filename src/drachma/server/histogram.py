@@ -1,6 +1,7 @@
 """Histograms as plain numbers, which cost less to count than those of Prometheus' client."""
 
 import bisect
+import functools
 import itertools
 from typing import Final
 
@@ -36,5 +37,9 @@ class Histogram:
 
     def buckets(self) -> list[tuple[str, float]]:
         """Return, for each upper bound, the number of values that were not above it."""
-        bounds = [*map(utils.floatToGoString, self._bounds), "+Inf"]
-        return list(zip(bounds, map(float, itertools.accumulate(self._counts)), strict=True))
+        return list(zip(_bound_texts(self._bounds), map(float, itertools.accumulate(self._counts)), strict=True))
+
+
+@functools.lru_cache(maxsize=32)
+def _bound_texts(bounds: tuple[float, ...]) -> tuple[str, ...]:
+    return (*map(utils.floatToGoString, bounds), "+Inf")
