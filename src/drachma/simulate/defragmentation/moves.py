@@ -40,7 +40,7 @@ class Move(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """Simulated cluster between two moves, which is never changed."""
+    """Simulated cluster between two moves."""
 
     simulation: simulations.Simulation
     pods: Mapping[str, pod.Pod]
@@ -72,21 +72,36 @@ class Cluster(NamedTuple):
     def move(self, uid: str, avoids: tuple[Whole, ...] = ()) -> tuple[Move, Cluster] | simulations.Waiting:
         """Return the move of a pod to the scheduler's choice and the cluster after it, or why the pod would wait."""
         after = self.simulation.fork()
-        member = self.pod(uid)
-        after.evict(member)
         rules = protect(after, avoids)
-        fresh = after.find(member.metadata.namespace, str(member.metadata.name))
-        assert fresh is not None, "an evicted pod is pending"
-        outcome = after.place(fresh)
+        outcome = self._move(after, uid)
         if isinstance(outcome, simulations.Waiting):
             return outcome
         for name in rules:
             after.snapshot.devices.remove_rule(name)
-        info = after.snapshot.nodes.find(outcome.node)
-        assert info is not None, "pods are placed on nodes of the cluster"
-        cluster = Cluster(after, self.pods, {**self.moved, uid: info.ledger.bookings[uid].pod})
+        member, cluster = self.pod(uid), self._with_moved(after, uid, outcome.node)
         released, allocated = self.devices_of(uid), cluster.devices_of(uid)
         return Move(member, str(member.spec.node_name), outcome.node, released, allocated, avoids), cluster
+
+    def repeat(self, step: Move) -> Cluster:
+        """Return the cluster after a move that a fork of it has made without avoiding wholes. This one changes too."""
+        uid = step.pod.metadata.uid
+        outcome = self._move(self.simulation, uid, preferred=step.target)
+        assert isinstance(outcome, simulations.Placement), "the fork has placed it"
+        return self._with_moved(self.simulation, uid, outcome.node)
+
+    def _move(
+        self, cluster: simulations.Simulation, uid: str, *, preferred: str = ""
+    ) -> simulations.Placement | simulations.Waiting:
+        member = self.pod(uid)
+        cluster.evict(member)
+        fresh = cluster.find(member.metadata.namespace, str(member.metadata.name))
+        assert fresh is not None, "an evicted pod is pending"
+        return cluster.place(fresh, preferred=preferred)
+
+    def _with_moved(self, cluster: simulations.Simulation, uid: str, node: str) -> Cluster:
+        info = cluster.snapshot.nodes.find(node)
+        assert info is not None, "pods are placed on nodes of the cluster"
+        return Cluster(cluster, self.pods, {**self.moved, uid: info.ledger.bookings[uid].pod})
 
 
 def protect(cluster: simulations.Simulation, protected: Iterable[Whole]) -> list[str]:

@@ -14,13 +14,14 @@ limited, so that it ends on clusters of any size. A plan says whether the search
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from drachma.api import pod, resourceclaim
 from drachma.claims import identity, reservation
 from drachma.simulate import simulation
-from drachma.simulate.defragmentation import movability, wholes
+from drachma.simulate.defragmentation import movability, moves, wholes
 from drachma.simulate.defragmentation.moves import Cluster, Move
 from drachma.simulate.defragmentation.wholes import Goal, Whole
 
@@ -153,7 +154,7 @@ class Planner:
         chosen: list[_Candidate] = []
         done: list[Move] = []
         reasons: dict[Whole, str] = {}
-        current = self._base
+        current = self._base.protecting(())
         for candidate in self._candidates:
             if len(chosen) == most:
                 reasons[candidate.whole] = "enough others are brought back with fewer moves"
@@ -165,15 +166,19 @@ class Planner:
             emptied = self._empty_greedily(current.protecting((candidate.whole,)), candidate, {*chosen, candidate})
             if isinstance(emptied, str):
                 reasons[candidate.whole] = emptied
-            else:
-                steps, current = emptied
-                chosen.append(candidate)
-                done += steps
+                continue
+            chosen.append(candidate)
+            done += emptied
+            # Long chains of forks are slow, so this one copy takes all moves.
+            moves.protect(current.simulation, (candidate.whole,))
+            for step in emptied:
+                current = current.repeat(step)
         return _Solution(tuple(each.whole for each in chosen), _attribute(done, chosen)), reasons
 
     def _empty_greedily(
         self, current: Cluster, candidate: _Candidate, chosen: set[_Candidate]
-    ) -> tuple[list[Move], Cluster] | str:
+    ) -> list[Move] | str:
+        """Return the moves that empty a candidate, or why there are none."""
         protected = {*(each.whole for each in chosen), *self._free}
         steps: list[Move] = []
         for uid in self._order(candidate.pods - current.moved.keys()):
@@ -185,7 +190,7 @@ class Planner:
             if not self._owned(step.allocated).isdisjoint(protected):
                 return f"{title} tolerates all taints of devices"
             steps.append(step)
-        return steps, current
+        return steps
 
     # The search
 
@@ -204,11 +209,9 @@ class Planner:
 
     def _sets(self, number: int) -> list[tuple[int, tuple[_Candidate, ...]]]:
         """Return all sets of candidates with the number of pods to move, the fewest first."""
-        sets: list[tuple[int, tuple[_Candidate, ...]]] = []
-        for chosen in itertools.combinations(self._candidates, number):
-            if len(sets) == _MOST_SETS:
-                raise _ExhaustedError
-            sets.append((len(_pods(chosen)), chosen))
+        if math.comb(len(self._candidates), number) > _MOST_SETS:
+            raise _ExhaustedError
+        sets = [(len(_pods(chosen)), chosen) for chosen in itertools.combinations(self._candidates, number)]
         return sorted(sets, key=lambda each: each[0])
 
     def _empty(self, chosen: Sequence[_Candidate], *, extra: int) -> tuple[Move, ...] | None:
