@@ -83,14 +83,14 @@ def get(
     if watch and output in (options.TableFormat.JSON, options.TableFormat.YAML):
         raise errors.InvalidValueError(f"--watch: goes with tables, not with -o {output}")
     what = _table_name(table)
-    shown, fields = view.find_table(what)
+    table_kind, fields = view.find_table(what)
     filter_ = inventory.Filter(node_name, driver, pool, device_class, queue)
     for field, value in filter_._asdict().items():
-        if value and field not in shown.filters:
+        if value and field not in table_kind.filters:
             raise errors.InvalidValueError(f"{_OPTIONS[field]} {value}: does not go with {what}")
     access = http.find_access(kubeconfig, context=context)
     shown_namespace = "" if all_namespaces else namespace if namespace is not None else access.namespace or "default"
-    selected = view.View(what, shown, filter_, fields=fields, namespace=shown_namespace, selector=selector)
+    selected = view.View(what, table_kind, filter_, fields=fields, namespace=shown_namespace, selector=selector)
     try:
         asyncio.run(view.run(access, selected, output, is_watch=watch))
     except KeyboardInterrupt:

@@ -110,8 +110,8 @@ def _put(value: Any, path: Path, inner: Any) -> Any:
     """Return a document with another value at a path."""
     if not path:
         return inner
-    step, rest = path[0], path[1:]
+    step, deeper = path[0], path[1:]
     if isinstance(step, int):
-        return [_put(each, rest, inner) if position == step else each for position, each in enumerate(value)]
+        return [_put(each, deeper, inner) if position == step else each for position, each in enumerate(value)]
     mapping = value or {}
-    return {**mapping, step: _put(mapping.get(step), rest, inner)}
+    return {**mapping, step: _put(mapping.get(step), deeper, inner)}
