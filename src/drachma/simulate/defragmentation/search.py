@@ -175,9 +175,7 @@ class Planner:
                 current = current.repeat(step)
         return _Solution(tuple(each.whole for each in chosen), _attribute(done, chosen)), reasons
 
-    def _empty_greedily(
-        self, current: Cluster, candidate: _Candidate, chosen: set[_Candidate]
-    ) -> list[Move] | str:
+    def _empty_greedily(self, current: Cluster, candidate: _Candidate, chosen: set[_Candidate]) -> list[Move] | str:
         """Return the moves that empty a candidate, or why there are none."""
         protected = {*(each.whole for each in chosen), *self._free}
         steps: list[Move] = []
