@@ -1,7 +1,6 @@
 """Histograms as plain numbers, which cost less to count than those of Prometheus' client."""
 
 import bisect
-import functools
 import itertools
 from typing import Final
 
@@ -35,11 +34,14 @@ class Histogram:
         copied.sum = self.sum
         return copied
 
-    def buckets(self) -> list[tuple[str, float]]:
+    def bounds(self) -> list[str]:
+        """Return the upper bounds of the buckets as text."""
+        return [*map(utils.floatToGoString, self._bounds), "+Inf"]
+
+    def totals(self) -> list[float]:
         """Return, for each upper bound, the number of values that were not above it."""
-        return list(zip(_bound_texts(self._bounds), map(float, itertools.accumulate(self._counts)), strict=True))
+        return list(map(float, itertools.accumulate(self._counts)))
 
-
-@functools.lru_cache(maxsize=32)
-def _bound_texts(bounds: tuple[float, ...]) -> tuple[str, ...]:
-    return (*map(utils.floatToGoString, bounds), "+Inf")
+    def buckets(self) -> list[tuple[str, float]]:
+        """Return each upper bound with the number of values that were not above it."""
+        return list(zip(self.bounds(), self.totals(), strict=True))

@@ -1,6 +1,6 @@
 """Metrics with many label sets in Prometheus' text format.
 
-Prometheus' client escapes and sorts the labels of every sample anew, and a histogram has a sample for each bucket. Here
+Prometheus' client escapes and sorts the labels of every sample, and a histogram has a sample for each bucket. Here
 each label set becomes text once.
 """
 
@@ -21,13 +21,16 @@ def write_values(
 def write_histograms(
     name: str, documentation: str, label_names: Sequence[str], rows: Iterable[tuple[Sequence[str], Histogram]]
 ) -> Iterator[str]:
-    """Yield the text of a histogram with its buckets for each label set."""
+    """Yield the text of a histogram with its buckets for each label set. All rows have the same buckets."""
     yield _head(name, "histogram", documentation)
+    bounds: list[str] = []
     for labels, histogram in rows:
+        bounds = bounds or histogram.bounds()
+        totals = histogram.totals()
         text = _label_text(label_names, labels)
-        buckets = histogram.buckets()
+        buckets = zip(bounds, totals, strict=True)
         yield "".join([f'{name}_bucket{{{text},le="{bound}"}} {count}\n' for bound, count in buckets])
-        yield f"{name}_count{{{text}}} {buckets[-1][1]}\n{name}_sum{{{text}}} {histogram.sum}\n"
+        yield f"{name}_count{{{text}}} {totals[-1]}\n{name}_sum{{{text}}} {histogram.sum}\n"
 
 
 def _head(name: str, kind: str, documentation: str) -> str:
