@@ -7,11 +7,13 @@ for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from drachma.controllers import descriptors
+from drachma.queueing.configuration import frameworks
 
 PORT: Final = 10443
 """Port of the status page of every component."""
@@ -68,6 +70,16 @@ def controllers(names: str) -> Component:
     )
 
 
+def _rules_of_jobs() -> Iterator[Rule]:
+    """Yield the rules for kinds of jobs of other projects, which are watched as soon as they are installed."""
+    kinds = [frameworks.KINDS[name] for name in (frameworks.JOB_SET, *frameworks.TEMPLATE_JOBS)]
+    for group in sorted({kind.group for kind in kinds}):
+        plurals = [f"{kind.kind.lower()}s" for kind in kinds if kind.group == group]
+        yield Rule(groups=(group,), resources=tuple(plurals), verbs=("get", "list", "patch", "update", "watch"))
+        parts = [f"{plural}/{part}" for plural in plurals for part in ("finalizers", "status")]
+        yield Rule(groups=(group,), resources=tuple(parts), verbs=("get", "patch", "update"))
+
+
 def queueing() -> Component:
     """Return the queues, instead of Kueue's controller."""
     return Component(
@@ -78,10 +90,7 @@ def queueing() -> Component:
             Rule(groups=(_KUEUE,), resources=("*",), verbs=_ALL_VERBS),
             Rule(groups=("batch",), resources=("jobs",), verbs=("get", "list", "patch", "update", "watch")),
             Rule(groups=("batch",), resources=("jobs/finalizers", "jobs/status"), verbs=("get", "patch", "update")),
-            Rule(
-                groups=("jobset.x-k8s.io",), resources=("jobsets",), verbs=("get", "list", "patch", "update", "watch")
-            ),
-            Rule(groups=("jobset.x-k8s.io",), resources=("jobsets/finalizers", "jobsets/status"), verbs=("update",)),
+            *_rules_of_jobs(),
             Rule(groups=("",), resources=("pods",), verbs=("delete", "get", "list", "patch", "update", "watch")),
             Rule(groups=("",), resources=("pods/finalizers", "pods/status"), verbs=("get", "patch", "update")),
             Rule(groups=("",), resources=("configmaps", "limitranges", "namespaces", "nodes", "podtemplates")),

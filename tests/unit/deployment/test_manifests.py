@@ -7,6 +7,7 @@ import yaml
 from typer.testing import CliRunner
 
 from drachma.cli.root import app, load
+from drachma.queueing.component import resources
 from tests.unit.server import client
 
 Document = dict[str, Any]
@@ -61,6 +62,19 @@ def test_a_component_is_bound_to_the_roles_of_its_work() -> None:
         "system:controller:job-controller",
         "system:kube-controller-manager",
     }
+
+
+def test_queues_may_read_every_kind_that_they_watch() -> None:
+    [role] = [each for each in _print("queueing") if each["kind"] == "ClusterRole"]
+    readable = {
+        (group, resource)
+        for rule in role["rules"]
+        if {"get", "list", "watch"} <= set(rule["verbs"])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    watched = (resources.JOBS, resources.JOB_SETS, *resources.TEMPLATE_JOBS.values())
+    assert {(each.group, each.plural) for each in watched} <= readable
 
 
 def test_the_commands_have_the_options_that_containers_are_started_with() -> None:
