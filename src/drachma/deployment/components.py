@@ -37,18 +37,22 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     arguments: tuple[str, ...]
     lease: str
-    """Name of the lease by which one of its replicas leads."""
+    """Name of the lease by which one of its replicas leads; empty for a component that runs once."""
     roles: tuple[str, ...] = ()
     """ClusterRoles of the cluster that it is bound to."""
     rules: tuple[Rule, ...] = ()
     """Permissions beyond these roles."""
 
 
-def scheduler(name: str) -> Component:
-    """Return a scheduler for the pods with a ``schedulerName``."""
+def scheduler(name: str, *, has_neighbours: bool = False) -> Component:
+    """Return a scheduler for the pods with a ``schedulerName``.
+
+    With ``has_neighbours`` it undoes the later of two allocations if another scheduler uses the same devices.
+    """
+    neighbours = ("--neighbours",) if has_neighbours else ()
     return Component(
         name="scheduler",
-        arguments=("scheduler", f"--scheduler-name={name}"),
+        arguments=("scheduler", f"--scheduler-name={name}", *neighbours),
         lease=name,
         roles=("system:kube-scheduler", "system:volume-scheduler"),
     )
@@ -67,6 +71,20 @@ def controllers(names: str) -> Component:
         arguments=("controllers", f"--controllers={names}"),
         lease="drachma-controllers",
         roles=("system:kube-controller-manager", *roles),
+    )
+
+
+def exporter() -> Component:
+    """Return the exporter of metrics about the cluster, which reads and writes nothing."""
+    kinds = ("deviceclasses", "devicetaintrules", "resourceclaims", "resourceslices")
+    return Component(
+        name="exporter",
+        arguments=("exporter",),
+        lease="",
+        rules=(
+            Rule(groups=("resource.k8s.io",), resources=kinds),
+            Rule(groups=("",), resources=("pods",)),
+        ),
     )
 
 

@@ -39,7 +39,7 @@ def _path(document: Document) -> str:
 
 async def test_a_server_takes_every_object() -> None:
     documents = _print(
-        "scheduler", "queueing", "controllers", "--controllers", "job-controller,resourceclaim-controller"
+        "scheduler", "queueing", "exporter", "controllers", "--controllers", "job-controller,resourceclaim-controller"
     )
     server = await client.start()
     for document in documents:
@@ -78,7 +78,9 @@ def test_queues_may_read_every_kind_that_they_watch() -> None:
 
 
 def test_the_commands_have_the_options_that_containers_are_started_with() -> None:
-    documents = _print("scheduler", "queueing", "controllers", "--controllers", "job-controller")
+    documents = _print(
+        "scheduler", "--neighbours", "queueing", "exporter", "controllers", "--controllers", "job-controller"
+    )
     for document in documents:
         if document["kind"] == "Deployment":
             [container] = document["spec"]["template"]["spec"]["containers"]
@@ -95,7 +97,9 @@ def test_an_account_may_write_its_own_lease_only() -> None:
 @pytest.mark.parametrize(
     ("arguments", "want"),
     [
-        pytest.param(["dashbord"], "component 'dashbord': expected controllers, queueing, scheduler", id="unknown"),
+        pytest.param(
+            ["dashbord"], "component 'dashbord': expected controllers, exporter, queueing, scheduler", id="unknown"
+        ),
         pytest.param(["controllers"], "name the controllers to run with --controllers", id="no-controllers"),
         pytest.param(["scheduler", "--controllers", "x"], "goes with the component controllers", id="not-asked-for"),
         pytest.param(["controllers", "--controllers", "x"], "x", id="no-such-controller"),
