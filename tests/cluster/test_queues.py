@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 import yaml
@@ -44,7 +45,7 @@ def cluster(plane: controlplane.ControlPlane, admin: wire.Wire, cleared: None) -
             queueing.check()
 
 
-def _printed(options: Sequence[str]) -> Iterator[dict[str, object]]:
+def _printed(options: Sequence[str]) -> Iterator[dict[str, Any]]:
     for print_option in ("--print-webhooks", "--print-visibility"):
         command = [*processes.DRACHMA, "queueing", *options, print_option]
         done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,11 +1,12 @@
 """Every component of ``drachma manifests`` with exactly its permissions works, and the server refuses nothing."""
 
+import urllib.request
 from typing import Any
 
 import pytest
 
 from drachma.deployment import components
-from tests import patience
+from tests import patience, ports
 from tests.cluster import controlplane, installation, objects, queues
 from tests.scenarios import wire
 
@@ -41,6 +42,28 @@ def test_the_scheduler_is_refused_nothing(plane: controlplane.ControlPlane, clus
         )
         scheduler.check()
     assert installation.refusals(plane, "scheduler") == set()
+
+
+def test_the_exporter_is_refused_nothing(plane: controlplane.ControlPlane, cluster: wire.Wire) -> None:
+    kubeconfig = installation.install(plane, cluster, [components.exporter()])["exporter"]
+    objects.create(cluster, objects.claim("waits"))
+    with (
+        ports.reserved() as port,
+        plane.drachma("exporter", f"--metrics-port={port}", kubeconfig=kubeconfig) as exporter,
+    ):
+
+        def scrape() -> str:
+            exporter.check()
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                    return str(answer.read().decode())
+            except OSError as error:
+                return str(error)
+
+        content = patience.until(scrape, lambda text: "drachma_devices{" in text, what="the exporter has counted")
+    assert f'drachma_devices{{driver="{objects.DRIVER}",node="n1",state="free"}} 4.0' in content
+    assert 'drachma_resource_claims{namespace="default",state="pending"} 1.0' in content
+    assert installation.refusals(plane, "exporter") == set()
 
 
 def test_controllers_are_refused_nothing(plane: controlplane.ControlPlane, cluster: wire.Wire) -> None:

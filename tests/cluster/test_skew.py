@@ -1,6 +1,6 @@
 """Version skew: components on kube-apiserver 1.34 and 1.37 with default gates, and on a server without devices.
 
-Both serve v1. A server whose newest version is v1beta1 is older than 1.34; the unit tests of the client have its answers.
+Both serve v1. A server whose newest version is v1beta1 is older than 1.34; unit tests have its answers.
 """
 
 import json

@@ -85,7 +85,7 @@ class Census:
     def _devices(self, devices: Sequence[_PublishedDevice]) -> Metric:
         nodes = series.most_frequent((each.node for each in devices), self._limits.nodes)
         drivers = self._known(each.id.driver for each in devices)
-        samples = Counter(
+        samples = series.tally(
             (series.bounded(each.id.driver, drivers), series.bounded(each.node, nodes), each.state) for each in devices
         )
         return Metric(name="drachma_devices", help=_DEVICES, labels=("driver", "node", "state"), samples=samples)
@@ -94,24 +94,24 @@ class Census:
         by_kind: dict[bytes, list[_PublishedDevice]] = defaultdict(list)
         for each in devices:
             by_kind[each.kind].append(each)
-        kinds = [(key, cel.Device.of(each[0].device, each[0].id.driver)) for key, each in by_kind.items()]
-        known = self._known(each.metadata.name for each in classes)
-        samples: Counter[tuple[str, str]] = Counter()
-        for each in classes:
-            name = series.bounded(each.metadata.name, known)
-            matching, _ = selection.matching_devices(each.spec.selectors, [device for _, device in kinds])
+        kinds = [(key, cel.Device.of(alike[0].device, alike[0].id.driver)) for key, alike in by_kind.items()]
+        known = self._known(device_class.metadata.name for device_class in classes)
+        samples: Counter[tuple[str, ...]] = Counter()
+        for device_class in classes:
+            name = series.bounded(device_class.metadata.name, known)
+            matching, _ = selection.matching_devices(device_class.spec.selectors, [device for _, device in kinds])
             chosen = {id(device) for device in matching}
             samples.update({(name, state): 0 for state in (ALLOCATED, FREE, TAINTED)})
             for key, device in kinds:
                 if id(device) in chosen:
                     samples.update((name, member.state) for member in by_kind[key])
         labels = ("device_class", "state")
-        return Metric(name="drachma_device_class_devices", help=_CLASS_DEVICES, labels=labels, samples=samples)
+        return Metric(name="drachma_device_class_devices", help=_CLASS_DEVICES, labels=labels, samples=dict(samples))
 
     def _taints(self, devices: Sequence[_PublishedDevice]) -> Metric:
         found = [(each.id.driver, taint.key, taint.effect) for each in devices for taint in each.device.taints]
         drivers, keys = self._known(each[0] for each in found), self._known(each[1] for each in found)
-        samples = Counter((series.bounded(d, drivers), series.bounded(k, keys), effect) for d, k, effect in found)
+        samples = series.tally((series.bounded(d, drivers), series.bounded(k, keys), effect) for d, k, effect in found)
         return Metric(
             name="drachma_tainted_devices",
             help="Devices with a taint, from their driver or from a DeviceTaintRule.",
@@ -121,10 +121,11 @@ class Census:
 
     def _incomplete(self, slices: Sequence[ResourceSlice]) -> Metric:
         drivers = self._known(each.spec.driver for each in slices)
-        samples: Counter[tuple[str]] = Counter({(series.bounded(name, drivers),): 0 for name in drivers})
+        samples: dict[tuple[str, ...], float] = {(name,): 0 for name in drivers}
         for pool, current in _newest(slices):
             if len(current) < max(each.spec.pool.resource_slice_count for each in current):
-                samples[(series.bounded(pool.driver, drivers),)] += 1
+                key = (series.bounded(pool.driver, drivers),)
+                samples[key] = samples.get(key, 0) + 1
         return Metric(
             name="drachma_incomplete_pools",
             help="Pools with fewer slices than they announce; no device of them is allocated.",

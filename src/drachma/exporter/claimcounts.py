@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,7 +20,7 @@ STATES: Final = (PENDING, ALLOCATED, RESERVED, DELETING)
 def metrics(claims: Sequence[ResourceClaim], *, now: dt.datetime, limit: int) -> list[Metric]:
     """Return the metrics of claims; at most so many namespaces have their own series."""
     namespaces = series.most_frequent((each.metadata.namespace for each in claims), limit)
-    counts = Counter((series.bounded(each.metadata.namespace, namespaces), state_of(each)) for each in claims)
+    counts = series.tally((series.bounded(each.metadata.namespace, namespaces), state_of(each)) for each in claims)
     waiting = [each for each in claims if state_of(each) == PENDING]
     return [
         Metric(

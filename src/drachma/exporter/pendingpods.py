@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -31,7 +30,7 @@ def metrics(pods: Sequence[Pod], *, now: dt.datetime, limit: int) -> list[Metric
             name="drachma_pending_pods",
             help="Pods without a node by reason. A pod counts under each reason that the scheduler gives for it.",
             labels=("reason",),
-            samples=Counter((series.bounded(reason, known),) for reason, _ in found),
+            samples=series.tally((series.bounded(reason, known),) for reason, _ in found),
         ),
         Metric(
             name="drachma_oldest_pending_pod_age_seconds",

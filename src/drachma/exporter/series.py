@@ -24,6 +24,11 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     samples: Mapping[tuple[str, ...], float]
 
 
+def tally(entries: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], float]:
+    """Return how often each combination of label values occurs."""
+    return dict(Counter(entries))
+
+
 def oldest_age(objects: Iterable[meta.Object], *, now: dt.datetime) -> float:
     """Return the age of the oldest object in seconds; 0 without objects."""
     created = [each.metadata.creation_timestamp for each in objects]

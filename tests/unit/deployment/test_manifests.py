@@ -7,6 +7,7 @@ import yaml
 from typer.testing import CliRunner
 
 from drachma.cli.root import app, load
+from drachma.client import target
 from drachma.queueing.component import resources
 from tests.unit.server import client
 
@@ -73,7 +74,7 @@ def test_queues_may_read_every_kind_that_they_watch() -> None:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
-    watched = (resources.JOBS, resources.JOB_SETS, *resources.TEMPLATE_JOBS.values())
+    watched: tuple[target.Target[Any], ...] = (resources.JOBS, resources.JOB_SETS, *resources.TEMPLATE_JOBS.values())
     assert {(each.group, each.plural) for each in watched} <= readable
 
 

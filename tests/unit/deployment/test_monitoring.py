@@ -83,7 +83,7 @@ def known() -> set[str]:
 
 async def _existing_names() -> set[str]:
     registry = prometheus_client.CollectorRegistry()
-    clientmetrics.ClientMetrics("https://server", registry=registry).observe("GET", 200, 0.1)
+    clientmetrics.ClientMetrics("https://server", registry=registry).observe("GET", "200", 0.1)
     async with schedulers.cluster(scheduler=False) as world:
         shared = world.world.surroundings.informers
         surroundings = Surroundings(world.client, shared_informers=shared, clock=world.clock, registry=registry)
