@@ -16,7 +16,7 @@ from tests.cluster import programs
 Document = dict[str, Any]
 
 DEPLOY = pathlib.Path(__file__).parents[2] / "deploy"
-CONTROLLERS = ",".join(each.name for each in descriptors.ALL)
+CONTROLLERS = ",".join(each.name for each in descriptors.chosen())
 
 
 def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:

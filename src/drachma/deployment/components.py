@@ -90,7 +90,8 @@ def exporter() -> Component:
 
 def _rules_of_jobs() -> Iterator[Rule]:
     """Yield the rules for kinds of jobs of other projects, which are watched as soon as they are installed."""
-    kinds = [frameworks.KINDS[name] for name in (frameworks.JOB_SET, *frameworks.TEMPLATE_JOBS)]
+    names = (frameworks.JOB_SET, frameworks.LEADER_WORKER_SET, *frameworks.INSTALLED_JOBS)
+    kinds = [frameworks.KINDS[name] for name in names]
     for group in sorted({kind.group for kind in kinds}):
         plurals = [f"{kind.kind.lower()}s" for kind in kinds if kind.group == group]
         yield Rule(groups=(group,), resources=tuple(plurals), verbs=("get", "list", "patch", "update", "watch"))

@@ -74,7 +74,12 @@ def test_queues_may_read_every_kind_that_they_watch() -> None:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
-    watched: tuple[target.Target[Any], ...] = (resources.JOBS, resources.JOB_SETS, *resources.TEMPLATE_JOBS.values())
+    watched: tuple[target.Target[Any], ...] = (
+        resources.JOBS,
+        resources.JOB_SETS,
+        resources.LEADER_WORKER_SETS,
+        *resources.INSTALLED_JOBS.values(),
+    )
     assert {(each.group, each.plural) for each in watched} <= readable
 
 
