@@ -12,6 +12,7 @@ from drachma.server.calls.call import BODY_LIMIT, Origin
 from drachma.server.flowcontrol import control
 from drachma.server.presentation import negotiation
 from drachma.server.user import User
+from drachma.store import record
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -76,6 +77,7 @@ class Request:
     """One request. ``warnings`` become Warning headers of the answer.
 
     ``asker`` is the authenticated user, and ``acts_as`` the impersonated one. ``flow`` is the flow control class.
+    ``extension`` is the APIService of a request that an extension API server answers.
     ``is_audited`` says that the audit log has the request, or that the dispatcher writes it there.
     """
 
@@ -85,6 +87,7 @@ class Request:
         "_receive",
         "acts_as",
         "asker",
+        "extension",
         "flow",
         "headers",
         "is_audited",
@@ -103,6 +106,7 @@ class Request:
         self.asker = _UNAUTHENTICATED
         self.acts_as: impersonation.Impersonated | None = None
         self.flow: control.Flow | None = None
+        self.extension: record.Record | None = None
         self.is_audited = False
         self._receive = receive
         self._query: options.Query | None = None
