@@ -50,6 +50,8 @@ FORMS: Final[Mapping[str, Callable[[Any], object]]] = {
     "enum": lambda value: rendering.named(value or ""),
     "null": lambda value: rendering.NULL,
     "empty": lambda value: "",
+    "text": lambda value: value or "",
+    "json": rendering.wire,
 }
 """Forms of values in messages."""
 

@@ -4,9 +4,8 @@ import ipaddress
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, rulecompiler, rulenotation, typerules
-from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.kindrules import Change, KindRules
+from drachma.validation import constraints, fielderror, formats, kindrules, rulecompiler, rulenotation, typerules
+from drachma.validation.fielderror import Errors
 from drachma.validation.path import Document, Path
 from drachma.values import names
 
@@ -25,10 +24,6 @@ def _check_ports(subset: Document, at: Path) -> Errors:
         if len(ports) > 1 and not port.get("name"):
             yield fielderror.required(place.child("name"))
         yield from _TYPES["EndpointPort"](port, place)
-
-
-def _check_changed_subsets(content: Document, old: Document, at: Path) -> list[FieldError]:
-    return _TYPES["Endpoints"](content, at) if content.get("subsets") != old.get("subsets") else []
 
 
 def reachable_address(text: str, at: Path) -> Errors:
@@ -117,8 +112,4 @@ _zone_names: Final = _hints(names.label_value)
 _node_names: Final = _hints(names.dns1123_subdomain)
 _TYPES: Final = rulenotation.load("endpoints", globals())
 _ENDPOINTS: Final = typerules.Each(_TYPES["Endpoint"], limit=_MOST_ENDPOINTS)
-ENDPOINTS: Final = KindRules(create=_TYPES["Endpoints"], update=Change(_check_changed_subsets))
-ENDPOINT_SLICE: Final = KindRules(
-    always=_TYPES["EndpointSlice"],
-    update=Change(typerules.immutable("addressType", show=typerules.show_enum, empty_is_absent=True)),
-)
+KINDS: Final = kindrules.read(_TYPES)

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, rendering, rulenotation, typerules
+from drachma.validation import constraints, fielderror, formats, kindrules, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, Found
-from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import METADATA, Document, Path
 from drachma.values import names
 
@@ -64,7 +63,7 @@ def _topology_keys(keys: Sequence[str], at: Path) -> Errors:
         yield from constraints.qualified_name(key, at)
 
 
-def _check_node_update(spec: Document, old: Document, at: Path) -> Errors:
+def _check_node_update(spec: Document, at: Path, old: Document) -> Errors:
     """A driver keeps its node ID and topology keys; the number of volumes may change."""
     before = {driver.get("name"): driver for driver in old.get("drivers") or ()}
     for position, driver in enumerate(spec.get("drivers") or ()):
@@ -78,11 +77,6 @@ def _check_node_update(spec: Document, old: Document, at: Path) -> Errors:
 def _check_name(content: Document, at: Path, metadata: Document) -> Errors:
     name = metadata.get("name", "")
     yield from driver_name(name, METADATA.child("name")) if name else [fielderror.required(METADATA.child("name"))]
-
-
-def _unchanged(*fields: str) -> typerules.ChangeRule:
-    """Return the rule that fields stay as they are; messages show their values as Go prints them."""
-    return typerules.immutable(*fields, show=lambda value: value)
 
 
 # StorageClass
@@ -128,12 +122,6 @@ def _topology_values(values: Sequence[str], at: Path) -> Errors:
             yield fielderror.duplicate(at.item(position), value)
 
 
-def _check_class_update(content: Document, old: Document, at: Path) -> Errors:
-    for field, empty in (("parameters", {}), ("provisioner", None), ("reclaimPolicy", None)):
-        if content.get(field, empty) != old.get(field, empty):
-            yield fielderror.forbidden(at.child(field), f"updates to {field} are forbidden.")
-
-
 # Persistent volumes and claims
 
 
@@ -149,7 +137,7 @@ def _capacity(capacity: Document, at: Path) -> Errors:
         yield from _is_positive(amount, at.key(name))
 
 
-def _check_volume_update(spec: Document, old: Document, at: Path) -> Errors:
+def _check_volume_update(spec: Document, at: Path, old: Document) -> Errors:
     if any(spec.get(name) != old.get(name) for name in VOLUME_SOURCES):
         detail = "spec.persistentvolumesource is immutable after creation"
         yield fielderror.forbidden(at.child("persistentvolumesource"), detail)
@@ -168,7 +156,7 @@ def check_claim(spec: Document, at: Path) -> Found:
     return _TYPES["PersistentVolumeClaimSpec"](spec, at)
 
 
-def _check_claim_update(spec: Document, old: Document, at: Path) -> Errors:
+def _check_claim_update(spec: Document, at: Path, old: Document) -> Errors:
     """The spec stays as it is, but for the size, and fields that the controller sets once."""
     changed = [name for name in {*spec, *old} if spec.get(name) != old.get(name)]
     is_fixed = any(name not in _CHANGEABLE for name in changed)
@@ -177,22 +165,4 @@ def _check_claim_update(spec: Document, old: Document, at: Path) -> Errors:
 
 
 _TYPES: Final = rulenotation.load("storage", globals())
-CSI_NODE: Final = KindRules(always=_TYPES["CSINode"], update=Change(below("spec", _check_node_update)))
-CSI_DRIVER: Final = KindRules(
-    always=_TYPES["CSIDriver"], update=Change(below("spec", _unchanged("attachRequired", "volumeLifecycleModes")))
-)
-CSI_STORAGE_CAPACITY: Final = KindRules(
-    always=_TYPES["CSIStorageCapacity"], update=Change(_unchanged("nodeTopology", "storageClassName"))
-)
-VOLUME_ATTACHMENT: Final = KindRules(always=_TYPES["VolumeAttachment"], update=Change(typerules.immutable("spec")))
-STORAGE_CLASS: Final = KindRules(
-    always=_TYPES["StorageClass"],
-    update=Change(_check_class_update, typerules.immutable("volumeBindingMode", show=typerules.show_enum)),
-)
-PERSISTENT_VOLUME: Final = KindRules(
-    always=_TYPES["PersistentVolume"],
-    update=Change(below("spec", _check_volume_update, typerules.immutable("volumeMode", show=typerules.show_enum))),
-)
-PERSISTENT_VOLUME_CLAIM: Final = KindRules(
-    always=_TYPES["PersistentVolumeClaim"], update=Change(below("spec", _check_claim_update))
-)
+KINDS: Final = kindrules.read(_TYPES)

@@ -51,7 +51,7 @@ FLOW_SCHEMA: Final = Kind(
         ),
         _flow_schema_cells,
     ),
-    rules=rules.FLOW_SCHEMA,
+    rules=rules.KINDS["FlowSchema"],
     strategy=FlowSchemaStrategy,
 )
 
@@ -108,6 +108,6 @@ PRIORITY_LEVEL: Final = Kind(
         ),
         _priority_level_cells,
     ),
-    rules=rules.PRIORITY_LEVEL,
+    rules=rules.KINDS["PriorityLevelConfiguration"],
     strategy=PriorityLevelConfigurationStrategy,
 )

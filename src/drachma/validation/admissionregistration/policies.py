@@ -8,10 +8,9 @@ import msgspec
 
 from drachma.api import meta
 from drachma.cel import admission, patches, types
-from drachma.validation import conditions, fielderror, rendering, rulenotation, typerules
+from drachma.validation import conditions, fielderror, kindrules, rendering, rulenotation, typerules
 from drachma.validation.admissionregistration import expressions
 from drachma.validation.fielderror import Errors
-from drachma.validation.kindrules import KindRules
 from drachma.validation.path import SPEC, STATUS, Path
 from drachma.values import names
 
@@ -207,5 +206,4 @@ def _not_blank(text: str, at: Path) -> Errors:
 
 _TYPES: Final = rulenotation.load("admissionregistration/policies", globals())
 _WARNINGS: Final = typerules.Each(_TYPES["ExpressionWarning"])
-VALIDATING_BINDING: Final = KindRules(always=_TYPES["ValidatingAdmissionPolicyBinding"])
-MUTATING_BINDING: Final = KindRules(always=_TYPES["MutatingAdmissionPolicyBinding"])
+KINDS: Final = kindrules.read(_TYPES)
