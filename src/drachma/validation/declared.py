@@ -237,8 +237,6 @@ _label_key: Final = _text(names.label_key, origin="k8s-label-key")
 _uuid: Final = _text(names.uuid, origin="k8s-uuid")
 _extended_resource: Final = _text(names.extended_resource_name, origin="k8s-extended-resource-name")
 _node_operation: Final = constraints.one_of("*", "NodePrepareResources", "NodeUnprepareResources")
-_interface_name_length: Final = constraints.max_bytes(limits.INTERFACE_NAME_BYTES)
-_hardware_address_length: Final = constraints.max_bytes(limits.HARDWARE_ADDRESS_BYTES)
 _counter_names: Final = _Names(_short_name)
 _one_attribute_value: Final = _Union(
     int_value="int",

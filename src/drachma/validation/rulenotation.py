@@ -31,7 +31,8 @@ constraints:
 ``text(A|B)``                 the same for plain texts, which messages quote as Go does
 ``>=1``, ``<=9``, ``>0``,     numbers; a text in quotes behind one is its message
 ``1..9``
-``max=63``, ``items=8``       a text of at most so many characters, a list of at most so many items
+``max=63``, ``bytes=63``      a text of at most so many characters, or bytes
+``items=8``                   a list of at most so many items
 ``port``                      a function: one of the module, or of :mod:`drachma.validation.constraints`
 ``EndpointPort``              a value of that type
 ``[EndpointPort unique name   a list of such values: no two with one name, at most 8 items. ``unique itself`` compares
@@ -306,6 +307,8 @@ def _constraint(token: str, detail: str, names: Names) -> Rule:
         return constraints.one_of(*token.removesuffix("|").split("|"))
     if token.startswith("max="):
         return constraints.max_length(int(token[4:]))
+    if token.startswith("bytes="):
+        return constraints.max_bytes(int(token[6:]))
     if token.startswith("items="):
         return constraints.max_items(int(token[6:]))
     return names.find(token)

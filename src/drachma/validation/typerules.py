@@ -16,6 +16,8 @@ from drachma.validation.rulecompiler import AnyStep, Rule, Walk, takes_facts
 IMMUTABLE: Final = "field is immutable"
 
 Show = Callable[[Any, Any], Any]
+Key = str | Callable[[Any], Hashable]
+"""Name of the field that identifies items, or a function that returns their identity."""
 
 
 def show_key(item: Any, key: Any) -> Any:
@@ -90,7 +92,7 @@ class Each(Walk):
         *,
         limit: int | None = None,
         unique: str = "",
-        key: str = "",
+        key: Key = "",
         covered: bool = False,
         show: Show = show_key,
         is_repetition_first: bool = False,
@@ -142,7 +144,9 @@ class Each(Walk):
         return []
 
 
-def _read_key(item: Any, name: str) -> Any:
+def _read_key(item: Any, name: Key) -> Any:
+    if callable(name):
+        return name(item)
     if name == "itself":
         return item
     return item.get(name, "") if isinstance(item, Mapping) else getattr(item, rulecompiler.snake_case(name))

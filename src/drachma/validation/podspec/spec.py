@@ -21,7 +21,6 @@ _UNNAMED: Final = Path("[]")
 
 _CONTAINER_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 _LONGEST_SEARCHES: Final = 2048
-_LONGEST_HOSTNAME: Final = 64
 _SEARCH_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SEARCH: Final = rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*"
 _is_search: Final = re.compile(_SEARCH).fullmatch
@@ -90,11 +89,6 @@ def _check_service_account(spec: Document, at: Path) -> Errors:
     if deprecated != account:
         detail = f"must be the same as serviceAccountName: {quotation.quote(account)}"
         yield fielderror.invalid(at.child("deprecatedServiceAccount"), deprecated, detail)
-
-
-def _host_length(name: str, at: Path) -> Errors:
-    if names.byte_length(name) > _LONGEST_HOSTNAME:
-        yield fielderror.too_long(at, _LONGEST_HOSTNAME)
 
 
 def _searches_length(searches: Sequence[str], at: Path) -> Errors:

@@ -4,7 +4,6 @@ from typing import Final
 
 from drachma.api.v1alpha2 import resourceclaim, resourceclaimtemplate
 from drachma.validation import (
-    collection,
     fielderror,
     metadata,
     rendering,
@@ -15,9 +14,6 @@ from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, STATUS, Path
 from drachma.validation.v1alpha2 import models
 from drachma.values import names
-
-_RESERVED_FOR: Final = 32
-_DATA_BYTES: Final = 16 * 1024
 
 _RESERVED: Final = STATUS.child("reservedFor")
 _ALLOCATION: Final = STATUS.child("allocation")
@@ -57,14 +53,6 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
     """A changed status: allocate, reserve, give back, ask for deallocation."""
     status, before = claim.status, old.status
     yield from _TYPES["ResourceClaimStatus"](status, STATUS)
-    yield from collection.check_set(
-        status.reserved_for,
-        _TYPES["Consumer"],
-        at=_RESERVED,
-        key=lambda consumer: consumer.uid,
-        show=lambda uid: rendering.named(str(uid)),
-        limit=_RESERVED_FOR,
-    )
     yield from _reservations(claim, before)
     if before.allocation is not None and status.allocation is not None and status.allocation != before.allocation:
         yield fielderror.invalid(_ALLOCATION, rendering.internal(status.allocation), typerules.IMMUTABLE)
@@ -84,11 +72,6 @@ def _reservations(claim: resourceclaim.ResourceClaim, before: resourceclaim.Reso
     if is_going and set(status.reserved_for) - set(before.reserved_for):
         detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         yield fielderror.forbidden(_RESERVED, detail)
-
-
-def _handle_data(data: str, at: Path) -> Errors:
-    if names.byte_length(data) > _DATA_BYTES:
-        yield fielderror.too_long(at, _DATA_BYTES)
 
 
 def _check_spelling(data: resourceclaim.StructuredResourceHandle, at: Path) -> Errors:

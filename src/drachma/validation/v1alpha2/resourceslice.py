@@ -7,9 +7,9 @@ from typing import Final
 
 from drachma import errors
 from drachma.api.v1alpha2 import resourceslice
-from drachma.validation import constraints, fielderror, metadata, rendering, rulenotation
+from drachma.validation import constraints, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors, Found
-from drachma.validation.path import SPEC, Path
+from drachma.validation.path import ROOT, SPEC, Path
 from drachma.values import names, semver
 
 _RESERVED: Final = ".k8s.io"
@@ -29,15 +29,13 @@ _Attribute = resourceslice.Attribute | resourceslice.NamedResourcesAttribute
 def check_node_slice_update(slice_: resourceslice.NodeResourceSlice, old: resourceslice.NodeResourceSlice) -> Errors:
     """A changed slice: it stays one of the same driver on the same node."""
     yield from check_node_slice(slice_)
-    yield from metadata.unchanged(slice_.spec.node_name, old.spec.node_name, SPEC.child("nodeName"))
-    yield from metadata.unchanged(slice_.spec.driver_name, old.spec.driver_name, SPEC.child("driverName"))
+    yield from _TYPES["Update"](slice_.spec, SPEC, old.spec)
 
 
 def check_slice_update(slice_: resourceslice.ResourceSlice, old: resourceslice.ResourceSlice) -> Errors:
     """A changed slice in the spelling of 1.30."""
     yield from check_slice(slice_)
-    yield from metadata.unchanged(slice_.node_name, old.node_name, Path("nodeName"))
-    yield from metadata.unchanged(slice_.driver_name, old.driver_name, Path("driverName"))
+    yield from _TYPES["Update"](slice_, ROOT, old)
 
 
 _caseless_name: Final = constraints.text(names.dns1123_subdomain_caseless)
