@@ -5,6 +5,7 @@ Each rule takes the text and where it is. The forms themselves and their message
 
 import ipaddress
 import re
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from drachma.validation import fielderror, limits, rendering
@@ -22,22 +23,27 @@ _UID_HYPHENS: Final = (8, 13, 18, 23)
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
-def short_name(text: str, at: Path) -> Found:
-    """A DNS label: devices, requests, counters."""
-    details = names.dns1123_label(text)
-    return fielderror.problems(at, text, details, origin="format=k8s-short-name") if details else ()
+Constraint = Callable[[Any, Path], Found]
 
 
-def long_name(text: str, at: Path) -> Found:
-    """A DNS subdomain: classes, claims, parts of pool names."""
-    details = names.dns1123_subdomain(text)
-    return fielderror.problems(at, text, details, origin="format=k8s-long-name") if details else ()
+def text(problems: Callable[[str], Sequence[str]], *, origin: str = "") -> Constraint:
+    """Return the constraint of texts in which a function finds no problems."""
+
+    def constraint(value: str, at: Path) -> Found:
+        details = problems(value)
+        return fielderror.problems(at, value, details, origin=origin) if details else ()
+
+    return constraint
 
 
-def node_name(text: str, at: Path) -> Found:
-    """A node's name."""
-    details = names.dns1123_subdomain(text)
-    return fielderror.problems(at, text, details) if details else ()
+short_name: Final = text(names.dns1123_label, origin="format=k8s-short-name")
+"""Checks a DNS label: devices, requests, counters."""
+long_name: Final = text(names.dns1123_subdomain, origin="format=k8s-long-name")
+"""Checks a DNS subdomain: classes, claims, parts of pool names."""
+node_name: Final = text(names.dns1123_subdomain)
+label_key: Final = text(names.label_key, origin="format=k8s-label-key")
+"""Checks the key of a label, a taint or a binding condition."""
+label_value: Final = text(names.label_value)
 
 
 def driver_name(text: str, at: Path) -> Found:
@@ -95,17 +101,6 @@ def fully_qualified_name(text: str, at: Path) -> Errors:
     if "/" not in text:
         detail = "a fully qualified name must be a domain and a name separated by a slash"
         yield fielderror.invalid(at, rendering.named(text), detail)
-
-
-def label_key(text: str, at: Path) -> Found:
-    """The key of a label, a taint or a binding condition."""
-    details = names.label_key(text)
-    return fielderror.problems(at, text, details, origin="format=k8s-label-key") if details else ()
-
-
-def label_value(text: str, at: Path) -> Found:
-    """The value of a label or a taint."""
-    return fielderror.problems(at, text, names.label_value(text))
 
 
 def attribute_text(text: str, at: Path) -> Errors:

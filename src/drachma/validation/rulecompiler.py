@@ -48,6 +48,8 @@ class Step(NamedTuple):
     """Each constraint, and whether it takes facts."""
     covered: bool = False
     """Whether a rule that upstream declares on the type is expected to report the same errors."""
+    further_name: str = ""
+    """Name in messages about a field of a union that is one too many, if that is another one."""
     narrows: bool = False
     """Whether the facts of the rules are this field of the facts."""
 
@@ -207,7 +209,7 @@ class _Compiler:
         """Return the lines that apply the rules of the first member, and report the others."""
         lines = ["has_member = False"]
         for member in union.members:
-            path = f"Path({member.shown!r}, at)"
+            path = f"Path({(member.further_name or member.shown)!r}, at)"
             lines += [
                 f"if {self._read('value', member.name)} is not None:",
                 "    if has_member:",

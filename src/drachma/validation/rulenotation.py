@@ -61,7 +61,8 @@ Rules can depend on other fields. A condition stands behind a rule, or in front 
     minDomains?: invalid "needs `DoNotSchedule`" if whenUnsatisfiable != DoNotSchedule
 
 Of the fields below ``union "none is there" "there are several"``, exactly one must be there. Its rules apply; the two
-texts are the messages for a value without any of them, and for each further one.
+texts are the messages for a value without any of them, and for each further one. ``name->shown/further`` is a member
+that is reported under two names: as the first one, and as a further one.
 
 =============================== ==============================================================================
 ``name``, ``name?``             the field is not empty; there is one
@@ -103,7 +104,7 @@ _MARKS: Final = {
     "!?": rulecompiler.REQUIRED_PRESENT,
 }
 _NAME: Final = re.compile(
-    r"(?P<name>[A-Za-z$](?:[\w.$]|-(?!>))*|\.)(?:->(?P<shown>[\w.$-]+))?(?P<mark>!\?|[!?<]|=(?:0|\{\}|\[\])?)?"
+    r"(?P<name>[A-Za-z$](?:[\w.$]|-(?!>))*|\.)(?:->(?P<shown>[\w.$/-]+))?(?P<mark>!\?|[!?<]|=(?:0|\{\}|\[\])?)?"
     r"(?P<detail>\"[^\"]*\"|'[^']*')?\s*"
 )
 _TOKEN: Final = re.compile(r"\"[^\"]*\"|'[^']*'|\[[^\]]*\]|text\([^)]*\)|[^\s\"']+")
@@ -249,9 +250,19 @@ def _step(matched: re.Match[str], rules: tuple[tuple[Rule, bool], ...]) -> Step:
     name, display, mark, detail = (matched[group] or "" for group in ("name", "shown", "mark", "detail"))
     if name == ".":
         return Step("", rules=rules)
+    display, _, further_name = display.partition("/")
     presence = _MARKS.get(mark, rulecompiler.ALWAYS)
     default = _DEFAULTS[mark] if presence == rulecompiler.ALWAYS else None
-    return Step(name, presence, default, detail[1:-1], display or name, rules, narrows=mark == _NARROWING)
+    return Step(
+        name,
+        presence,
+        default,
+        detail[1:-1],
+        display or name,
+        rules,
+        further_name=further_name,
+        narrows=mark == _NARROWING,
+    )
 
 
 class _Immutable:

@@ -42,10 +42,10 @@ def _check_contents(spec: Document, at: Path, sort: Sort) -> Errors:
     """Check volumes, claims and containers."""
     claims = spec.get("resourceClaims") or ()
     own, init = spec.get("containers") or (), spec.get("initContainers") or ()
-    mountable = {}
+    mountable: dict[str, Document] = {}
     if spec.get("volumes"):
-        yield from volumes.check(spec["volumes"], at.child("volumes"))
-        mountable = volumes.mountable(spec["volumes"], at)
+        errors, mountable = volumes.check(spec["volumes"], at.child("volumes"))
+        yield from errors
     if claims and sort.is_mirror:
         yield fielderror.forbidden(_UNNAMED, "static pods do not support resource claims")
     elif claims:
