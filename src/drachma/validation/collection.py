@@ -1,11 +1,11 @@
-"""Rules for maps of structs, and repetitions in lists."""
+"""Rules for maps of structs, and repetitions and names in lists."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from drachma.validation import fielderror
 from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.path import Path
+from drachma.validation.path import Document, Path
 
 _Item = TypeVar("_Item")
 _MINIMUM_KEY = 16
@@ -23,6 +23,17 @@ def repetitions(keys: Sequence[Hashable]) -> Sequence[tuple[int, Hashable]]:
             errors.append((position, key))
         previous.add(key)
     return errors
+
+
+def by_name(
+    items: Sequence[Document], at: Path, *, field: str = "name", earlier_names: Iterable[str] = ()
+) -> Iterator[tuple[Path, Document, str, bool]]:
+    """Yield the path, the item, its name, and whether an earlier item has the same name."""
+    previous = set(earlier_names)
+    for position, item in enumerate(items):
+        name = item.get(field) or ""
+        yield Path(position, at, is_inside=True), item, name, name in previous
+        previous.add(name)
 
 
 def check_map(

@@ -4,7 +4,16 @@ import ipaddress
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, kindrules, rulecompiler, rulenotation, typerules
+from drachma.validation import (
+    collection,
+    constraints,
+    fielderror,
+    formats,
+    kindrules,
+    rulecompiler,
+    rulenotation,
+    typerules,
+)
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Document, Path
 from drachma.values import names
@@ -81,14 +90,11 @@ def _hints(problems: Callable[[str], Sequence[str]]) -> rulecompiler.Rule:
     """Return the rule of a list of hints, in which no name is repeated."""
 
     def rule(hints: Sequence[Document], at: Path) -> Errors:
-        previous: set[str] = set()
-        for position, hint in enumerate(hints):
-            name, place = hint.get("name", ""), at.item(position).child("name")
-            if name in previous:
-                yield fielderror.duplicate(place, name)
+        for place, _, name, is_repeated in collection.by_name(hints, at):
+            if is_repeated:
+                yield fielderror.duplicate(place.child("name"), name)
             else:
-                yield from fielderror.problems(place, name, problems(name))
-            previous.add(name)
+                yield from fielderror.problems(place.child("name"), name, problems(name))
 
     return rule
 
@@ -97,14 +103,11 @@ def _slice_ports(ports: Sequence[Document], at: Path) -> Errors:
     if len(ports) > _MOST_PORTS:
         yield fielderror.too_many(at, len(ports), _MOST_PORTS)
         return
-    previous: set[str] = set()
-    for position, port in enumerate(ports):
-        place, name = at.item(position), port.get("name") or ""
+    for place, port, name, is_repeated in collection.by_name(ports, at):
         if name:
             yield from constraints.dns_label(name, place.child("name"))
-        if name in previous:
+        if is_repeated:
             yield fielderror.duplicate(place.child("name"), name)
-        previous.add(name)
         yield from _TYPES["SlicePort"](port, place)
 
 

@@ -6,7 +6,7 @@ Upstream visits the resources of a limit range in no particular order; here they
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from drachma.validation import fielderror, kindrules, rendering, rulenotation, typerules
+from drachma.validation import collection, fielderror, kindrules, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Document, Path
 from drachma.validation.podspec import resources
@@ -113,13 +113,10 @@ class _Bounds(NamedTuple):
 
 
 def _limits(limits: Sequence[Document], at: Path) -> Errors:
-    kinds = set()
-    for position, item in enumerate(limits):
-        place, kind = at.item(position), item.get("type", "")
+    for place, item, kind, is_repeated in collection.by_name(limits, at, field="type"):
         yield from _limit_type(kind, place.child("type"))
-        if kind in kinds:
+        if is_repeated:
             yield fielderror.duplicate(place.child("type"), rendering.named(kind))
-        kinds.add(kind)
         yield from _check_limit(item, kind, place)
 
 

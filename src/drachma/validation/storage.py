@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, kindrules, rendering, rulenotation, typerules
+from drachma.validation import (
+    collection,
+    constraints,
+    fielderror,
+    formats,
+    kindrules,
+    rendering,
+    rulenotation,
+    typerules,
+)
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import METADATA, Document, Path
 from drachma.values import names
@@ -44,13 +53,10 @@ def driver_name(name: str, at: Path) -> Errors:
 
 
 def _check_node(spec: Document, at: Path) -> Errors:
-    previous: set[str] = set()
-    for position, driver in enumerate(spec.get("drivers") or ()):
-        place, name = at.child("drivers").item(position), driver.get("name", "")
+    for place, driver, name, is_repeated in collection.by_name(spec.get("drivers") or (), at.child("drivers")):
         yield from _TYPES["CSINodeDriver"](driver, place)
-        if name in previous:
+        if is_repeated:
             yield fielderror.duplicate(place.child("name"), name)
-        previous.add(name)
         yield from _topology_keys(driver.get("topologyKeys") or (), place.child("topologyKeys"))
 
 

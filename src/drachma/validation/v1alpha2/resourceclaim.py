@@ -10,7 +10,8 @@ from drachma.validation import (
     rulenotation,
     typerules,
 )
-from drachma.validation.fielderror import Errors
+from drachma.validation.context import Context
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import SPEC, STATUS, Path
 from drachma.validation.v1alpha2 import models
 from drachma.values import names
@@ -19,34 +20,36 @@ _RESERVED: Final = STATUS.child("reservedFor")
 _ALLOCATION: Final = STATUS.child("allocation")
 
 
-def check(claim: resourceclaim.ResourceClaim) -> Errors:
-    """Yield the errors of a new claim."""
-    yield from _TYPES["ResourceClaimSpec"](claim.spec, SPEC)
+def check(claim: resourceclaim.ResourceClaim, context: Context) -> Found:
+    """Return the errors of a new claim."""
+    return _TYPES["ResourceClaimSpec"](claim.spec, SPEC)
 
 
-def check_update(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim) -> Errors:
-    """A changed claim: only its metadata may differ."""
+def check_update(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim, context: Context) -> Errors:
+    """Yield the errors of a changed claim: only its metadata may differ."""
     yield from metadata.check_name(claim.metadata, metadata.dns_subdomain)
     if claim.spec != old.spec:
         yield fielderror.invalid(SPEC, rendering.internal(claim.spec), typerules.IMMUTABLE)
-    yield from check(claim)
+    yield from check(claim, context)
 
 
-def check_template(template: resourceclaimtemplate.ResourceClaimTemplate) -> Errors:
+def check_template(template: resourceclaimtemplate.ResourceClaimTemplate, context: Context) -> Errors:
     """Yield the errors of a new template."""
     yield from metadata.check_template(template.spec.metadata, SPEC.child("metadata"))
     yield from _TYPES["ResourceClaimSpec"](template.spec.spec, SPEC.child("spec"))
 
 
 def check_template_update(
-    template: resourceclaimtemplate.ResourceClaimTemplate, old: resourceclaimtemplate.ResourceClaimTemplate
+    template: resourceclaimtemplate.ResourceClaimTemplate,
+    old: resourceclaimtemplate.ResourceClaimTemplate,
+    context: Context,
 ) -> Errors:
-    """A changed template: only its metadata may differ."""
+    """Yield the errors of a changed template: only its metadata may differ."""
     yield from metadata.check_name(template.metadata, metadata.dns_subdomain)
     if template.spec != old.spec:
         # As a text that the client wrote: the type that upstream shows is that of later versions.
         yield fielderror.invalid(SPEC, rendering.wire(template.spec), typerules.IMMUTABLE)
-    yield from check_template(template)
+    yield from check_template(template, context)
 
 
 def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim) -> Errors:
