@@ -32,10 +32,6 @@ _SHARES: Final = (("MaxUnavailable", "maxUnavailable", 0), ("MaxSurge", "maxSurg
 # ReplicaSet and Deployment
 
 
-def _check_replica_pods(spec: Document, at: Path) -> Errors:
-    return workload.check_pods(spec, at)
-
-
 def _unknown_strategy(strategy: Document, at: Path) -> Errors:
     yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("Recreate", "RollingUpdate"))
 

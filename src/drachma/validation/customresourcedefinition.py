@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
+from drachma.claims import conditions
 from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import METADATA, SPEC, STATUS, Document, Path
@@ -165,8 +166,8 @@ def check_status(definition: Document) -> list[FieldError]:
 
 
 def _is_established(definition: Document) -> bool:
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+    existing = (definition.get("status") or {}).get("conditions") or ()
+    return conditions.has_true_document(existing, "Established")
 
 
 # The spec

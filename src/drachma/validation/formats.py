@@ -19,8 +19,6 @@ _VERSION: Final = re.compile(
     r"(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?"
     r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?"
 )
-_UID_HYPHENS: Final = (8, 13, 18, 23)
-_HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
 Constraint = Callable[[Any, Path], Found]
@@ -44,6 +42,8 @@ node_name: Final = text(names.dns1123_subdomain)
 label_key: Final = text(names.label_key, origin="format=k8s-label-key")
 """Checks the key of a label, a taint or a binding condition."""
 label_value: Final = text(names.label_value)
+uid: Final = text(names.uid, origin="format=k8s-uuid")
+"""Checks a uid in its normal form, 36 lower-case characters."""
 
 
 def driver_name(text: str, at: Path) -> Found:
@@ -116,21 +116,6 @@ def attribute_version(text: str, at: Path) -> Errors:
     yield from attribute_text(text, at)
 
 
-def uid(text: str, at: Path) -> Errors:
-    """A uid in its normal form, 36 lower-case characters."""
-    problem = _uid_problem(text)
-    if problem:
-        detail = f"error validating uid: {problem}"
-    elif len(text) != 36 or text != text.lower():
-        detail = (
-            "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` "
-            "with lowercase hexadecimal characters"
-        )
-    else:
-        return
-    yield fielderror.invalid(at, text, detail, origin="format=k8s-uuid")
-
-
 def interface_address(text: str, at: Path) -> Errors:
     """An address with the length of its network's prefix, in canonical form."""
     canonical = _canonical_interface(text)
@@ -156,28 +141,6 @@ def _c_identifier(text: str, at: Path) -> Errors:
         yield fielderror.too_long(at, limits.ATTRIBUTE_ID)
     for message in names.c_identifier(text):
         yield fielderror.invalid(at, text, message)
-
-
-def _uid_problem(text: str) -> str | None:
-    length = names.byte_length(text)
-    match length:
-        case 45 if text[:9].lower() != "urn:uuid:":
-            return f"invalid urn prefix: {quotation.quote(text[:9])}"
-        case 45:
-            text = text[9:]
-        case 38 if not (text[0] == "{" and text[-1] == "}"):
-            return "invalid bracketed UUID format"
-        case 38:
-            text = text[1:-1]
-        case 32:
-            return None if _HEX.issuperset(text) else "invalid UUID format"
-        case 36:
-            pass
-        case _:
-            return f"invalid UUID length: {length}"
-    hyphens = all(text[position] == "-" for position in _UID_HYPHENS)
-    digits = "".join(character for position, character in enumerate(text) if position not in _UID_HYPHENS)
-    return None if hyphens and _HEX.issuperset(digits) else "invalid UUID format"
 
 
 def _canonical_interface(text: str) -> str | None:

@@ -102,9 +102,5 @@ def _version(cidr: str) -> int | None:
 _short_name: Final = constraints.text(lambda name: names.dns1123_label(name, unit="bytes"))
 
 
-def _check_overhead(overhead: Document, at: Path) -> Errors:
-    yield from resources.check_overhead(overhead.get("podFixed") or {}, at)
-
-
 _TYPES: Final = rulenotation.load("node", globals())
 KINDS: Final = kindrules.read(_TYPES)

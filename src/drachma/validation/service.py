@@ -100,10 +100,6 @@ def _check_topology_annotations(spec: Document, at: Path, facts: Facts) -> Error
         yield fielderror.invalid(METADATA.child("annotations").key(_MODE), mode, detail)
 
 
-def _is_headless(spec: Document) -> bool:
-    return serviceaddresses.is_headless(spec)
-
-
 def _check_has_address(spec: Document, at: Path) -> Errors:
     kind = spec.get("type", "")
     if kind in ("LoadBalancer", "NodePort") and serviceaddresses.is_headless(spec):

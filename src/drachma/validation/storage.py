@@ -30,8 +30,6 @@ VOLUME_SOURCES: Final = (
 )  # fmt: skip
 """Fields of which a persistent volume has one."""
 
-ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
-
 _DRIVER_NAME: Final = 63
 _PARAMETERS: Final = 512
 _PARAMETER_BYTES: Final = 256 * 1024
