@@ -58,6 +58,9 @@ role kueue-manager-role
     get,list,patch,update,watch jobset.x-k8s.io: jobsets
     patch,update jobset.x-k8s.io: jobsets/finalizers jobsets/status
     get,list,patch,update,watch kubeflow.org: jaxjobs mpijobs paddlejobs pytorchjobs tfjobs xgboostjobs
+    create,delete,get,list,patch,update,watch core: podtemplates
+    create,delete,get,list,patch,update,watch autoscaling.x-k8s.io: provisioningrequests
+    read kueue.x-k8s.io: provisioningrequestconfigs
     read leaderworkerset.x-k8s.io: leaderworkersets
     get,list,patch,update,watch ray.io: rayclusters rayjobs
     get,list,patch,update,watch trainer.kubeflow.org: trainjobs

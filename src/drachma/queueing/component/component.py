@@ -18,6 +18,7 @@ from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.component.parentcontroller import ParentController
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.podcontroller import PodController
+from drachma.queueing.component.provisioningcontroller import ProvisioningController
 from drachma.queueing.component.queuecontroller import QueueController
 from drachma.queueing.component.queuelevels import QueueLevels
 from drachma.queueing.component.queuemeasures import QueueMeasures
@@ -97,6 +98,7 @@ class QueueingComponent:
             ElasticPodController(surroundings, caches, configured),
             TopologyPodController(surroundings, caches, configured),
             NodeFailureController(surroundings, caches, configured, recorder=recorder, locks=locks),
+            ProvisioningController(surroundings, caches, configured, recorder=recorder, locks=locks),
             admission,
         )
 
