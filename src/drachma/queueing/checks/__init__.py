@@ -1,1 +1,1 @@
-"""Admission checks that queueing performs itself: requests for nodes."""
+"""Admission checks that queueing performs itself: requests for nodes, and dispatching to other clusters."""

@@ -1,10 +1,10 @@
-"""The Active condition of admission checks: whether the controller of a check can read its parameters."""
+"""The Active condition of admission checks and clusters: whether they can be used."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from drachma.api import meta
 from drachma.queueing import conditions
@@ -31,15 +31,42 @@ def parameters_problem(check: AdmissionCheck, kind: str, plural: str, names: Con
     return "" if reference.name in names else f"{plural}.{GROUP} {quotation.quote(reference.name)} not found"
 
 
-def active_condition(check: AdmissionCheck, problem: str, now: datetime, *, reason: str) -> meta.Condition | None:
-    """Return the new Active condition of a check, or None if its status stays."""
-    condition = meta.Condition(
+class Activity(NamedTuple):
+    """Whether a check or a cluster can be used, with reason and message."""
+
+    is_active: bool
+    reason: str
+    message: str
+
+
+ACTIVE: Final = Activity(is_active=True, reason="Active", message="The admission check is active")
+
+
+def clusters_activity(clusters: Sequence[str], *, inactive: Sequence[str], missing: Sequence[str]) -> Activity:
+    """Return the activity of a check that dispatches to clusters."""
+    unusable = len(inactive) + len(missing)
+    if not unusable:
+        return ACTIVE
+    lists = (("Missing", missing), ("Inactive", inactive))
+    message = ", ".join(f"{title} clusters: [{' '.join(names)}]" for title, names in lists if names)
+    is_active = unusable < len(clusters)
+    return Activity(is_active, "SomeActiveClusters" if is_active else "NoUsableClusters", message)
+
+
+def active_condition(
+    before: Sequence[meta.Condition], activity: Activity, now: datetime, *, generation: int
+) -> meta.Condition | None:
+    """Return the new Active condition of an object with these conditions, or None if it has it."""
+    known = conditions.find(before, "Active")
+    status: conditions.Status = "True" if activity.is_active else "False"
+    if known is not None and (known.status, known.reason, known.message) == (status, activity.reason, activity.message):
+        return None
+    is_same = known is not None and known.status == status
+    return meta.Condition(
         type="Active",
-        status="False" if problem else "True",
-        reason=reason if problem else "Active",
-        message=problem or "The admission check is active",
-        observed_generation=check.metadata.generation,
-        last_transition_time=now,
+        status=status,
+        reason=activity.reason,
+        message=activity.message,
+        observed_generation=generation,
+        last_transition_time=known.last_transition_time if known is not None and is_same else now,
     )
-    before = conditions.find(check.status.conditions, "Active")
-    return None if before is not None and before.status == condition.status else condition

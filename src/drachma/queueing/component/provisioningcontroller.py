@@ -174,9 +174,10 @@ class ProvisioningController:
         if check is None or check.spec.controller_name != admissioncheck.PROVISIONING:
             return
         now = workloadwrites.current_time(self._clock)
-        condition = activity.active_condition(check, self._problem(check), now, reason="BadParametersRef")
-        if condition is not None:
-            await activeconditions.write(self._client, resources.CHECKS, check, condition)
+        problem = self._problem(check)
+        bad = activity.Activity(is_active=False, reason="BadParametersRef", message=problem)
+        state = bad if problem else activity.ACTIVE
+        await activeconditions.write(self._client, resources.CHECKS, check, state, now)
 
     async def _delete(self, namespace: str, name: str) -> None:
         try:

@@ -10,6 +10,7 @@ from drachma.queueing.kinds import (
     classes,
     clusterqueue,
     localqueue,
+    multikueue,
     provisioning,
     resourceflavor,
     topology,
@@ -43,6 +44,8 @@ LOCAL_QUEUES: Final = _kueue("localqueues", localqueue.LocalQueue, namespaced=Tr
 FLAVORS: Final = _kueue("resourceflavors", resourceflavor.ResourceFlavor)
 TOPOLOGIES: Final = _kueue("topologies", topology.Topology)
 CHECKS: Final = _kueue("admissionchecks", admissioncheck.AdmissionCheck)
+MULTI_KUEUE_CLUSTERS: Final = _kueue("multikueueclusters", multikueue.MultiKueueCluster, is_optional=True)
+MULTI_KUEUE_CONFIGS: Final = _kueue("multikueueconfigs", multikueue.MultiKueueConfig, is_optional=True)
 PROVISIONING_CONFIGS: Final = _kueue(
     "provisioningrequestconfigs", provisioning.ProvisioningRequestConfig, is_optional=True
 )
