@@ -147,6 +147,13 @@ class Planner:
             is_fewest,
         )
 
+    def simulate(self, plan: Plan) -> simulation.Simulation:
+        """Return the cluster after the moves of a plan."""
+        current = self._base.protecting(plan.brought_back)
+        for step in plan.moves:
+            current = current.repeat(step)
+        return current.simulation
+
     # The greedy plan
 
     def _greedy(self, most: int) -> tuple[_Solution, dict[Whole, str]]:
@@ -175,9 +182,7 @@ class Planner:
                 current = current.repeat(step)
         return _Solution(tuple(each.whole for each in chosen), _attribute(done, chosen)), reasons
 
-    def _empty_greedily(
-        self, current: Cluster, candidate: _Candidate, chosen: set[_Candidate]
-    ) -> list[Move] | str:
+    def _empty_greedily(self, current: Cluster, candidate: _Candidate, chosen: set[_Candidate]) -> list[Move] | str:
         """Return the moves that empty a candidate, or why there are none."""
         protected = {*(each.whole for each in chosen), *self._free}
         steps: list[Move] = []
