@@ -54,7 +54,7 @@ async def show(page: Page) -> Response:
     waiting = sorted(model.waiting)
     return page.render(
         "whatif.html",
-        texts=texts,
+        chosen=texts,
         removes=removes,
         goal=goal,
         wholes=wholes or "",
