@@ -39,10 +39,10 @@ class SecondPasses:
 
     def take_due(self, now: datetime) -> dict[str, int]:
         """Remove and return the workloads whose attempt is due, each with the number of the attempt."""
-        due = {key: each.number for key, each in self._passes.items() if each.due <= now}
-        for key in due:
+        ready = {key: each.number for key, each in self._passes.items() if each.due <= now}
+        for key in ready:
             del self._passes[key]
-        return due
+        return ready
 
     @property
     def next_due(self) -> datetime | None:

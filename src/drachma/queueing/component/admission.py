@@ -305,11 +305,11 @@ class Admission:
 
     def _await_second_pass(self) -> None:
         """Wake the loop when the next second pass is due."""
-        due = self.admitter.second_passes.next_due
-        if due is None or (self._second_pass is not None and self._second_pass <= due):
+        next_pass = self.admitter.second_passes.next_due
+        if next_pass is None or (self._second_pass is not None and self._second_pass <= next_pass):
             return
-        self._second_pass = due
-        self._spawn(self._wake_at(due), name="second pass")
+        self._second_pass = next_pass
+        self._spawn(self._wake_at(next_pass), name="second pass")
 
     async def _wake_at(self, due: datetime) -> None:
         await self._clock.sleep(max(0.0, (due - self._clock.utc()).total_seconds()))

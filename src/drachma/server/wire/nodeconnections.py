@@ -99,7 +99,7 @@ class Dialer:
                     return await asyncio.open_connection(
                         sock=opened,
                         ssl=context,
-                        server_hostname=where.host if context is not None else None,
+                        server_hostname=_server_name(where) if context is not None else None,
                         limit=_HEAD_BYTES,
                     )
                 except BaseException:
@@ -130,7 +130,15 @@ class Dialer:
         if self._local.context(where.node, address, where.port) is not None:
             return ""
         if address.is_loopback:
-            return "" if self._allows_loopback else "a loopback address (see --allow-loopback-nodes)"
+            # Pods that a node of this process runs on this machine have the node's own loopback address.
+            is_own_pod = self._local.context(where.node, address, where.agent_port) is not None
+            # Administrators register extension API servers, as they do webhooks, and may run them on this machine.
+            is_extension = where.authority is not None
+            return (
+                ""
+                if self._allows_loopback or is_own_pod or is_extension
+                else "a loopback address (see --allow-loopback-nodes)"
+            )
         if address.is_link_local:
             return "a link-local address"
         if address.is_multicast:
@@ -170,9 +178,15 @@ class Dialer:
     def _context(self, where: NodeEndpoint, address: _Address) -> ssl.SSLContext | None:
         if not where.is_secure:
             return None
+        if where.authority is not None:
+            return self._tls.extension(where.authority)
         if where.is_foreign:
             return self._tls.anonymous
         return self._local.context(where.node, address, where.port) or self._tls.node
+
+
+def _server_name(where: NodeEndpoint) -> str:
+    return where.host if where.authority is None else where.authority.server_name
 
 
 def _is_address(host: str) -> bool:
