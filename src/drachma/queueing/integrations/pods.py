@@ -245,7 +245,7 @@ def select(
     members: Sequence[Document], pod_sets: Iterable[workload.PodSet], *, is_fast: bool, now: datetime
 ) -> Selection:
     """Sort out the pods of a group; with ``is_fast``, one runnable pod stands for its whole pod set."""
-    kept: list[Document] = []
+    member_pods: list[Document] = []
     excess: list[Document] = []
     replaced: list[Document] = []
     absent = 0
@@ -260,14 +260,14 @@ def select(
         if len(runnable) > pod_set.count:
             runnable.sort(key=preference)
             excess += runnable[pod_set.count :]
-        kept += runnable[: pod_set.count]
+        member_pods += runnable[: pod_set.count]
         surplus = min(len(inactive), len(inactive) + len(runnable) - pod_set.count)
         if surplus > 0:
             inactive.sort(key=_latest_first(now))
             replaced += inactive[len(inactive) - surplus :]
             inactive = inactive[: len(inactive) - surplus]
-        kept += inactive
-    return Selection(kept, excess, replaced, absent)
+        member_pods += inactive
+    return Selection(member_pods, excess, replaced, absent)
 
 
 def preference(pod: Document) -> tuple[bool, bool, datetime]:

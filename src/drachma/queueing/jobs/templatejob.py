@@ -124,8 +124,8 @@ def put_path(value: Any, path: Path, inner: Any) -> Any:
     """Return a document with another value at a path."""
     if not path:
         return inner
-    step, rest = path[0], path[1:]
+    step, deeper = path[0], path[1:]
     if isinstance(step, int):
-        return [put_path(each, rest, inner) if position == step else each for position, each in enumerate(value)]
+        return [put_path(each, deeper, inner) if position == step else each for position, each in enumerate(value)]
     mapping = value or {}
-    return {**mapping, step: put_path(mapping.get(step), rest, inner)}
+    return {**mapping, step: put_path(mapping.get(step), deeper, inner)}

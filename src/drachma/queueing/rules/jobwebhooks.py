@@ -59,9 +59,9 @@ def completed_installed_job(
     after = _labelled_by_default(document, place, settings, is_in_scope=is_in_scope)
     is_queued = bool(_label(after, QUEUE_LABEL)) or settings.management.without_queue_name
     if is_queued and is_in_scope and not job.is_suspended and _ancestor(document, place, settings) is None:
-        held = model(after)
-        held.suspend()
-        after = dict(held.document)
+        suspended = model(after)
+        suspended.suspend()
+        after = dict(suspended.document)
     prepared = model(_dispatched(after, place, model.managed_by_path))
     prepared.prepare()
     after = dict(prepared.document)

@@ -18,27 +18,27 @@ _MOST_SHOWN: Final = 500
 async def show(page: Page) -> Response:
     """Return the form, and the answer if the address has a question."""
     query = page.query("pod", "request", "count", "class", "selector", "remove_selectors", "like", "nodes")
-    chosen = {
+    texts = {
         name: query.text(name, most=10_240)
         for name in ("pod", "request", "count", "class", "selector", "like", "nodes")
     }
     removes = query.choice("remove_selectors", ("yes",))
     change = experiment.Change(
-        request=chosen["request"],
+        request=texts["request"],
         count=query.number("count", default=0, least=1, most=1000),
-        device_class=chosen["class"],
-        selector="" if removes else chosen["selector"] or None,
-        like=chosen["like"],
+        device_class=texts["class"],
+        selector="" if removes else texts["selector"] or None,
+        like=texts["like"],
         new_nodes=query.number("nodes", default=0, least=1, most=_MOST_NODES),
     )
     context: dict[str, Any] = {"answer": None, "refusal": "", "problem": ""}
-    if chosen["pod"] or change.new_nodes:
-        await _answer(page, chosen["pod"], change, context)
+    if texts["pod"] or change.new_nodes:
+        await _answer(page, texts["pod"], change, context)
     model = page.view.model
     waiting = sorted(model.waiting)
     return page.render(
         "whatif.html",
-        chosen=chosen,
+        chosen=texts,
         removes=removes,
         pods=waiting[:_MOST_SHOWN],
         classes=sorted(model.classes),
