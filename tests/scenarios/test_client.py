@@ -306,7 +306,7 @@ async def test_update(client: Client) -> None:
 async def test_typed_objects_have_no_managed_fields_and_updates_keep_them(client: Client) -> None:
     content = {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}}
     applied = await client.patch(Claim, "c", patch=patches.apply(content), namespace="default")
-    listed, watched = (await client.list(Claim)).items[0], await first_event(client)
+    listed, watched = (await client.list(Claim)).items[0], await first_event(client, applied)
     for typed in (applied, await client.get(Claim, "c", namespace="default"), listed, watched):
         assert typed.metadata.managed_fields == ()
     before = (await client.get_document(Claim, "c", namespace="default"))["metadata"]["managedFields"]
@@ -317,8 +317,9 @@ async def test_typed_objects_have_no_managed_fields_and_updates_keep_them(client
     assert [each["operation"] for each in after] == ["Apply", "Update"]
 
 
-async def first_event(client: Client) -> Claim:
-    async with client.watch(Claim, resource_version="1") as watch:
+async def first_event(client: Client, first: Claim) -> Claim:
+    before = int(first.metadata.resource_version) - 1
+    async with client.watch(Claim, resource_version=str(before)) as watch:
         return (await watch.batch())[0].object
 
 

@@ -64,6 +64,9 @@ def read_queueing(
     """Return the objects that queueing depends on, from files or from an API server.
 
     If something cannot be read, print a line for every problem and exit with code 2.
+
+    Raises:
+        errors.ObjectNotFoundError: the API server has no queues.
     """
     from drachma.offline import queueingfiles
 
@@ -73,6 +76,16 @@ def read_queueing(
         exit_on_problems(queueing.problems)
         return queueing.objects
     return asyncio.run(read_live_queueing(kubeconfig, context))
+
+
+def read_queueing_if_served(
+    files: list[str] | None, kubeconfig: pathlib.Path | None, *, context: str = ""
+) -> Sequence[meta.Object]:
+    """Return the objects that queueing depends on, like read_queueing(); none if the API server has no queues."""
+    try:
+        return read_queueing(files, kubeconfig, context=context)
+    except errors.ObjectNotFoundError:
+        return ()
 
 
 def require_one_source(files: list[str] | None, kubeconfig: pathlib.Path | None) -> None:

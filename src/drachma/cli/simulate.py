@@ -14,7 +14,12 @@ from drachma.cli import options, simulaterun
 if TYPE_CHECKING:
     from drachma.simulate.packing.trials import Trace, Trial
 
-app = typer.Typer(no_args_is_help=True, help="Simulate workloads on clusters, and compare scheduling policies.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Simulate workloads on clusters, and compare scheduling policies.",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
 
 
 @app.callback()

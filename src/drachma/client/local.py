@@ -272,8 +272,8 @@ class LocalClient:
         namespace: str = "",
         subresource: str = "",
     ) -> protocol.StoredObject[ObjectT]:
-        stored = await self._write(self._patch(transactions.Patch(kind, name, patch, namespace, subresource)))
-        return protocol.StoredObject(_reader(target.of(kind))(stored), stored)
+        record = await self._write(self._patch(transactions.Patch(kind, name, patch, namespace, subresource)))
+        return protocol.StoredObject(_reader(target.of(kind))(record), record)
 
     async def delete(
         self,

@@ -11,6 +11,7 @@ import msgspec
 
 from drachma import cel, errors
 from drachma.api import devices as apidevices
+from drachma.api import hooks
 from drachma.api.deviceclass import DeviceClass
 from drachma.api.devicetaintrule import DeviceTaintRule
 from drachma.api.resourceclaim import ResourceClaim, ResourceClaimSpec
@@ -55,15 +56,16 @@ def check(cluster: Cluster) -> Iterator[Finding]:
 
 def _distinct_devices(cluster: Cluster) -> list[cel.Device]:
     """Return the published devices as selectors see them, each kind of device once."""
-    seen: dict[bytes, cel.Device] = {}
+    examined: dict[bytes, cel.Device] = {}
     for published in cluster.all(ResourceSlice):
         for device in published.spec.devices:
             key = msgspec.json.encode(
-                (published.spec.driver, device.attributes, device.capacity, device.allow_multiple_allocations)
+                (published.spec.driver, device.attributes, device.capacity, device.allow_multiple_allocations),
+                enc_hook=hooks.encode,
             )
-            if key not in seen and len(seen) < _MOST_DEVICES:
-                seen[key] = cel.Device.of(device, published.spec.driver)
-    return list(seen.values())
+            if key not in examined and len(examined) < _MOST_DEVICES:
+                examined[key] = cel.Device.of(device, published.spec.driver)
+    return list(examined.values())
 
 
 def _matching(

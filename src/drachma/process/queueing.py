@@ -14,6 +14,7 @@ from drachma.process.visibilityendpoint import VisibilityEndpoint
 from drachma.process.webhookendpoint import WebhookEndpoint
 from drachma.queueing.component import ActiveConfiguration, PendingView, QueueingComponent, Reviews
 from drachma.queueing.configuration import configuration, frameworks
+from drachma.queueing.kinds import decoding, workload
 from drachma.queueing.rules import jobwebhooks, webhooks
 from drachma.queueing.rules.webhooks import Webhook
 from drachma.runtime import Surroundings, controller
@@ -28,9 +29,13 @@ ACCOUNT: Final = "system:serviceaccount:kueue-system:kueue-controller-manager"
 """Kueue's own account, to which its manifests bind their roles."""
 
 _LOCAL_QUEUES: Final = f"{queuekinds.GROUP}/localqueues"
+_WORKLOADS: Final = f"{queuekinds.GROUP}/workloads"
+_CLUSTER_KINDS: Final = frozenset({"ClusterTrainingRuntime"})
 _PRIORITIES: Final = f"{queuekinds.GROUP}/workloadpriorityclasses"
 _PLURALS: Final = {
     ("apps/v1", "ReplicaSet"): "apps/replicasets",
+    ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"): "trainer.kubeflow.org/clustertrainingruntimes",
+    ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"): "trainer.kubeflow.org/trainingruntimes",
     **{
         (each.api_version, each.kind): f"{each.group}/{each.kind.lower()}s".removeprefix("/")
         for each in frameworks.KINDS.values()
@@ -47,13 +52,17 @@ role kueue-manager-role
     read scheduling.k8s.io: priorityclasses
     read apiextensions.k8s.io: customresourcedefinitions
     read resource.k8s.io: deviceclasses resourceclaims resourceclaimtemplates resourceslices
-    read apps: replicasets statefulsets
+    read apps: deployments replicasets statefulsets
     get,list,patch,update,watch,delete batch: jobs
     patch,update batch: jobs/finalizers jobs/status
     get,list,patch,update,watch jobset.x-k8s.io: jobsets
     patch,update jobset.x-k8s.io: jobsets/finalizers jobsets/status
     get,list,patch,update,watch kubeflow.org: jaxjobs mpijobs paddlejobs pytorchjobs tfjobs xgboostjobs
+    read leaderworkerset.x-k8s.io: leaderworkersets
     get,list,patch,update,watch ray.io: rayclusters rayjobs
+    get,list,patch,update,watch trainer.kubeflow.org: trainjobs
+    read trainer.kubeflow.org: clustertrainingruntimes trainingruntimes
+    get,list,patch,update,watch workload.codeflare.dev: appwrappers
     get,list,patch,update,watch kueue.x-k8s.io: admissionchecks clusterqueues cohorts localqueues resourceflavors
     get,list,patch,update,watch kueue.x-k8s.io: topologies
     read kueue.x-k8s.io: workloadpriorityclasses
@@ -209,7 +218,13 @@ def _hook(webhook: Webhook, configured: ActiveConfiguration) -> hooks.Hook:
 
     key = f"{webhook.kind.group}/{webhook.plural}".removeprefix("/")
     mutate = mutate_object if webhook.completed is not None else None
-    return hooks.Hook(f"v{webhook.singular}.kb.io", frozenset({key}), mutate=mutate, validate=verdict)
+    return hooks.Hook(
+        f"v{webhook.singular}.kb.io",
+        frozenset({key}),
+        mutate=mutate,
+        validate=verdict,
+        mutates_updates=webhook.mutates_updates,
+    )
 
 
 def _place(review: hooks.Review) -> jobwebhooks.Place:
@@ -219,12 +234,18 @@ def _place(review: hooks.Review) -> jobwebhooks.Place:
 
     def owner(api_version: str, kind: str, name: str) -> Mapping[str, Any] | None:
         plural = _PLURALS.get((api_version, kind))
-        stored_owner = store.get(record.Key(plural, namespace, name)) if plural is not None else None
+        scope = "" if kind in _CLUSTER_KINDS else namespace
+        stored_owner = store.get(record.Key(plural, scope, name)) if plural is not None else None
         return None if stored_owner is None else stored_owner.value
+
+    def find_workload(name: str) -> workload.Workload | None:
+        stored_workload = store.get(record.Key(_WORKLOADS, namespace, name))
+        return None if stored_workload is None else decoding.decode(stored_workload.value, workload.Workload)
 
     return jobwebhooks.Place(
         labels=labels,
         has_default_queue=store.get(record.Key(_LOCAL_QUEUES, namespace, jobwebhooks.DEFAULT_QUEUE)) is not None,
         has_default_priority=store.get(record.Key(_PRIORITIES, "", "default")) is not None,
         owner=owner,
+        workload=find_workload,
     )

@@ -6,7 +6,7 @@ The details of ``podFailurePolicy`` and ``successPolicy`` are not checked, becau
 from typing import Any, Final
 
 from drachma import errors
-from drachma.validation import cronschedule, fielderror, rendering, rulenotation, typerules, workload
+from drachma.validation import cronschedule, fielderror, internalform, rendering, rulenotation, typerules, workload
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import METADATA, SPEC, Document, Path
@@ -105,9 +105,9 @@ def _check_template_update(job: Document, old: Document, at: Path) -> Errors:
         return
     is_idle = not status.get("startTime") or _is(status, "Suspended")
     if not (old["spec"].get("suspend") and is_idle and not status.get("active")):
-        yield fielderror.invalid(place, rendering.wire(template), typerules.IMMUTABLE)
+        yield fielderror.invalid(place, internalform.render(template, "PodTemplateSpec"), typerules.IMMUTABLE)
     elif _fixed_part(template.get("spec") or {}) != _fixed_part(before.get("spec") or {}):
-        display = rendering.wire(template.get("spec") or {})
+        display = internalform.render(template.get("spec") or {}, "PodSpec")
         yield fielderror.invalid(place.child("spec"), display, typerules.IMMUTABLE)
 
 

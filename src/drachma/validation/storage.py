@@ -1,13 +1,13 @@
 """Rules for storage: the kinds of storage.k8s.io, persistent volumes and their claims."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, formats, rendering, rulenotation, typerules
+from drachma.validation import constraints, fielderror, formats, internalform, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import METADATA, Document, Path
-from drachma.values import names
+from drachma.values import names, quantity
 
 DEFAULT_ANNOTATIONS: Final = (
     "storageclass.kubernetes.io/is-default-class",
@@ -30,8 +30,8 @@ _PARAMETER_BYTES: Final = 256 * 1024
 _CLAIM_IMMUTABLE: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
-_CHANGEABLE: Final = ("resources", "volumeAttributesClassName", "volumeName", "storageClassName")
 _is_positive: Final = constraints.positive_quantity()
+_has_same_mode: Final = typerules.immutable("volumeMode", show=typerules.show_enum)
 
 
 # CSI drivers
@@ -151,8 +151,14 @@ def _capacity(capacity: Document, at: Path) -> Errors:
 
 def _check_volume_update(spec: Document, old: Document, at: Path) -> Errors:
     if any(spec.get(name) != old.get(name) for name in VOLUME_SOURCES):
-        detail = "spec.persistentvolumesource is immutable after creation"
+        change = internalform.diff(old, spec, "PersistentVolumeSource")
+        detail = f"spec.persistentvolumesource is immutable after creation\n{change}"
         yield fielderror.forbidden(at.child("persistentvolumesource"), detail)
+
+
+def _check_volume_mode(content: Document, old: Document, at: Path) -> Iterable[fielderror.FieldError]:
+    """The mode of a volume or claim is immutable; upstream's path leaves out the spec."""
+    return _has_same_mode(content.get("spec") or {}, old.get("spec") or {}, at)
 
 
 def _check_storage_request(requirements: Document, at: Path) -> Errors:
@@ -168,12 +174,43 @@ def check_claim(spec: Document, at: Path) -> Found:
     return _TYPES["PersistentVolumeClaimSpec"](spec, at)
 
 
-def _check_claim_update(spec: Document, old: Document, at: Path) -> Errors:
-    """The spec stays as it is, but for the size, and fields that the controller sets once."""
-    changed = [name for name in {*spec, *old} if spec.get(name) != old.get(name)]
-    is_fixed = any(name not in _CHANGEABLE for name in changed)
-    if is_fixed or any(old.get(name) for name in changed if name in ("volumeName", "storageClassName")):
-        yield fielderror.forbidden(at, _CLAIM_IMMUTABLE)
+def _check_claim_update(claim: Document, old: Document, at: Path) -> Errors:
+    """Check a changed spec: the controller sets two fields once, and bound claims change their size and attributes."""
+    spec, before = claim.get("spec") or {}, old.get("spec") or {}
+    expected, restored = dict(before), dict(spec)
+    if not before.get("volumeName"):
+        _copy_field("volumeName", spec, expected)
+    if before.get("storageClassName") is None:
+        restored.pop("storageClassName", None)
+    if (claim.get("status") or {}).get("phase") == "Bound":
+        _copy_field("volumeAttributesClassName", before, restored)
+        if _size(spec) is not None:
+            resources = restored["resources"]
+            requests = dict(resources["requests"])
+            _copy_field("storage", (before.get("resources") or {}).get("requests") or {}, requests)
+            restored["resources"] = {**resources, "requests": requests}
+    if restored != expected:
+        change = internalform.diff(expected, restored, "PersistentVolumeClaimSpec")
+        yield fielderror.forbidden(at.child("spec"), f"{_CLAIM_IMMUTABLE}\n{change}")
+    size, old_size = _size(spec), _size(before)
+    if size is not None and old_size is not None and size < old_size:
+        capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+        if size <= quantity.Quantity.parse(capacity):
+            place = at.child("spec", "resources", "requests", "storage")
+            yield fielderror.forbidden(place, "field can not be less than status.capacity")
+
+
+def _copy_field(name: str, source: Document, target: dict[str, Any]) -> None:
+    """Give a field the value that it has in another object; without one, remove it."""
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
+def _size(spec: Document) -> quantity.Quantity | None:
+    amount = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    return None if amount is None else quantity.Quantity.parse(amount)
 
 
 _TYPES: Final = rulenotation.load("storage", globals())
@@ -191,8 +228,8 @@ STORAGE_CLASS: Final = KindRules(
 )
 PERSISTENT_VOLUME: Final = KindRules(
     always=_TYPES["PersistentVolume"],
-    update=Change(below("spec", _check_volume_update, typerules.immutable("volumeMode", show=typerules.show_enum))),
+    update=Change(below("spec", _check_volume_update), _check_volume_mode),
 )
 PERSISTENT_VOLUME_CLAIM: Final = KindRules(
-    always=_TYPES["PersistentVolumeClaim"], update=Change(below("spec", _check_claim_update))
+    always=_TYPES["PersistentVolumeClaim"], update=Change(_check_claim_update, _check_volume_mode)
 )

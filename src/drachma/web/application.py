@@ -135,8 +135,8 @@ class Dashboard:
 
     def _plain(self, request: Request, template: str, *, status: int = 200, **context: Any) -> Response:
         """Return a page without a user."""
-        shared = page.chrome(request, self.settings, asset_version=self._assets.version, now=self._time.utc())
-        return HTMLResponse(self._renderer.page(template, {**shared, **context}), status_code=status)
+        chrome = page.chrome(request, self.settings, asset_version=self._assets.version, now=self._time.utc())
+        return HTMLResponse(self._renderer.page(template, {**chrome, **context}), status_code=status)
 
     def _to_sign_in(self, request: Request) -> Response:
         if request.url.path == "/live" or request.headers.get("accept", "").startswith("application/json"):

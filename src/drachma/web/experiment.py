@@ -140,8 +140,8 @@ def _change_claim(cluster: Simulation, subject: pod.Pod, change: Change) -> pod.
         None,
     )
     if spot is None:
-        named = f" {change.request!r}" if change.request else ""
-        raise errors.InvalidValueError(f"pod {simulations.title(subject)}: has no pending request{named}")
+        quoted = f" {change.request!r}" if change.request else ""
+        raise errors.InvalidValueError(f"pod {simulations.title(subject)}: has no pending request{quoted}")
     if change.count:
         claims = wish.change_count(claims, spot, change.count)
     if change.device_class or change.selector is not None:
@@ -173,8 +173,8 @@ def _replace_way(claims: wish.Claims, spot: wish.Spot, change: Change) -> wish.C
         request = msgspec.structs.replace(request, exactly=way)
     requests = list(claim.spec.devices.requests)
     requests[spot.request] = request
-    wanted = msgspec.structs.replace(claim.spec.devices, requests=tuple(requests))
-    amended = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=wanted))
+    spec = msgspec.structs.replace(claim.spec.devices, requests=tuple(requests))
+    amended = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=spec))
     return (*claims[: spot.claim], amended, *claims[spot.claim + 1 :])
 
 
@@ -198,5 +198,5 @@ def _plan(cluster: Simulation, group: nodegroup.NodeGroup) -> str:
             if plan.pending
             else "every pending pod runs without new nodes"
         )
-    rest = f", and {len(plan.pending)} pods stay pending" if plan.pending else ""
-    return f"{count} such node{'' if count == 1 else 's'} would be enough for all pods that they can help{rest}"
+    suffix = f", and {len(plan.pending)} pods stay pending" if plan.pending else ""
+    return f"{count} such node{'' if count == 1 else 's'} would be enough for all pods that they can help{suffix}"

@@ -46,9 +46,9 @@ class SignIn:
             return identities.of_token(self._settings, token)
         proxy = self._settings.proxy
         if proxy is not None and proxy.trusts(request.client.host if request.client else ""):
-            named = identities.of_proxy(self._settings, proxy, request.headers)
-            if named is not None:
-                return named
+            identity = identities.of_proxy(self._settings, proxy, request.headers)
+            if identity is not None:
+                return identity
         session = self.session(request)
         if session is None:
             raise NotSignedInError

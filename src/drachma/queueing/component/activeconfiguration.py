@@ -60,7 +60,8 @@ class ActiveConfiguration:
         integrations = config.integrations or configuration.Integrations()
         self.jobs: JobSettings = JobSettings(
             management=Management(
-                frameworks=frozenset(integrations.frameworks or ()),
+                frameworks=_with_pods(frozenset(integrations.frameworks or ())),
+                only_pods_of_parents=frameworks.POD not in (integrations.frameworks or ()),
                 without_queue_name=bool(config.manage_jobs_without_queue_name),
             ),
             namespaces=labelselectors.of(config.managed_jobs_namespace_selector or meta.LabelSelector()),
@@ -106,6 +107,11 @@ class ActiveConfiguration:
     def subscribe(self, listener: Listener) -> None:
         """Call a function whenever another configuration becomes active."""
         self._listeners.append(listener)
+
+
+def _with_pods(names: frozenset[str]) -> frozenset[str]:
+    """Return the names of kinds with that of pods, if one of the kinds is queued through its pods."""
+    return names | {frameworks.POD} if names & set(frameworks.POD_PARENTS) else names
 
 
 def _policy(document: Mapping[str, Any]) -> QueueingPolicy:

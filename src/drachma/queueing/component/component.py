@@ -1,11 +1,11 @@
-"""Queueing as one component: admission, and the controllers of workloads, queues, Jobs, JobSets and pods."""
+"""Queueing as one component: admission, and the controllers of workloads, queues, jobs and pods."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from drachma.queueing.admission.feasibility import Placement
-from drachma.queueing.component import jobcontroller
+from drachma.queueing.component import jobcontroller, parentcontroller
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import Caches
@@ -15,6 +15,7 @@ from drachma.queueing.component.jobcontroller import JobController
 from drachma.queueing.component.jobwrites import JobWrites
 from drachma.queueing.component.nodefailurecontroller import NodeFailureController
 from drachma.queueing.component.ownerreader import OwnerReader
+from drachma.queueing.component.parentcontroller import ParentController
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.podcontroller import PodController
 from drachma.queueing.component.queuecontroller import QueueController
@@ -87,6 +88,10 @@ class QueueingComponent:
             *(
                 JobController(surroundings, caches, configured, writes=job_writes, kind=kind)
                 for kind in jobcontroller.ALL
+            ),
+            *(
+                ParentController(surroundings, caches, configured, writes=job_writes, kind=kind)
+                for kind in parentcontroller.ALL
             ),
             PodController(surroundings, caches, configured, writes=job_writes),
             ElasticPodController(surroundings, caches, configured),

@@ -127,9 +127,9 @@ class NodeFailureController:
                 # Another write of this process came first.
                 self._queue.hasten(node_name)
                 return
-            stored = await workloadwrites.write_status(self._client, before, after)
-            if stored is not None:
-                self._informers.of(resources.WORKLOADS, with_documents=True).observe(stored)
+            latest = await workloadwrites.write_status(self._client, before, after)
+            if latest is not None:
+                self._informers.of(resources.WORKLOADS, with_documents=True).observe(latest)
         evicted = conditions.find(after.status.conditions, conditions.EVICTED)
         if evicted is not None and evicted.status == "True" and not workloadstate.is_evicted(before):
             self._recorder.record(

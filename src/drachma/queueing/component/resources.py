@@ -2,7 +2,7 @@
 
 from typing import Final, TypeVar
 
-from drachma.api import job, meta
+from drachma.api import job, meta, statefulset
 from drachma.client import target
 from drachma.queueing.configuration import frameworks
 from drachma.queueing.kinds import (
@@ -70,7 +70,9 @@ def _optional(kind: frameworks.GroupVersionKind) -> target.Target[_Job]:
     )
 
 
+STATEFUL_SETS: Final = target.of(statefulset.StatefulSet)
+LEADER_WORKER_SETS: Final = _optional(frameworks.KINDS[frameworks.LEADER_WORKER_SET])
 JOBS: Final = target.of(job.Job)
 JOB_SETS: Final = _optional(frameworks.KINDS[frameworks.JOB_SET])
-TEMPLATE_JOBS: Final = {name: _optional(frameworks.KINDS[name]) for name in frameworks.TEMPLATE_JOBS}
+INSTALLED_JOBS: Final = {name: _optional(frameworks.KINDS[name]) for name in frameworks.INSTALLED_JOBS}
 """Resources of other projects by the name of their kind in configurations."""

@@ -33,7 +33,7 @@ class Reviews:
     async def mutate(self, webhook: Webhook, review: Document) -> Document:
         """Return the answer of a mutating webhook. Raises errors.DecodeError if the review cannot be read."""
         request = _request(review)
-        after = webhook.complete(request["object"], await self._circumstances(request))
+        after = webhook.complete(request["object"], await self._circumstances(webhook, request))
         if after is None:
             return _answer(request, is_allowed=True)
         patch = base64.b64encode(msgspec.json.encode(_changes(request["object"], after))).decode()
@@ -42,15 +42,18 @@ class Reviews:
     async def validate(self, webhook: Webhook, review: Document) -> Document:
         """Return the answer of a validating webhook. Raises errors.DecodeError if the review cannot be read."""
         request = _request(review)
-        problems = webhook.check(request["object"], request.get("oldObject"), await self._circumstances(request))
+        problems = webhook.check(
+            request["object"], request.get("oldObject"), await self._circumstances(webhook, request)
+        )
         if not problems:
             return _answer(request, is_allowed=True)
         message = fieldtext.together(map(str, problems))
         return _answer(request, is_allowed=False, status={"code": 403, "reason": "Forbidden", "message": message})
 
-    async def _circumstances(self, request: Document) -> Circumstances:
+    async def _circumstances(self, webhook: Webhook, request: Document) -> Circumstances:
         namespace = request.get("namespace") or ""
-        owners = await self._owners.read(request["object"], namespace) if namespace else {}
+        owners = dict(await self._owners.read(request["object"], namespace)) if namespace else {}
+        owners |= await self._owners.read_references(webhook.references(request["object"]))
 
         def place() -> Place:
             return self._place(namespace, owners)
@@ -66,6 +69,7 @@ class Reviews:
             has_default_queue=self._caches.local_queues.cache.get(DEFAULT_QUEUE, namespace=namespace) is not None,
             has_default_priority=self._caches.workload_priorities.cache.get("default") is not None,
             owner=lambda api_version, kind, name: owners.get((api_version, kind, name)),
+            workload=lambda name: self._caches.workloads.cache.get(name, namespace=namespace),
         )
 
 

@@ -37,6 +37,7 @@ class Gate(enum.StrEnum):
     FINISH_ORPHANED_WORKLOADS = "FinishOrphanedWorkloads"
     FLAVOR_FUNGIBILITY = "FlavorFungibility"
     LOCAL_QUEUE_METRICS = "LocalQueueMetrics"
+    LWS_IMMUTABLE_GROUP_SIZE = "LWSImmutableGroupSize"
     METRICS_FOR_COHORTS = "MetricsForCohorts"
     ORCHESTRATED_PREEMPTION = "MultiKueueOrchestratedPreemption"
     PARTIAL_ADMISSION = "PartialAdmission"
@@ -85,7 +86,7 @@ OFF: Final = frozenset({
 
 WITHOUT_EFFECT: Final = frozenset({
     "CleanupProvisioningRequestsOnEviction", "DeferRayServiceFinalizationForRedisCleanup",
-    "FailureRecoveryPolicy", "LWSImmutableGroupSize",
+    "FailureRecoveryPolicy",
     "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency",
     "MultiKueue", "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile",
     "MultiKueueIncrementalDispatcherConfig", "MultiKueueIncrementalDispatcherRespectConfigOrder",

@@ -9,15 +9,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.queueing.configuration.gates import Gate
-from drachma.queueing.jobs import ancestry, elastic, pods
+from drachma.queueing.integrations import pods
+from drachma.queueing.integrations.parents import PodParent
+from drachma.queueing.jobs import ancestry, elastic
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL, JobSettings
-from drachma.queueing.jobs.templatejob import TemplateJob
+from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.kinds import workload
 
 Document: TypeAlias = Mapping[str, Any]
 
 DEFAULT_QUEUE: Final = "default"
-_BY_PARENT: Final = "kueue.x-k8s.io/pod-suspending-parent"
 
 
 class Place(NamedTuple):
@@ -27,7 +28,9 @@ class Place(NamedTuple):
     has_default_queue: bool
     has_default_priority: bool
     owner: Callable[[str, str, str], Document | None]
-    """Returns an object of the namespace by apiVersion, kind and name."""
+    """Returns an object of the namespace, or of the cluster, by apiVersion, kind and name."""
+    workload: Callable[[str], workload.Workload | None] = lambda name: None
+    """Returns a workload of the namespace by name."""
 
 
 def completed_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
@@ -41,8 +44,8 @@ def completed_job(document: Document, place: Place, settings: JobSettings) -> di
     return after if after != document else None
 
 
-def completed_template_job(
-    document: Document, place: Place, settings: JobSettings, *, model: type[TemplateJob]
+def completed_installed_job(
+    document: Document, place: Place, settings: JobSettings, *, model: type[SuspendableJob]
 ) -> dict[str, Any] | None:
     """Like completed_job(), for jobs of other projects, which suspend in their own fields."""
     job = model(document)
@@ -52,10 +55,34 @@ def completed_template_job(
     after = _labelled_by_default(document, place, settings, is_in_scope=is_in_scope)
     is_queued = bool(_label(after, QUEUE_LABEL)) or settings.management.without_queue_name
     if is_queued and is_in_scope and not job.is_suspended and _ancestor(document, place, settings) is None:
-        held = model(after)
-        held.suspend()
-        after = dict(held.document)
+        suspended = model(after)
+        suspended.suspend()
+        after = dict(suspended.document)
+    prepared = model(after)
+    prepared.prepare()
+    after = dict(prepared.document)
     return after if after != document else None
+
+
+def completed_parent(
+    document: Document, place: Place, settings: JobSettings, *, model: type[PodParent]
+) -> dict[str, Any] | None:
+    """Return a Deployment, StatefulSet or LeaderWorkerSet whose pods are gated; None if nothing changes."""
+    if model(document).is_of_another_parent:
+        return None
+    is_in_scope = settings.namespaces.matches(place.labels)
+    parent = model(_labelled_by_default(document, place, settings, is_in_scope=is_in_scope))
+    if is_managed_parent(parent, place, settings):
+        parent = model(parent.completed(settings.gates))
+    return dict(parent.document) if parent.document != document else None
+
+
+def is_managed_parent(parent: PodParent, place: Place, settings: JobSettings) -> bool:
+    """Return True if the pods of a parent are queued. The changes of one that is being deleted do not matter."""
+    if parent.metadata.get("deletionTimestamp") or _ancestor(parent.document, place, settings) is not None:
+        return False
+    is_in_scope = settings.namespaces.matches(place.labels)
+    return bool(parent.labels.get(QUEUE_LABEL)) or (settings.management.without_queue_name and is_in_scope)
 
 
 def completed_batch_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
@@ -73,7 +100,7 @@ def completed_batch_job(document: Document, place: Place, settings: JobSettings)
 def completed_pod(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
     """Return a new pod with its queue and gate, or None if nothing changes."""
     after = dict(document)
-    is_of_parent = _BY_PARENT in (document["metadata"].get("annotations") or {})
+    is_of_parent = pods.PARENT in (document["metadata"].get("annotations") or {})
     if not is_of_parent:
         if not settings.namespaces.matches(place.labels) or _ancestor(document, place, settings) is not None:
             return None

@@ -142,10 +142,10 @@ class _Inspection:
 
     def unmark(self, checked: workload.Workload) -> workload.Workload | None:
         """Return the workload without the node among its unhealthy ones, or None if it is not among them."""
-        kept = tuple(each for each in checked.status.unhealthy_nodes if each.name != self._name)
-        if len(kept) == len(checked.status.unhealthy_nodes):
+        unhealthy = tuple(each for each in checked.status.unhealthy_nodes if each.name != self._name)
+        if len(unhealthy) == len(checked.status.unhealthy_nodes):
             return None
-        nodes = kept or workload.WorkloadStatus().unhealthy_nodes
+        nodes = unhealthy or workload.WorkloadStatus().unhealthy_nodes
         return structs.replace(checked, status=structs.replace(checked.status, unhealthy_nodes=nodes))
 
     def _taints(self, checked: workload.Workload, at: node.Node) -> tuple[bool, bool]:

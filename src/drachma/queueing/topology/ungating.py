@@ -141,12 +141,12 @@ def _assign_by_rank(
         return None
     domains = [domain.values for domain in decoded.domains for _ in range(domain.pods)]
     gated: list[tuple[pod.Pod, _Domain]] = []
-    taken: set[int] = set()
+    used_ranks: set[int] = set()
     for member in members:
         rank = _rank(member, request, ranks, size=size)
-        if rank is None or rank in taken or rank >= len(domains):
+        if rank is None or rank in used_ranks or rank >= len(domains):
             return None
-        taken.add(rank)
+        used_ranks.add(rank)
         if is_gated(member):
             gated.append((member, domains[rank]))
         elif _selected_domain(member, decoded.levels) != domains[rank]:

@@ -33,14 +33,14 @@ def typical_tasks(tasks: Iterable[Task], *, popular: float = _POPULAR) -> list[T
     counts: Mapping[Task, int] = collections.Counter(task._replace(memory=0) for task in tasks)
     ordered = sorted(counts.items(), key=lambda entry: -entry[1])
     total = sum(counts.values())
-    chosen: list[tuple[Task, int]] = []
+    frequent: list[tuple[Task, int]] = []
     covered = 0
     for shape, count in ordered:
         if covered >= popular * total:
             break
-        chosen.append((shape, count))
+        frequent.append((shape, count))
         covered += count
-    return [TypicalTask(shape, count / covered) for shape, count in chosen]
+    return [TypicalTask(shape, count / covered) for shape, count in frequent]
 
 
 class _Table(NamedTuple):

@@ -87,11 +87,11 @@ class GpuPacking:
         if free == len(machine.gpus):
             return Choice(max(_MOST // 3 - free, free))
         used = [amount for amount in machine.gpus if amount >= task.gpu_milli][: task.gpus]
-        whole = used.count(WHOLE_GPU)
-        if whole:
-            return Choice(max(_MOST // 2 - whole, _MOST // 3))
-        left = sum(amount * 100 // WHOLE_GPU for amount in used)
-        return Choice(max(_MOST - left // 10, _MOST // 2))
+        whole_count = used.count(WHOLE_GPU)
+        if whole_count:
+            return Choice(max(_MOST // 2 - whole_count, _MOST // 3))
+        free_percent = sum(amount * 100 // WHOLE_GPU for amount in used)
+        return Choice(max(_MOST - free_percent // 10, _MOST // 2))
 
 
 class GpuClustering:

@@ -62,10 +62,10 @@ class _Future:
         total = most_cpu = 0
         skips = False
         for sequence in self._sequences:
-            free, left, skipped = _fill(sequence, cpu, gpus)
+            free, free_cpu, skipped = _fill(sequence, cpu, gpus)
             total += free
             skips = skips or skipped
-            most_cpu = max(most_cpu, cpu - left)
+            most_cpu = max(most_cpu, cpu - free_cpu)
         amount = total / len(self._sequences)
         if skips:
             self._amounts[cpu, gpus] = amount
@@ -86,9 +86,9 @@ def _fill(sequence: Sequence[_Request], cpu: int, gpus: _Gpus) -> tuple[int, int
             if task_cpu > cpu:
                 skipped = True
                 continue
-            rest = free.pop(bisect.bisect_left(free, milli)) - milli
-            if rest:
-                bisect.insort(free, rest)
+            remainder = free.pop(bisect.bisect_left(free, milli)) - milli
+            if remainder:
+                bisect.insort(free, remainder)
         else:
             if count > len(free) or free[-count] < milli:
                 continue

@@ -142,8 +142,8 @@ class AccountTokens:
         token_audiences = tuple(claims.audiences) or self.audiences
         matching = tuple(each for each in token_audiences if each in requested)
         if not matching:
-            shown, target = _format_list(token_audiences), _format_list(requested)
-            raise RefusedTokenError(f"token audiences {shown} is invalid for the target audiences {target}")
+            granted, target = _format_list(token_audiences), _format_list(requested)
+            raise RefusedTokenError(f"token audiences {granted} is invalid for the target audiences {target}")
         if claims.iss == secrettokens.ISSUER:
             secrettokens.check(self._store, claims, token=token)
         else:

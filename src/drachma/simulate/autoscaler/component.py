@@ -144,8 +144,8 @@ class Autoscaler:
         self._last_events = {uid: text for uid, text in self._last_events.items() if uid in uids}
         if not unschedulable and all(group.min == 0 for group in self._groups.values()):
             return
-        coming = {each.name for each in self._ledger.upcoming}
-        objects = (each for each in state.objects if not _is_left_out(each, coming))
+        upcoming_names = {each.name for each in self._ledger.upcoming}
+        objects = (each for each in state.objects if not _is_left_out(each, upcoming_names))
         cluster = Simulation(ClusterState.of([*objects, *unschedulable]), settings=SchedulerSettings(gates=self._gates))
         for upcoming in self._ledger.upcoming:
             cluster.add(self._groups[upcoming.group].make(upcoming.name))

@@ -63,10 +63,10 @@ def build(
 
     for each in running:
         stated = each.metadata.annotations.get(DURATION)
-        rest = length(each.metadata.annotations.items())
-        if rest is not None and stated is not None and each.status.start_time is not None:
-            rest = max(rest - (cluster.now - each.status.start_time).total_seconds(), 0.0)
-        timeline.adopt(each, rest, workload=_workload_of(each))
+        seconds_left = length(each.metadata.annotations.items())
+        if seconds_left is not None and stated is not None and each.status.start_time is not None:
+            seconds_left = max(seconds_left - (cluster.now - each.status.start_time).total_seconds(), 0.0)
+        timeline.adopt(each, seconds_left, workload=_workload_of(each))
     arrivals = [
         Arrival(0.0, str(each.metadata.name), _pod_shape(each), length(each.metadata.annotations.items()))
         for each in sorted(pending, key=_age)

@@ -24,24 +24,24 @@ _QUOTA_FIELDS: Final = ("queue", "resource", "flavor", "quota")
 async def show(page: Page) -> Response:
     """Return the forms, and the answer if the address has a question."""
     query = page.query(*_FIELDS, "remove_selectors", *_QUOTA_FIELDS, "defragment", "wholes")
-    chosen = {name: query.text(name, most=10_240) for name in (*_FIELDS, *_QUOTA_FIELDS)}
+    texts = {name: query.text(name, most=10_240) for name in (*_FIELDS, *_QUOTA_FIELDS)}
     removes = query.choice("remove_selectors", ("yes",))
     goal = query.choice("defragment", list(Goal))
     wholes = query.number("wholes", default=0, least=1, most=_MOST_NODES)
     change = experiment.Change(
-        request=chosen["request"],
+        request=texts["request"],
         count=query.number("count", default=0, least=1, most=1000),
-        device_class=chosen["class"],
-        selector="" if removes else chosen["selector"] or None,
-        like=chosen["like"],
+        device_class=texts["class"],
+        selector="" if removes else texts["selector"] or None,
+        like=texts["like"],
         new_nodes=query.number("nodes", default=0, least=1, most=_MOST_NODES),
     )
     context: dict[str, Any] = {"answer": None, "quota": None, "moves": None, "refusal": "", "problem": ""}
     try:
-        if chosen["pod"] or change.new_nodes:
-            context["answer"] = await _answer(page, chosen["pod"], change)
-        elif chosen["queue"] or chosen["quota"]:
-            context["quota"] = await _quota(page, chosen)
+        if texts["pod"] or change.new_nodes:
+            context["answer"] = await _answer(page, texts["pod"], change)
+        elif texts["queue"] or texts["quota"]:
+            context["quota"] = await _quota(page, texts)
         elif goal:
             context["moves"] = await page.view.workshop.ask(
                 lambda base: experiment.defragment(base, Goal(goal), wholes or None)
@@ -54,7 +54,7 @@ async def show(page: Page) -> Response:
     waiting = sorted(model.waiting)
     return page.render(
         "whatif.html",
-        chosen=chosen,
+        chosen=texts,
         removes=removes,
         goal=goal,
         wholes=wholes or "",
@@ -81,14 +81,14 @@ class _QuestionError(errors.DrachmaError):
     """Question about something that does not exist."""
 
 
-async def _quota(page: Page, chosen: dict[str, str]) -> forecasts.QuotaAnswer:
+async def _quota(page: Page, texts: dict[str, str]) -> forecasts.QuotaAnswer:
     for name in ("queue", "resource", "quota"):
-        if not chosen[name]:
+        if not texts[name]:
             raise errors.InvalidValueError(
                 f"parameter {name!r}: a change of quota needs a queue, a resource and a quota"
             )
     change = forecasts.QuotaChange(
-        queue=chosen["queue"], resource=chosen["resource"], flavor=chosen["flavor"], nominal=chosen["quota"]
+        queue=texts["queue"], resource=texts["resource"], flavor=texts["flavor"], nominal=texts["quota"]
     )
     try:
         return await page.view.workshop.ask_future(page.now, lambda cluster: forecasts.change_quota(cluster, change))

@@ -14,7 +14,8 @@ from drachma import errors
 from drachma.queueing import conditions
 from drachma.queueing.configuration import frameworks
 from drachma.queueing.configuration.gates import Gate, Gates
-from drachma.queueing.jobs import construction, pods, topologyrequest
+from drachma.queueing.integrations import pods
+from drachma.queueing.jobs import construction, topologyrequest
 from drachma.queueing.jobs.interface import (
     Candidates,
     Completion,
@@ -34,9 +35,7 @@ from drachma.queueing.workloads.podsetinfo import PodSetInfo
 from drachma.queueing.workloads.workloadevents import WARNING
 from drachma.values import quotation
 
-_GROUP_WORKLOAD: Final = "kueue.x-k8s.io/is-group-workload"
-_FAST: Final = "kueue.x-k8s.io/pod-group-fast-admission"
-_SERVING: Final = "kueue.x-k8s.io/pod-group-serving"
+GROUP_WORKLOAD: Final = "kueue.x-k8s.io/is-group-workload"
 _REPLACEMENT: Final = "WaitingForReplacementPods"
 _MAX_ROLES: Final = 18
 
@@ -134,12 +133,12 @@ class PodGroup:
     @property
     def is_serving(self) -> bool:
         """True if the group runs without end and pods that end are replaced."""
-        return self.is_group and self.annotations.get(_SERVING) == "true"
+        return self.is_group and self.annotations.get(pods.SERVING) == "true"
 
     @property
     def is_fast(self) -> bool:
         """True if the group is admitted before all of its pods exist."""
-        return self.annotations.get(_FAST) == "true"
+        return self.annotations.get(pods.FAST) == "true"
 
     @property
     def follows_queue(self) -> bool:
@@ -398,7 +397,7 @@ class PodGroup:
         name = construction.prebuilt_name(self.labels, self.annotations, session.gates) or self._name
         wl, pod_sets = construction.construct(self, session, name=name)
         labels = self._common_values("labels", settings.label_keys)
-        annotations = {**wl.metadata.annotations, _GROUP_WORKLOAD: "true"}
+        annotations = {**wl.metadata.annotations, GROUP_WORKLOAD: "true"}
         if session.gates.on(Gate.CUSTOM_METRIC_LABELS):
             annotations |= self._common_values("annotations", settings.annotation_keys)
         wl = with_metadata(wl, labels=labels, annotations=annotations)
@@ -506,7 +505,7 @@ def _pod_set(pod: Document, name: str, gates: Gates) -> dict[str, Any]:
 
 
 def _is_group_workload(wl: workload.Workload) -> bool:
-    return wl.metadata.annotations.get(_GROUP_WORKLOAD) == "true"
+    return wl.metadata.annotations.get(GROUP_WORKLOAD) == "true"
 
 
 def _owned_by_all(wl: workload.Workload, members: Iterable[Document]) -> workload.Workload:

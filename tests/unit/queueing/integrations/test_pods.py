@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from drachma.queueing.jobs import pods
+from drachma.queueing.integrations import pods
 from drachma.queueing.workloads.podsetinfo import PodSetInfo
 
 _CONTAINER = {"name": "c", "resources": {"requests": {"cpu": "1"}}}

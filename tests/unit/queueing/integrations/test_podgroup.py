@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from drachma.queueing.jobs import pods, reconciler
-from drachma.queueing.jobs.podgroup import GroupError, PodGroup
+from drachma.queueing.integrations import pods
+from drachma.queueing.integrations.podgroup import GroupError, PodGroup
+from drachma.queueing.jobs import reconciler
 from drachma.queueing.jobs.settings import Environment, JobSettings
 from drachma.queueing.kinds import decoding, workload
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.queueing.configuration.gates import DEFAULT
-from drachma.queueing.jobs.jobset import JobSet
+from drachma.queueing.integrations.jobset import JobSet
 from drachma.queueing.workloads import podsetinfo
 from drachma.queueing.workloads.podsetinfo import PodSetInfo
 

@@ -28,6 +28,12 @@ GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 TOTAL: Final = "kueue.x-k8s.io/pod-group-total-count"
 RETRIABLE: Final = "kueue.x-k8s.io/retriable-in-group"
 ROLE: Final = "kueue.x-k8s.io/role-hash"
+PARENT: Final = "kueue.x-k8s.io/pod-suspending-parent"
+"""Annotation with the kind of the object, as configurations name it, whose pods are gated."""
+FAST: Final = "kueue.x-k8s.io/pod-group-fast-admission"
+"""Annotation of pods whose group is admitted before all of them exist."""
+SERVING: Final = "kueue.x-k8s.io/pod-group-serving"
+"""Annotation of pods whose group runs without end."""
 TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
 INDEX_LABEL: Final = "kueue.x-k8s.io/pod-group-pod-index"
 INDEX_LABEL_ANNOTATION: Final = "kueue.x-k8s.io/pod-group-pod-index-label"
@@ -75,6 +81,11 @@ def group_name(labels: Mapping[str, str], annotations: Mapping[str, str], gates:
     """Return the name of a pod's group, or an empty text if it belongs to none."""
     label = labels.get(GROUP, "")
     return annotations.get(GROUP, "") or label if gates.on(Gate.WORKLOAD_IDENTIFIER_ANNOTATIONS) else label
+
+
+def has_parent(pod: Document) -> bool:
+    """Return True if the pod is queued as a pod of its parent."""
+    return bool((pod["metadata"].get("annotations") or {}).get(PARENT))
 
 
 def is_final_attempt(pod: Document) -> bool:
@@ -135,6 +146,13 @@ def ungated(pod: Document, info: PodSetInfo) -> Document:
     return after
 
 
+def without_gates(pod: Document) -> Document:
+    """Return a pod without Kueue's gates, which may run whatever becomes of its workload."""
+    gates = pod["spec"].get("schedulingGates") or ()
+    kept = [each for each in gates if each["name"] not in (GATE, TOPOLOGY_GATE)]
+    return pod if len(kept) == len(gates) else {**pod, "spec": {**pod["spec"], "schedulingGates": kept}}
+
+
 def parse_time(text: str | None) -> datetime | None:
     """Return the time that a field of a document has, if it is set."""
     return None if text is None else datetime.fromisoformat(text)
@@ -151,7 +169,15 @@ def role(pod: Document) -> str:
 
 def role_hash(spec: Document) -> str:
     """Return the hash of a pod spec."""
-    shape: dict[str, Any] = {
+    text = json.dumps({"spec": shape(spec)}, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
+
+
+def shape(spec: Document) -> dict[str, Any]:
+    """Return the fields of a pod spec that matter for admission."""
+    fields: dict[str, Any] = {
         "initContainers": _containers(spec.get("initContainers")),
         "containers": _containers(spec.get("containers")),
         "nodeSelector": _sorted(spec.get("nodeSelector")),
@@ -164,11 +190,8 @@ def role_hash(spec: Document) -> str:
         "resourceClaims": _structs(spec.get("resourceClaims")),
     }
     if spec.get("resources") is not None:
-        shape["resources"] = _amounts(spec["resources"].get("requests"))
-    text = json.dumps({"spec": _sorted(shape)}, ensure_ascii=False, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
+        fields["resources"] = _amounts(spec["resources"].get("requests"))
+    return {name: fields[name] for name in sorted(fields)}
 
 
 def _containers(containers: Any) -> Any:
@@ -222,7 +245,7 @@ def select(
     members: Sequence[Document], pod_sets: Iterable[workload.PodSet], *, is_fast: bool, now: datetime
 ) -> Selection:
     """Sort out the pods of a group; with ``is_fast``, one runnable pod stands for its whole pod set."""
-    kept: list[Document] = []
+    member_pods: list[Document] = []
     excess: list[Document] = []
     replaced: list[Document] = []
     absent = 0
@@ -237,14 +260,14 @@ def select(
         if len(runnable) > pod_set.count:
             runnable.sort(key=preference)
             excess += runnable[pod_set.count :]
-        kept += runnable[: pod_set.count]
+        member_pods += runnable[: pod_set.count]
         surplus = min(len(inactive), len(inactive) + len(runnable) - pod_set.count)
         if surplus > 0:
             inactive.sort(key=_latest_first(now))
             replaced += inactive[len(inactive) - surplus :]
             inactive = inactive[: len(inactive) - surplus]
-        kept += inactive
-    return Selection(kept, excess, replaced, absent)
+        member_pods += inactive
+    return Selection(member_pods, excess, replaced, absent)
 
 
 def preference(pod: Document) -> tuple[bool, bool, datetime]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.queueing.configuration import gates
-from drachma.queueing.jobs.batchjob import BatchJob
+from drachma.queueing.integrations.batchjob import BatchJob
 from drachma.queueing.workloads.podsetinfo import PodSetConflictError, PodSetInfo
 
 _PARTIAL = {
