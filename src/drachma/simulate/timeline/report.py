@@ -140,7 +140,7 @@ def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True,
         ),
         loops=tuple(
             Loop(jobs=loop.jobs, evictions=loop.evictions, settings=loop.settings)
-            for loop in loops.find_loops(measures.eviction_pairs, measures.evictions)
+            for loop in loops.find_loops(measures.repetitions, measures.evictions)
         ),
         waiting_jobs=tuple(
             WaitingJob(
