@@ -17,7 +17,7 @@ _NAME = re.compile(r"`(\w+)`")
 
 RECORDING = vectors.folder() / "gates.json"
 RECORDED: dict[str, dict[str, Any]] = json.loads(RECORDING.read_text())["gates"] if RECORDING.is_file() else {}
-NAMES: list[Any] = [*sorted(RECORDED)] or [pytest.param("", marks=pytest.mark.skip(reason=vectors.required(RECORDING)))]
+NAMES: list[Any] = sorted(RECORDED) or [pytest.param("", marks=pytest.mark.skip(reason=vectors.required(RECORDING)))]
 HAD, _, ABSENT = _PAGE.read_text().partition("## Gates that drachma does not have")
 ROWS = {name: (upstream, own) for name, upstream, own in _ROW.findall(HAD)}
 REASONS = {

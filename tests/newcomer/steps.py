@@ -29,11 +29,19 @@ def commands() -> list[str]:
     return [line.partition("  #")[0].strip() for line in block[1].splitlines()]
 
 
+def questions() -> list[str]:
+    """Return the commands of the page "Get started" that ask a running cluster."""
+    text = (PROJECT / "docs" / "get-started.md").read_text(encoding="utf-8")
+    block = _BLOCK.search(text)
+    assert block is not None, "the page has a block of questions"
+    return [line.partition("  #")[0].strip() for line in block[1].splitlines()]
+
+
 def run(home: pathlib.Path) -> Iterator[TimedStep]:
-    """Run all commands after the installation."""
-    installation, *others = commands()
+    """Run all commands after the installation, and the questions of "Get started" before the cluster is stopped."""
+    installation, *others, end = commands()
     assert installation.startswith("pipx install"), installation
-    for command in others:
+    for command in (*others, *questions(), end):
         started = time.monotonic()
         (step,) = recording.run(home, [command])
         yield TimedStep(command, step.output, time.monotonic() - started)

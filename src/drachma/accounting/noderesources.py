@@ -23,13 +23,13 @@ def left_for_claims(
     budget = {} if stated is None else {name: amount.nanos for name, amount in stated.requests.items()}
     own = requests.total(user, claims=claims)
     inside = requests.containers(user, claims=claims)
-    left: dict[str, int] = {}
+    room: dict[str, int] = {}
     for name in sorted({*account.allocatable, *own}):
         if not requests.is_budgeted(name) and not names.is_huge_page_resource(name):
             continue
         if name in budget:
-            left[name] = budget[name] - inside.get(name, 0)
+            room[name] = budget[name] - inside.get(name, 0)
         else:
             remainder = account.left(name) - resourcenames.counted(name, own.get(name, 0))
-            left[name] = resourcenames.exact(name, remainder)
-    return tuple(left.items())
+            room[name] = resourcenames.exact(name, remainder)
+    return tuple(room.items())

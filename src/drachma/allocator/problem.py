@@ -231,8 +231,8 @@ class Problem:
             device = self.view.device(position)
             consumed = option.shape.amounts(device) or {} if self.shared >> position & 1 else {}
             needs = room.needs(option.claim, device, consumed)
-            known = {name for name, _ in room.left}
-            unknown = sum(amount for name, amount in needs.items() if name not in known)
+            resource_names = {name for name, _ in room.left}
+            unknown = sum(amount for name, amount in needs.items() if name not in resource_names)
             amounts = self._node_needs[key] = (*(needs.get(name, 0) for name, _ in room.left), unknown)
         return amounts
 

@@ -92,8 +92,8 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) == len(pairs):
         return content
     duplicated = _Duplicated(content)
-    seen: set[str] = set()
-    duplicated.key = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    keys: set[str] = set()
+    duplicated.key = next(key for key, _ in pairs if key in keys or keys.add(key))  # type: ignore[func-returns-value]
     return duplicated
 
 

@@ -187,14 +187,21 @@ class RBDVolume(Struct, frozen=True, kw_only=True):
     read_only: bool = False
 
 
+class HostPathVolume(Struct, frozen=True, kw_only=True):
+    """Volume of a file or folder of the node."""
+
+    path: str = ZERO_TEXT
+
+
 class Volume(Struct, frozen=True, kw_only=True):
-    """Volume of a pod: the sources that scheduling reads."""
+    """Volume of a pod: the sources that scheduling and nodes read."""
 
     name: str = ZERO_TEXT
     persistent_volume_claim: PersistentVolumeClaimVolume | None = None
     ephemeral: meta.Opaque = None
     """Claim template; the generated claim is named after the pod and the volume."""
     image: ImageVolume | None = None
+    host_path: HostPathVolume | None = None
     gce_persistent_disk: GCEDisk | None = None
     aws_elastic_block_store: EBSVolume | None = None
     iscsi: ISCSIVolume | None = None

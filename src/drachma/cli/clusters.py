@@ -64,6 +64,9 @@ def read_queueing(
     """Return the objects that queueing depends on, from files or from an API server.
 
     If something cannot be read, print a line for every problem and exit with code 2.
+
+    Raises:
+        errors.ObjectNotFoundError: the API server has no queues.
     """
     from drachma.offline import queueingfiles
 
@@ -73,6 +76,16 @@ def read_queueing(
         exit_on_problems(queueing.problems)
         return queueing.objects
     return asyncio.run(read_live_queueing(kubeconfig, context))
+
+
+def read_queueing_if_served(
+    files: list[str] | None, kubeconfig: pathlib.Path | None, *, context: str = ""
+) -> Sequence[meta.Object]:
+    """Return the objects that queueing depends on, like read_queueing(); none if the API server has no queues."""
+    try:
+        return read_queueing(files, kubeconfig, context=context)
+    except errors.ObjectNotFoundError:
+        return ()
 
 
 def require_one_source(files: list[str] | None, kubeconfig: pathlib.Path | None) -> None:
@@ -92,7 +105,7 @@ def exit_on_problems(problems: Sequence[str]) -> None:
 async def _read_live(kubeconfig: pathlib.Path | None, context: str) -> ClusterState:
     from drachma.simulate import livecluster
 
-    async with _client(kubeconfig, context) as client:
+    async with connect(kubeconfig, context) as client:
         return await livecluster.read(client)
 
 
@@ -102,7 +115,7 @@ async def read_live_with_workloads(
     """Return the cluster of an API server, and the documents of workloads that will create pods."""
     from drachma.simulate import livecluster
 
-    async with _client(kubeconfig, context) as client:
+    async with connect(kubeconfig, context) as client:
         return await livecluster.read(client), await livecluster.read_workloads(client)
 
 
@@ -112,7 +125,7 @@ async def _read_live_with_queues(
     """Return the cluster of an API server, its future workloads, and the objects of its queues, None without queues."""
     from drachma.simulate import livecluster
 
-    async with _client(kubeconfig, context) as client:
+    async with connect(kubeconfig, context) as client:
         state, workloads = await livecluster.read(client), await livecluster.read_workloads(client)
         try:
             return state, workloads, await livecluster.read_queueing(client)
@@ -124,11 +137,12 @@ async def read_live_queueing(kubeconfig: pathlib.Path | None, context: str) -> l
     """Return the objects that queueing depends on, from an API server."""
     from drachma.simulate import livecluster
 
-    async with _client(kubeconfig, context) as client:
+    async with connect(kubeconfig, context) as client:
         return await livecluster.read_queueing(client)
 
 
-def _client(kubeconfig: pathlib.Path | None, context: str) -> HttpClient:
+def connect(kubeconfig: pathlib.Path | None, context: str) -> HttpClient:
+    """Return a client of the API server that a kubeconfig names."""
     from drachma.client import http
     from drachma.runtime import clock
 

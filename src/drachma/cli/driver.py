@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from drachma.driver.conformance.subject import Subject
     from drachma.process.drivercheck import RunningDriver
 
-app = typer.Typer(no_args_is_help=True, help="Tools for drivers.")
+app = typer.Typer(no_args_is_help=True, help="Tools for drivers.", pretty_exceptions_enable=False, add_completion=False)
 
 _FAILED: Final = 1
 _NOT_RUNNING: Final = 2

@@ -23,8 +23,8 @@ def example(
     if not name:
         width = max(map(len, files))
         for each in sorted(files):
-            about = files[each].read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-            typer.echo(f"{each.ljust(width)}   {about}")
+            title = files[each].read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+            typer.echo(f"{each.ljust(width)}   {title}")
         return
     if name not in files:
         raise errors.InvalidValueError(f"example {name!r}: does not exist{nearest.suggest(name, files)}")

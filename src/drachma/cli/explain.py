@@ -46,7 +46,7 @@ def pod(
 
     Exit code 1: the pod fits on no node.
     """
-    from drachma.cli import clusters
+    from drachma.cli import clusters, terminal
     from drachma.simulate import explanationlines, explanationsummary, podexplanation
 
     cluster, groups = _simulate(file, kubeconfig, context, node_groups, feature_gates)
@@ -56,7 +56,8 @@ def pod(
     explained = podexplanation.explain(cluster, pending, groups=groups)
     is_short = not verbose and not explained.node
     lines = explanationsummary.lines(explained) if is_short else explanationlines.pod_lines(explained)
-    clusters.write(podexplanation.to_document(explained), lines, output)
+    shown = terminal.colour_explanation(lines) if terminal.has_colour() else lines
+    clusters.write(podexplanation.to_document(explained), shown, output)
     if not explained.node:
         raise typer.Exit(1)
 

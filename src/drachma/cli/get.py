@@ -21,6 +21,7 @@ _OPTIONS: Final = {
 _TABLES: Final = {
     "devices": ("device", "dev"),
     "claims": ("claim", "resourceclaims", "resourceclaim"),
+    "drivers": ("driver",),
     "pools": ("pool",),
     "nodes": ("node", "no"),
     "pods": ("pod", "po"),
@@ -45,7 +46,7 @@ def get(
     table: Annotated[
         str,
         typer.Argument(
-            help="devices, claims, pools, nodes, pods, queues or workloads; also singular, or short as with kubectl.",
+            help="devices, drivers, pools, claims, nodes, pods, queues or workloads; also singular or short.",
             autocompletion=lambda: list(_TABLES),
         ),
     ],
@@ -71,7 +72,7 @@ def get(
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
 ) -> None:
-    """Show devices, claims, pools, nodes, pods, queues or workloads: allocations, free capacity, pending work.
+    """Show devices, drivers, claims, pools, nodes, pods, queues or workloads.
 
     Works on any Kubernetes API server that a kubeconfig names, and on a running drachma up.
     """
@@ -82,14 +83,14 @@ def get(
     if watch and output in (options.TableFormat.JSON, options.TableFormat.YAML):
         raise errors.InvalidValueError(f"--watch: goes with tables, not with -o {output}")
     what = _table_name(table)
-    shown, fields = view.find_table(what)
+    table_kind, fields = view.find_table(what)
     filter_ = inventory.Filter(node_name, driver, pool, device_class, queue)
     for field, value in filter_._asdict().items():
-        if value and field not in shown.filters:
+        if value and field not in table_kind.filters:
             raise errors.InvalidValueError(f"{_OPTIONS[field]} {value}: does not go with {what}")
     access = http.find_access(kubeconfig, context=context)
     shown_namespace = "" if all_namespaces else namespace if namespace is not None else access.namespace or "default"
-    selected = view.View(shown, filter_, fields=fields, namespace=shown_namespace, selector=selector)
+    selected = view.View(what, table_kind, filter_, fields=fields, namespace=shown_namespace, selector=selector)
     try:
         asyncio.run(view.run(access, selected, output, is_watch=watch))
     except KeyboardInterrupt:

@@ -10,11 +10,11 @@ _MOST: Final = 3
 
 def suggest(word: str, words: Iterable[str]) -> str:
     """Return the end of a message: the words that a mistyped one may stand for, or all words if none is near."""
-    known = sorted(words)
-    near = difflib.get_close_matches(word, known, n=_MOST, cutoff=_LEAST_LIKENESS)
+    vocabulary = sorted(words)
+    near = difflib.get_close_matches(word, vocabulary, n=_MOST, cutoff=_LEAST_LIKENESS)
     if near:
         return f"; did you mean {' or '.join(near)}?"
-    return f": expected {', '.join(known)}" if known else ""
+    return f": expected {', '.join(vocabulary)}" if vocabulary else ""
 
 
 def is_near(word: str, words: Iterable[str]) -> bool:

@@ -158,7 +158,7 @@ async def _await_definitions(
     Raises:
         errors.DecodeError: a kind is not served in time, as when its names are taken.
     """
-    wanted = {
+    kinds = {
         (str(spec.get("group")), str((spec.get("names") or {}).get("kind"))): source.place
         for source in definitions
         for spec in (source.content["spec"],)
@@ -166,11 +166,11 @@ async def _await_definitions(
     served = await _served(client)
     try:
         async with asyncio.timeout(seconds):
-            while wanted.keys() - served.keys():
+            while kinds.keys() - served.keys():
                 await asyncio.sleep(_POLL_SECONDS)
                 served = await _served(client)
     except TimeoutError:
-        (_, kind), place = next((key, place) for key, place in wanted.items() if key not in served)
+        (_, kind), place = next((key, place) for key, place in kinds.items() if key not in served)
         raise errors.DecodeError(f"{place}: kind {kind} is not served after {seconds:g} seconds") from None
     return served
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from drachma import errors
 from drachma.api import gates
 from drachma.cli import options
 
@@ -32,13 +33,14 @@ class Form(enum.StrEnum):
 
 def report(
     subject: Annotated[
-        Subject,
+        str,
         typer.Argument(
             help="utilisation: the share of every node, device, counter and capacity in use, and the claims that use "
             "it; fragmentation: the number of claims of every size that would fit, and that would fit if the free "
-            "capacity of all nodes were on one node."
+            "capacity of all nodes were on one node.",
+            autocompletion=lambda: list(Subject),
         ),
-    ],
+    ] = Subject.UTILISATION,
     file: options.ClusterFiles = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
@@ -50,14 +52,25 @@ def report(
     from drachma.scheduler import Settings
     from drachma.simulate import Simulation
 
+    parsed_subject = _parse_subject(subject)
     enabled = gates.Gates.parse(feature_gates)
     cluster = clusters.read(file, kubeconfig, context=context, enabled=enabled)
     snapshot = Simulation(cluster.state, settings=Settings(gates=enabled)).snapshot
-    match subject:
+    match parsed_subject:
         case Subject.UTILISATION:
             typer.echo(_utilisation(snapshot, output))
         case Subject.FRAGMENTATION:
             typer.echo(_fragmentation(snapshot, output))
+
+
+def _parse_subject(text: str) -> Subject:
+    """Return the subject of a name, in British or US spelling. Raises errors.InvalidValueError for another name."""
+    from drachma.cli import nearest
+
+    try:
+        return Subject(text.lower().replace("utilization", "utilisation"))
+    except ValueError:
+        raise errors.InvalidValueError(f"report {text!r}: does not exist{nearest.suggest(text, Subject)}") from None
 
 
 def _utilisation(snapshot: Snapshot, output: Form) -> str:

@@ -6,6 +6,7 @@ command, which declares its options and imports everything else inside its funct
 
 import difflib
 import importlib
+import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
@@ -32,8 +33,9 @@ COMMANDS: Final[dict[str, str]] = {
     "dump": "Write the state that scheduling decisions depend on into a folder, to replay them elsewhere.",
     "example": "Print manifests to try on drachma up, or list them.",
     "explain": "Explain why pods, claims and workloads are pending, and what would help.",
+    "exporter": "Export metrics about a cluster: devices, claims, and pending pods by reason.",
+    "get": "Show devices, drivers, claims, pools, nodes, pods, queues or workloads.",
     "logs": "Show the logs of a container.",
-    "get": "Show devices, claims, pools, nodes, pods, queues or workloads: allocations, free capacity, pending work.",
     "manifests": "Print the objects that run components on a Kubernetes cluster, for kubectl apply.",
     "migrate": "Migrate resource.k8s.io/v1alpha2 and v1alpha3 to v1.",
     "node": "Run a node agent: register the node, have drivers prepare claims, run the pods bound to the node.",
@@ -47,11 +49,11 @@ COMMANDS: Final[dict[str, str]] = {
     "simulate": "Simulate workloads on clusters, and compare scheduling policies.",
     "status": "Show the clusters that drachma up started on this machine, running or stopped.",
     "store": "Back up, restore, check, compact and repair the data directory of an API server.",
-    "top": "Show the resource usage of nodes and pods.",
+    "top": "Show the usage of nodes, pods and devices.",
     "up": "Run a cluster: API server, controllers, scheduler and simulated nodes with GPUs, until Ctrl-C or SIGTERM.",
+    "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",
     "whatif": "Apply a change to a simulated copy of a cluster, and show the difference that it makes.",
     "when": "Estimate when a job starts, from simulated futures of the cluster.",
-    "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",
 }
 """Help line of each command.
 
@@ -70,6 +72,9 @@ def load(name: str) -> Any:
     group.rich_markup_mode = None
     command = typer.main.get_command(group)
     command.name = name
+    for part in getattr(command, "commands", {}).values():
+        # Lists of commands wrap whole sentences; by default they cut them.
+        part.short_help = inspect.cleandoc(part.help or "").partition("\n\n")[0].replace("\n", " ")
     return command
 
 
@@ -93,7 +98,7 @@ class _Commands(typer.core.TyperGroup):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _LazyCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+        return _LazyCommand(cmd_name, short_help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
 
 BAD_INPUT: Final = 2

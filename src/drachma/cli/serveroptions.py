@@ -256,11 +256,11 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def expanded(**values: object) -> None:
-        made = {
+        structs = {
             name: group(**{field: values.pop(field) for field in group.__struct_fields__})
             for name, group in groups.items()
         }
-        command(**made, **values)
+        command(**structs, **values)
 
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     expanded.__annotations__ = {each.name: each.annotation for each in parameters}

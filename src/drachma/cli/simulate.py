@@ -14,7 +14,12 @@ from drachma.cli import options, simulaterun
 if TYPE_CHECKING:
     from drachma.simulate.packing.trials import Trace, Trial
 
-app = typer.Typer(no_args_is_help=True, help="Simulate workloads on clusters, and compare scheduling policies.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Simulate workloads on clusters, and compare scheduling policies.",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
 
 
 @app.callback()
@@ -69,7 +74,8 @@ def openb(
     """
     from drachma import errors
     from drachma.cli import clusters
-    from drachma.simulate.packing import policies, trials
+    from drachma.scheduler.packing import policies
+    from drachma.simulate.packing import trials
 
     names = compare.split(",") if compare else [policy]
     for name in names:

@@ -137,4 +137,4 @@ def _read_cluster(
         clusters.exit_on_problems(queueing.problems)
         return content.state.plus(cluster), queueing.objects
     live = clusters.read(None, kubeconfig, context=context, more=more, enabled=enabled)
-    return live.state, tuple(clusters.read_queueing(None, kubeconfig, context=context))
+    return live.state, tuple(clusters.read_queueing_if_served(None, kubeconfig, context=context))

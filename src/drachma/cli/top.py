@@ -1,4 +1,4 @@
-"""``drachma top``: resource usage of nodes and pods, as their nodes report it."""
+"""``drachma top``: usage of nodes and pods, as their nodes report it, and a live grid of devices."""
 
 from typing import Annotated
 
@@ -7,8 +7,27 @@ import typer
 from drachma.cli import options
 
 app = typer.Typer(
-    help="Show the resource usage of nodes and pods.", pretty_exceptions_enable=False, add_completion=False
+    help="Show the usage of nodes, pods and devices.",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
 )
+
+
+@app.command()
+def devices(
+    driver: Annotated[str, typer.Option(help="Show only devices of this driver.")] = "",
+    once: Annotated[bool, typer.Option("--once", help="Print the grid once, and return.")] = False,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = "",
+) -> None:
+    """Show a grid of nodes and devices; on a terminal it is drawn again whenever it changes.
+
+    A device has one mark. If the terminal is too small for that, a node has one mark for all its devices.
+    """
+    from drachma.cli import devicegrids
+
+    devicegrids.show(kubeconfig, context, driver=driver, once=once)
 
 
 @app.command()

@@ -81,7 +81,7 @@ def read_cluster(
     from drachma.simulate.timeline import future
 
     state = clusters.read(files, kubeconfig, context=context, enabled=enabled).state
-    queueing = clusters.read_queueing(files, kubeconfig, context=context)
+    queueing = clusters.read_queueing_if_served(files, kubeconfig, context=context)
     return future.ClusterNow(state, tuple(queueing), datetime.now(UTC), Settings(gates=enabled))
 
 

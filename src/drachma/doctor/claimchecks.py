@@ -47,7 +47,7 @@ def _reservations(claim: ResourceClaim, pods: dict[str, Pod]) -> Iterator[Findin
     names = _gone(claim, pods)
     if not names:
         return
-    kept = [
+    users = [
         msgspec.to_builtins(each)
         for each in claim.status.reserved_for
         if not reservation.is_pod(each) or each.uid in pods
@@ -58,7 +58,7 @@ def _reservations(claim: ResourceClaim, pods: dict[str, Pod]) -> Iterator[Findin
         subject=finding.subject_of(claim),
         message=f"is reserved for {len(names)} pods that do not exist, so its devices stay allocated",
         evidence=tuple(f"Pod {claim.metadata.namespace}/{name}" for name in names[:5]),
-        repair=finding.patch(claim, {"status": {"reservedFor": kept}}, subresource="status"),
+        repair=finding.patch(claim, {"status": {"reservedFor": users}}, subresource="status"),
     )
 
 
@@ -88,12 +88,12 @@ def _orphan(cluster: Cluster, claim: ResourceClaim, pods: dict[str, Pod]) -> Ite
         return
     if cluster.age(claim.metadata.creation_timestamp) < SETTLING_SECONDS:
         return
-    held = "and holds devices" if claim.status.allocation is not None else "and holds nothing"
+    holding = "and holds devices" if claim.status.allocation is not None else "and holds nothing"
     yield Finding(
         check="claim-orphaned",
         severity=Severity.WARNING,
         subject=finding.subject_of(claim),
-        message=f"was made for pod {owner.name}, which does not exist, {held}",
+        message=f"was made for pod {owner.name}, which does not exist, {holding}",
         repair=finding.delete(claim),
     )
 

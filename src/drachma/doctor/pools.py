@@ -141,5 +141,5 @@ def _orphaned(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _names(slices: Sequence[ResourceSlice]) -> tuple[str, ...]:
-    shown = tuple(finding.subject_of(each) for each in slices[:_SHOWN])
-    return shown if len(slices) <= _SHOWN else (*shown, f"and {len(slices) - _SHOWN} more")
+    examples = tuple(finding.subject_of(each) for each in slices[:_SHOWN])
+    return examples if len(slices) <= _SHOWN else (*examples, f"and {len(slices) - _SHOWN} more")

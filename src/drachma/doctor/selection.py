@@ -11,6 +11,7 @@ import msgspec
 
 from drachma import cel, errors
 from drachma.api import devices as apidevices
+from drachma.api import hooks
 from drachma.api.deviceclass import DeviceClass
 from drachma.api.devicetaintrule import DeviceTaintRule
 from drachma.api.resourceclaim import ResourceClaim, ResourceClaimSpec
@@ -40,7 +41,7 @@ def check(cluster: Cluster) -> Iterator[Finding]:
     devices = _distinct_devices(cluster)
     members: dict[str, Sequence[cel.Device]] = {}
     for name, each in sorted(classes.items()):
-        matching, problem = _matching(each.spec.selectors, devices)
+        matching, problem = matching_devices(each.spec.selectors, devices)
         members[name] = matching
         yield from _class(each, matching, problem)
     yield from _extended_names(classes.values())
@@ -55,18 +56,19 @@ def check(cluster: Cluster) -> Iterator[Finding]:
 
 def _distinct_devices(cluster: Cluster) -> list[cel.Device]:
     """Return the published devices as selectors see them, each kind of device once."""
-    seen: dict[bytes, cel.Device] = {}
+    examined: dict[bytes, cel.Device] = {}
     for published in cluster.all(ResourceSlice):
         for device in published.spec.devices:
             key = msgspec.json.encode(
-                (published.spec.driver, device.attributes, device.capacity, device.allow_multiple_allocations)
+                (published.spec.driver, device.attributes, device.capacity, device.allow_multiple_allocations),
+                enc_hook=hooks.encode,
             )
-            if key not in seen and len(seen) < _MOST_DEVICES:
-                seen[key] = cel.Device.of(device, published.spec.driver)
-    return list(seen.values())
+            if key not in examined and len(examined) < _MOST_DEVICES:
+                examined[key] = cel.Device.of(device, published.spec.driver)
+    return list(examined.values())
 
 
-def _matching(
+def matching_devices(
     selectors: Iterable[apidevices.DeviceSelector], devices: Iterable[cel.Device]
 ) -> tuple[list[cel.Device], str]:
     """Return the devices that all selectors match, and the first error of an expression."""
@@ -135,7 +137,7 @@ def _requests(
         candidates = members[request.device_class]
         if not candidates or not request.selectors:
             continue
-        matching, problem = _matching(request.selectors, candidates)
+        matching, problem = matching_devices(request.selectors, candidates)
         if not matching:
             yield Finding(
                 check="selector-never-matches",

@@ -27,7 +27,7 @@ from drachma.node.registration.addresses import NodeAddress
 from drachma.node.registration.machine import Machine
 from drachma.node.runtimes import protocol
 from drachma.node.setup.podsetup import PodSetups, UnenforcedSecurity
-from drachma.node.simulation import drivers, faults, slicepublishing
+from drachma.node.simulation import drivers, faults, podnotices, slicepublishing
 from drachma.runtime import Surroundings, controller, events, informer
 from drachma.runtime.clock import sleep_unless
 
@@ -149,7 +149,11 @@ class Agent:
                 claims=NodeClaims(self._preparation, self._drivers.health, gates=surroundings.gates)
                 if self._has_claims
                 else NoClaims(),
-                setups=services.NoSetups() if self._setups is None else self._setups,
+                setups=podnotices.SimulatedSetups(
+                    lambda pod, reason, message: api.record(pod, reason=reason, message=message, is_warning=True)
+                )
+                if self._setups is None
+                else self._setups,
                 resources=self._resources,
                 addresses=self._addresses,
                 metrics=metrics,

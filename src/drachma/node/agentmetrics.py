@@ -133,7 +133,7 @@ class AgentMetrics(Collector):
         in_use = core.GaugeMetricFamily(
             "dra_resource_claims_in_use", "Claims prepared since the start that are in use.", labels=labels
         )
-        held = core.GaugeMetricFamily(
+        needed = core.GaugeMetricFamily(
             "drachma_dra_resource_claims_held",
             "Claims that need their drivers: prepared, or begun, and not unprepared yet.",
             labels=labels,
@@ -143,11 +143,11 @@ class AgentMetrics(Collector):
             nodes if labels_nodes else {"": [claim for claims in nodes.values() for claim in claims]}
         )
         for name, claims in groups.items():
-            for family, counted in ((in_use, [each for each in claims if each.is_prepared]), (held, claims)):
-                for driver, count in _by_driver(counted).items():
+            for family, family_claims in ((in_use, [each for each in claims if each.is_prepared]), (needed, claims)):
+                for driver, count in _by_driver(family_claims).items():
                     family.add_metric((driver, name) if labels_nodes else (driver,), count)
         yield in_use
-        yield held
+        yield needed
 
 
 def _children(

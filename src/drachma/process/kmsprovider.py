@@ -73,24 +73,24 @@ class Kms:
             current = self._current
             assert current is not None, "a refresh without an error makes a seed"
         info = os.urandom(_INFO_BYTES)
-        stored = PLUGIN.EncryptedObject(
+        envelope = PLUGIN.EncryptedObject(
             encryptedData=info + encryptionproviders.seal_gcm(_derive(current.seed, info), data, path),
             keyID=current.key_id,
             encryptedDEKSource=current.sealed,
             annotations=current.annotations,
             encryptedDEKSourceType=_SEED,
         )
-        return self._prefix + bytes(stored.SerializeToString())
+        return self._prefix + bytes(envelope.SerializeToString())
 
     def decrypt(self, data: bytes, *, path: bytes) -> bytes:
         try:
-            stored = PLUGIN.EncryptedObject.FromString(data[len(self._prefix) :])
+            envelope = PLUGIN.EncryptedObject.FromString(data[len(self._prefix) :])
         except DecodeError as error:
             raise errors.CipherError(f"kms provider {self._name!r}: it cannot be read: {error}") from error
-        seed = self._seed(stored)
-        sealed = bytes(stored.encryptedData)
+        seed = self._seed(envelope)
+        sealed = bytes(envelope.encryptedData)
         try:
-            if stored.encryptedDEKSourceType != _SEED:
+            if envelope.encryptedDEKSourceType != _SEED:
                 return encryptionproviders.open_gcm(seed, sealed, path)
             info = sealed[:_INFO_BYTES]
             return encryptionproviders.open_gcm(_derive(seed, info), sealed[_INFO_BYTES:], path)

@@ -120,15 +120,15 @@ def convert(document: object, settings: Settings) -> SchedulerConfiguration:
     pauses = structs.replace(
         settings.pauses, initial=form.pod_initial_backoff_seconds, maximum=form.pod_max_backoff_seconds
     )
-    chosen = structs.replace(settings, name=profile.scheduler_name, pauses=pauses)
+    configured = structs.replace(settings, name=profile.scheduler_name, pauses=pauses)
     for number, each in enumerate(profile.plugin_config):
-        chosen = _with_arguments(chosen, each, f"profiles[0].pluginConfig[{number}]")
-    plugins = schedulerplugins.choose(profile.plugins, chosen, "profiles[0].plugins")
-    chosen = structs.replace(chosen, plugins=structs.replace(plugins, strategy=chosen.plugins.strategy))
+        configured = _with_arguments(configured, each, f"profiles[0].pluginConfig[{number}]")
+    plugins = schedulerplugins.choose(profile.plugins, configured, "profiles[0].plugins")
+    configured = structs.replace(configured, plugins=structs.replace(plugins, strategy=configured.plugins.strategy))
     election = form.leader_election
     connection = form.client_connection.kubeconfig
     return SchedulerConfiguration(
-        settings=chosen,
+        settings=configured,
         lease_name=lease.LeaseName(election.resource_namespace, election.resource_name)
         if election.leader_elect
         else None,

@@ -66,10 +66,10 @@ def choose(form: PluginsForm, settings: Settings, place: str) -> PluginSettings:
     }
     for point, plugins in sets.items():
         _check_names(point, plugins, entries.keys(), place)
-    whole = sets.pop("multiPoint")
-    order = _merge(list(entries), whole)
+    multi_point = sets.pop("multiPoint")
+    order = _merge(list(entries), multi_point)
     points = {name: set(_points(entries[name])) if name in order else set() for name in entries}
-    weights = {each.name: each.weight or 1 for each in whole.enabled if each.name in order}
+    weights = {each.name: each.weight or 1 for each in multi_point.enabled if each.name in order}
     for point, plugins in sets.items():
         extension_point = point[0].upper() + point[1:]
         having = {name for name, entry in entries.items() if extension_point in _points(entry)}
@@ -108,8 +108,8 @@ def _names(plugins: list[PluginForm], everything: set[str]) -> set[str]:
 def _merge(default: list[str], plugins: PluginSetForm) -> list[str]:
     """Return the plugins in order: default ones first, then those that were disabled and enabled again."""
     disabled = _names(plugins.disabled, set(default))
-    kept = [name for name in default if name not in disabled]
-    return kept + [each.name for each in plugins.enabled if each.name in disabled and each.name in default]
+    enabled_defaults = [name for name in default if name not in disabled]
+    return enabled_defaults + [each.name for each in plugins.enabled if each.name in disabled and each.name in default]
 
 
 def _check_names(point: str, plugins: PluginSetForm, known: Container[str], place: str) -> None:

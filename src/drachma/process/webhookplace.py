@@ -19,8 +19,8 @@ class Service(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Service:
         """Return the Service of ``NAMESPACE/NAME`` or ``NAMESPACE/NAME:PORT``. Raises errors.InvalidValueError."""
-        namespace, slash, rest = text.partition("/")
-        name, colon, port = rest.partition(":")
+        namespace, slash, service = text.partition("/")
+        name, colon, port = service.partition(":")
         if not slash or names.dns1123_label(namespace) or names.dns1123_label(name):
             raise errors.InvalidValueError(f"service {text!r}: expected NAMESPACE/NAME or NAMESPACE/NAME:PORT")
         if colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):

@@ -51,7 +51,7 @@ class GatedPods:
     def report(self) -> None:
         """Record an event for each pod that waits for long, once for each reason."""
         now = self._clock.monotonic()
-        since, told = {}, {}
+        since, reasons = {}, {}
         for entry in tuple(self._queue.gated()):
             if self._plugin not in entry.rejectors:
                 continue
@@ -66,5 +66,5 @@ class GatedPods:
                     self._recorder.record(info.pod, type=events.NORMAL, reason=REASON, message=note)
                     reason = text
             if reason:
-                told[info.uid] = reason
-        self._since, self._told = since, told
+                reasons[info.uid] = reason
+        self._since, self._told = since, reasons

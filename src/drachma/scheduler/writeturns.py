@@ -25,9 +25,9 @@ class WriteTurns:
         for key in ordered:
             self._users[key] = self._users.get(key, 0) + 1
         try:
-            async with contextlib.AsyncExitStack() as held:
+            async with contextlib.AsyncExitStack() as locks:
                 for key in ordered:
-                    await held.enter_async_context(self._locks.setdefault(key, asyncio.Lock()))
+                    await locks.enter_async_context(self._locks.setdefault(key, asyncio.Lock()))
                 yield
         finally:
             for key in ordered:

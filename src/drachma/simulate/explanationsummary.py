@@ -19,10 +19,10 @@ def lines(explained: PodExplanation) -> Iterator[str]:
     reasons = list(_reasons(explained))
     remedies = list(_remedies(explained))
     room = max(MOST_LINES - 2 - len(remedies), 1)
-    shown = min(room, _MOST_REASONS) if len(reasons) > min(room, _MOST_REASONS) else len(reasons)
-    yield from reasons[:shown]
-    yield from remedies[: MOST_LINES - 2 - shown]
-    hidden = len(reasons) - shown
+    count = min(room, _MOST_REASONS) if len(reasons) > min(room, _MOST_REASONS) else len(reasons)
+    yield from reasons[:count]
+    yield from remedies[: MOST_LINES - 2 - count]
+    hidden = len(reasons) - count
     also = f", and {hidden} more reasons" if hidden else ""
     yield f"  --verbose shows every node and device{also}"
 

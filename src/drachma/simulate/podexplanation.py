@@ -271,8 +271,8 @@ def _explain_unfit(explained: PodExplanation, trial: simulation.Simulation, unfi
 def _claims(trial: simulation.Simulation, waiting_pod: pod.Pod) -> list[resourceclaim.ResourceClaim]:
     """Return the claims of a pod, with the claim that the scheduler would make for its extended resources."""
     names = podclaims.all_names(waiting_pod)
-    stored = (trial.snapshot.claims.get(waiting_pod.metadata.namespace, name) for name in names)
-    claims = [each for each in stored if each is not None]
+    claims_of_pod = (trial.snapshot.claims.get(waiting_pod.metadata.namespace, name) for name in names)
+    claims = [each for each in claims_of_pod if each is not None]
     devices = trial.snapshot.devices
     info = podinfo.PodInfo(waiting_pod)
     backed = [name for name in info.extended_resources if devices.names.get(name) is not None]
@@ -301,7 +301,7 @@ def _resources(trial: simulation.Simulation, unfit: Unfit) -> tuple[ResourceSupp
         if reason.startswith(_INSUFFICIENT)
     }
     supplies = []
-    for name, wanted in unfit.info.demand.amounts:
+    for name, amount in unfit.info.demand.amounts:
         if name not in reasons:
             continue
         free = {
@@ -310,7 +310,7 @@ def _resources(trial: simulation.Simulation, unfit: Unfit) -> tuple[ResourceSupp
         }
         most = max(sorted(free), key=lambda node: free[node])
         largest = max(info.ledger.allocatable.get(name, 0) for info in trial.snapshot.nodes)
-        amounts = [_amount(name, each) for each in (wanted, max(free[most], 0), largest)]
+        amounts = [_amount(name, each) for each in (amount, max(free[most], 0), largest)]
         supplies.append(
             ResourceSupply(
                 resource=name, wanted=amounts[0], most_free=amounts[1], most_free_on=most, largest=amounts[2]

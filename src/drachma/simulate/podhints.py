@@ -39,11 +39,11 @@ def alternative_hints(trial: simulation.Simulation, claims: Iterable[resourcecla
 
 def class_hints(trial: simulation.Simulation, claims: Iterable[resourceclaim.ResourceClaim]) -> list[str]:
     """Return hints for classes that do not exist, of requests without alternatives."""
-    known = trial.snapshot.devices.classes
+    classes = trial.snapshot.devices.classes
     requests = (each.exactly for claim in claims for each in claim.spec.devices.requests)
     names_requested = dict.fromkeys(each.device_class_name for each in requests if each is not None)
-    missing = [name for name in names_requested if known.get(name) is None]
-    names = sorted(known.names())
+    missing = [name for name in names_requested if classes.get(name) is None]
+    names = sorted(classes.names())
     return [f"device class {name} does not exist{did_you_mean(name, names)}" for name in missing]
 
 
@@ -87,12 +87,12 @@ def _device_fields(trial: simulation.Simulation) -> set[str]:
 
 def attribute_hints(reports: Sequence[report.Explanation], trial: simulation.Simulation) -> list[str]:
     """Return hints for attributes that selectors read and that none of the examined devices has."""
-    read: dict[str, bool] = {}
+    is_set_anywhere: dict[str, bool] = {}
     for why in _causes(reports):
         if isinstance(why, cause.RequestSelector | cause.ClassSelector):
             for entry in why.read:
-                read[entry.name] = read.get(entry.name, False) or entry.value is not None
-    missing = [name for name, is_set in read.items() if not is_set]
+                is_set_anywhere[entry.name] = is_set_anywhere.get(entry.name, False) or entry.value is not None
+    missing = [name for name, is_set in is_set_anywhere.items() if not is_set]
     if not missing:
         return []
     names = sorted(_device_fields(trial))

@@ -46,15 +46,15 @@ class ResourceShortage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
 def shortages(cluster: simulation.Simulation, unfit: Unfit) -> tuple[ResourceShortage, ...]:
     """Return the shortages of the first node of each rejection, at most a few."""
-    found: list[ResourceShortage] = []
+    shortages_found: list[ResourceShortage] = []
     for rejection, nodes in unfit.diagnosis.rejections:
         names = [each.removeprefix(_INSUFFICIENT) for each in rejection.reasons if each.startswith(_INSUFFICIENT)]
         slot = next(nodeclass.slots(nodes), None)
         if not names or slot is None:
             continue
         info = cluster.snapshot.nodes.at(slot)
-        found += _on_node(cluster, unfit, info, [name for name in names if resourcenames.is_counted(name)])
-    return tuple(found[:_MOST])
+        shortages_found += _on_node(cluster, unfit, info, [name for name in names if resourcenames.is_counted(name)])
+    return tuple(shortages_found[:_MOST])
 
 
 def _on_node(

@@ -14,6 +14,7 @@ from drachma.claims import podclaims
 from drachma.runtime.cache import Key
 from drachma.simulate import ClusterState, Simulation, grouplearning, growth, nodegroup, podexplanation
 from drachma.simulate import simulation as simulations
+from drachma.simulate.defragmentation import Goal, Plan, Planner
 from drachma.simulate.podexplanation import PodExplanation
 from drachma.simulate.reports import pictures, utilisation
 
@@ -96,9 +97,32 @@ def _side(cluster: Simulation, subject: pod.Pod | None) -> tuple[Side, dict[str,
     trial = cluster.fork()
     schedule = trial.schedule()
     placed = {simulations.title(each.pod): each.node for each in schedule.placements}
-    drawing = pictures.draw_utilisation(utilisation.measure(trial.snapshot))
-    picture = "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
-    return Side(explained, len(placed), len(schedule.waiting), picture), placed
+    return Side(explained, len(placed), len(schedule.waiting), draw(trial)), placed
+
+
+def draw(cluster: Simulation) -> str:
+    """Return a picture of nodes and devices as a data URL."""
+    return as_data_url(pictures.draw_utilisation(utilisation.measure(cluster.snapshot)))
+
+
+def as_data_url(svg: str) -> str:
+    """Return an SVG document as the address of an image."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+
+class Defragmentation(NamedTuple):
+    """Moves that bring back whole nodes or devices, with pictures of the cluster before and after them."""
+
+    plan: Plan
+    before: str
+    after: str
+
+
+def defragment(base: Simulation, goal: Goal, count: int | None) -> Defragmentation:
+    """Return the plan of ``drachma plan --defragment``."""
+    planner = Planner(base, goal)
+    plan = planner.plan(count)
+    return Defragmentation(plan, draw(base), draw(planner.simulate(plan)))
 
 
 def _change_claim(cluster: Simulation, subject: pod.Pod, change: Change) -> pod.Pod:
@@ -116,8 +140,8 @@ def _change_claim(cluster: Simulation, subject: pod.Pod, change: Change) -> pod.
         None,
     )
     if spot is None:
-        named = f" {change.request!r}" if change.request else ""
-        raise errors.InvalidValueError(f"pod {simulations.title(subject)}: has no pending request{named}")
+        quoted = f" {change.request!r}" if change.request else ""
+        raise errors.InvalidValueError(f"pod {simulations.title(subject)}: has no pending request{quoted}")
     if change.count:
         claims = wish.change_count(claims, spot, change.count)
     if change.device_class or change.selector is not None:
@@ -149,8 +173,8 @@ def _replace_way(claims: wish.Claims, spot: wish.Spot, change: Change) -> wish.C
         request = msgspec.structs.replace(request, exactly=way)
     requests = list(claim.spec.devices.requests)
     requests[spot.request] = request
-    wanted = msgspec.structs.replace(claim.spec.devices, requests=tuple(requests))
-    amended = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=wanted))
+    spec = msgspec.structs.replace(claim.spec.devices, requests=tuple(requests))
+    amended = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=spec))
     return (*claims[: spot.claim], amended, *claims[spot.claim + 1 :])
 
 
@@ -174,5 +198,5 @@ def _plan(cluster: Simulation, group: nodegroup.NodeGroup) -> str:
             if plan.pending
             else "every pending pod runs without new nodes"
         )
-    rest = f", and {len(plan.pending)} pods stay pending" if plan.pending else ""
-    return f"{count} such node{'' if count == 1 else 's'} would be enough for all pods that they can help{rest}"
+    suffix = f", and {len(plan.pending)} pods stay pending" if plan.pending else ""
+    return f"{count} such node{'' if count == 1 else 's'} would be enough for all pods that they can help{suffix}"

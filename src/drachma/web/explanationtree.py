@@ -66,8 +66,8 @@ def device_branch(explained: report.Explanation, also_on: Iterable[str] = ()) ->
 def _claim(claim: report.ClaimReport, naming: names.Names) -> Iterable[Branch]:
     for request in claim.requests:
         for way in request.alternatives:
-            wanted = f"all of class {way.class_name}" if way.everything else f"{way.wanted} of class {way.class_name}"
-            yield Branch(f"request {way.name} wants {wanted}", tuple(_way(way, naming)))
+            amount = f"all of class {way.class_name}" if way.everything else f"{way.wanted} of class {way.class_name}"
+            yield Branch(f"request {way.name} wants {amount}", tuple(_way(way, naming)))
     for constraint in claim.constraints:
         values = tuple(
             Branch(

@@ -138,8 +138,8 @@ def _entry(content: Mapping[str, Any], section: str, name: Any, *, field: str) -
     entries = content.get(section)
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and entry.get("name") == name and isinstance(entry.get(field), dict):
-            found: Mapping[str, Any] = entry[field]
-            return found
+            content_of_entry: Mapping[str, Any] = entry[field]
+            return content_of_entry
     raise errors.AccessError(f"kubeconfig: {section}: there is no {field} {str(name)[:100]!r}")
 
 

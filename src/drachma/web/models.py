@@ -300,18 +300,18 @@ class Model:
         """Begin the history with the past of the objects that still exist, by their times."""
         created = sorted(row.created for row in self.pods.values() if row.created is not None)
         placed = sorted(row.scheduled for row in self.pods.values() if row.scheduled is not None and row.created)
-        held = sorted(
+        users = sorted(
             moment
             for row in self.claims.values()
             for _ in row.devices
             if (moment := row.allocated or row.created) is not None
         )
         devices = sum(self.count_states().values())
-        begin = max(min((*created[:1], *held[:1]), default=now), now - _PAST)
+        begin = max(min((*created[:1], *users[:1]), default=now), now - _PAST)
         for step in range(_PAST_STEPS):
             moment = begin + (now - begin) * step / _PAST_STEPS
             pending = bisect.bisect(created, moment) - bisect.bisect(placed, moment)
-            self.history.append(Sample(moment, min(bisect.bisect(held, moment), devices), devices, max(pending, 0)))
+            self.history.append(Sample(moment, min(bisect.bisect(users, moment), devices), devices, max(pending, 0)))
 
     def sample(self, now: dt.datetime) -> None:
         """Add the present usage to the history."""

@@ -54,13 +54,13 @@ def find_problems(model: Model, now: dt.datetime) -> tuple[list[Problem], int]:
             by_kind[problem.kind].append(problem)
     by_kind[ProblemKind.CLAIM] = list(_claims(model, now))
     total = sum(map(len, by_kind.values()))
-    chosen = {kind: problems[:_MOST_OF_KIND] for kind, problems in by_kind.items()}
-    left = _MOST_SHOWN - sum(map(len, chosen.values()))
+    selection = {kind: problems[:_MOST_OF_KIND] for kind, problems in by_kind.items()}
+    room = _MOST_SHOWN - sum(map(len, selection.values()))
     for kind, problems in by_kind.items():
-        more = problems[_MOST_OF_KIND : _MOST_OF_KIND + max(left, 0)]
-        chosen[kind] += more
-        left -= len(more)
-    return [each for problems in chosen.values() for each in problems][:_MOST_SHOWN], total
+        more = problems[_MOST_OF_KIND : _MOST_OF_KIND + max(room, 0)]
+        selection[kind] += more
+        room -= len(more)
+    return [each for problems in selection.values() for each in problems][:_MOST_SHOWN], total
 
 
 def _nodes(model: Model) -> Iterator[Problem]:

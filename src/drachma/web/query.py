@@ -22,8 +22,8 @@ class Query:
         names = frozenset(allowed)
         for name, value in request.query_params.multi_items():
             if name not in names:
-                known = ", ".join(sorted(names)) or "none"
-                raise errors.InvalidValueError(f"parameter {name[:100]!r}: this page has no such parameter ({known})")
+                listing = ", ".join(sorted(names)) or "none"
+                raise errors.InvalidValueError(f"parameter {name[:100]!r}: this page has no such parameter ({listing})")
             if name in self._values:
                 raise errors.InvalidValueError(f"parameter {name!r}: is given twice")
             self._values[name] = value
@@ -40,11 +40,11 @@ class Query:
     def choice(self, name: str, choices: Iterable[str], default: str = "") -> str:
         """Return one of some values, or the default if absent or empty."""
         value = self._values.get(name, "")
-        known = list(choices)
+        values = list(choices)
         if not value:
             return default
-        if value not in known:
-            raise errors.InvalidValueError(f"parameter {name!r}: {value[:100]!r} is not one of {', '.join(known)}")
+        if value not in values:
+            raise errors.InvalidValueError(f"parameter {name!r}: {value[:100]!r} is not one of {', '.join(values)}")
         return value
 
     def number(self, name: str, *, default: int, least: int = 1, most: int = MOST_PAGE) -> int:

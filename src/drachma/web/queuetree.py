@@ -75,9 +75,9 @@ def build(model: Model) -> list[Cohort]:
     children: dict[str, list[str]] = {}
     for name in names:
         children.setdefault(parents.get(name, ""), []).append(name)
-    seen: set[str] = set()
-    roots = [_cohort(model, name, children, seen) for name in sorted(children.get("", ()))]
-    roots += [_cohort(model, name, children, seen) for name in sorted(names) if name not in seen]
+    visited: set[str] = set()
+    roots = [_cohort(model, name, children, visited) for name in sorted(children.get("", ()))]
+    roots += [_cohort(model, name, children, visited) for name in sorted(names) if name not in visited]
     alone = tuple(_queue(each, ()) for name, each in sorted(model.cluster_queues.items()) if not each.spec.cohort_name)
     return [*roots, Cohort("", alone, ())] if alone else roots
 

@@ -34,9 +34,9 @@ def steps(
         result.append(Step("Quota reserved", _true_time(queued.status.conditions, "QuotaReserved")))
         result.append(Step("Admitted", _true_time(queued.status.conditions, "Admitted")))
     if subject.spec.resource_claims:
-        made = [each.metadata.creation_timestamp for each in listed]
-        is_complete = len(listed) >= len(subject.spec.resource_claims) and all(made)
-        result.append(Step("Claims created", max(filter(None, made), default=None) if is_complete else None))
+        creation_times = [each.metadata.creation_timestamp for each in listed]
+        is_complete = len(listed) >= len(subject.spec.resource_claims) and all(creation_times)
+        result.append(Step("Claims created", max(filter(None, creation_times), default=None) if is_complete else None))
     scheduled = _true_time(subject.status.conditions, "PodScheduled")
     if listed:
         times = [_allocated(each, scheduled) for each in listed]

@@ -166,9 +166,9 @@ class UserView:
     def find(self, kind: target.Of[ObjectT], key: Key) -> ObjectT | None:
         """Return an object that the view has, or None."""
         for one in self._informers.get(target.of(kind).qualified, ()):
-            found: ObjectT | None = one.cache.get(key.name, namespace=key.namespace)
-            if found is not None:
-                return found
+            cached: ObjectT | None = one.cache.get(key.name, namespace=key.namespace)
+            if cached is not None:
+                return cached
         return None
 
     def objects(self, kind: target.Of[Any]) -> list[meta.Object]:

@@ -132,5 +132,5 @@ def test_requests_that_the_audit_log_lacks_are_found(tmp_path: pathlib.Path) -> 
     log.write_text(
         '{"auditID":"a","stage":"ResponseComplete"}\n{"auditID":"b","stage":"RequestReceived"}\n{"auditID"\n'
     )
-    answered.write_text("a\nb\n")
-    assert auditlog.check(log, [answered]) == (2, 1, ["b"])
+    answered.write_text("a 200 GET '/x'\nb 404 GET '/y'\n")
+    assert auditlog.check(log, [answered]) == (2, 1, ["b 404 GET '/y'"])

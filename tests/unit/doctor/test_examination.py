@@ -322,3 +322,9 @@ async def test_repairs_are_carried_out_and_end_the_findings() -> None:
             await visit.carry_out(cluster.client, repair)
         after = doctor.examine(await visit.read(cluster.client, now=later))
         assert [each.check for each in after if each.repair is not None] == []
+
+
+def test_devices_with_capacity() -> None:
+    """Quantities are part of what tells devices apart."""
+    published = _slice(devices=[{"name": "gpu-0", "capacity": {"memory": {"value": "80Gi"}}}])
+    assert doctor.examine(_cluster([published])) == []

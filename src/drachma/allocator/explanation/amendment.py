@@ -41,8 +41,8 @@ def apply(change: report.Change, claims: wish.Claims) -> wish.Claims | None:
 
 def _toleration(taint: str) -> devices.DeviceToleration:
     """Return a toleration of a taint in its text form, ``key=value:effect`` or ``key:effect``."""
-    rest, _, effect = taint.rpartition(":")
-    key, _, value = rest.partition("=")
+    key_and_value, _, effect = taint.rpartition(":")
+    key, _, value = key_and_value.partition("=")
     return devices.DeviceToleration(
         key=key, operator="Equal" if value else "Exists", value=value or struct.ABSENT_TEXT, effect=effect
     )

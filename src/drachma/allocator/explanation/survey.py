@@ -98,9 +98,9 @@ def _supplies(outline: report.Explanation) -> Iterable[tuple[str, str, int, int,
     if not ways:
         return
     way = max(ways, key=lambda each: each.wanted - len(each.usable))
-    held = sum(each.count for each in way.obstacles if isinstance(each.cause, cause.Held))
+    held_count = sum(each.count for each in way.obstacles if isinstance(each.cause, cause.Held))
     far = sum(each.count for each in way.obstacles if isinstance(each.cause, (*_ELSEWHERE, *_UNSUITABLE)))
-    yield way.name, way.class_name, way.wanted, len(way.usable), held, way.considered - far
+    yield way.name, way.class_name, way.wanted, len(way.usable), held_count, way.considered - far
 
 
 def _key(outline: report.Explanation) -> Hashable:

@@ -101,12 +101,12 @@ def only(claims: Claims, spot: Spot) -> Claims:
     """Return the claims with a single request without alternatives. All constraints stay."""
     others = {part for part in requests(claims) if (part.claim, part.request) != (spot.claim, spot.request)}
     reduced = without(claims, others)
-    kept = reduced[spot.claim].spec.devices.requests[0]
-    if not kept.first_available:
+    request = reduced[spot.claim].spec.devices.requests[0]
+    if not request.first_available:
         return reduced
-    kept = msgspec.structs.replace(kept, first_available=(kept.first_available[spot.alternative],))
-    wanted = msgspec.structs.replace(reduced[spot.claim].spec.devices, requests=(kept,))
-    return _replaced(reduced, spot.claim, _replace_devices(reduced[spot.claim], wanted))
+    request = msgspec.structs.replace(request, first_available=(request.first_available[spot.alternative],))
+    devices_claim = msgspec.structs.replace(reduced[spot.claim].spec.devices, requests=(request,))
+    return _replaced(reduced, spot.claim, _replace_devices(reduced[spot.claim], devices_claim))
 
 
 def change_count(claims: Claims, spot: Spot, count: int) -> Claims:
@@ -137,25 +137,25 @@ def _replace_way(claims: Claims, spot: Spot, way: Exact) -> Claims:
         )
     else:
         changed = msgspec.structs.replace(request, exactly=way)
-    wanted = claim.spec.devices
-    wanted = msgspec.structs.replace(wanted, requests=_replaced(wanted.requests, spot.request, changed))
-    return _replaced(claims, spot.claim, _replace_devices(claim, wanted))
+    spec = claim.spec.devices
+    spec = msgspec.structs.replace(spec, requests=_replaced(spec.requests, spot.request, changed))
+    return _replaced(claims, spot.claim, _replace_devices(claim, spec))
 
 
 def _reduced(claim: resourceclaim.ResourceClaim, number: int, left_out: set[Part]) -> resourceclaim.ResourceClaim:
-    wanted = claim.spec.devices
-    kept = tuple(
+    spec = claim.spec.devices
+    requests_left = tuple(
         _drop_selectors(request, Part(number, place), left_out)
-        for place, request in enumerate(wanted.requests)
+        for place, request in enumerate(spec.requests)
         if Part(number, place) not in left_out
     )
     constraints = tuple(
-        entry for place, entry in enumerate(wanted.constraints) if Part(number, constraint=place) not in left_out
+        entry for place, entry in enumerate(spec.constraints) if Part(number, constraint=place) not in left_out
     )
     return _replace_devices(
         claim,
         msgspec.structs.replace(
-            wanted, requests=kept or struct.ABSENT_TUPLE, constraints=constraints or struct.ABSENT_TUPLE
+            spec, requests=requests_left or struct.ABSENT_TUPLE, constraints=constraints or struct.ABSENT_TUPLE
         ),
     )
 
@@ -164,12 +164,14 @@ def _drop_selectors(
     request: resourceclaim.DeviceRequest, part: Part, left_out: set[Part]
 ) -> resourceclaim.DeviceRequest:
     def reduced(way: Exact, alternative: int) -> Exact:
-        kept = tuple(
+        selectors_left = tuple(
             entry
             for place, entry in enumerate(way.selectors)
             if part._replace(alternative=alternative, selector=place) not in left_out
         )
-        return way if len(kept) == len(way.selectors) else msgspec.structs.replace(way, selectors=kept)
+        if len(selectors_left) == len(way.selectors):
+            return way
+        return msgspec.structs.replace(way, selectors=selectors_left)
 
     if request.first_available:
         subrequests = tuple(reduced(way, place) for place, way in enumerate(request.first_available))

@@ -99,18 +99,18 @@ class Meter:
 
     async def sample(self) -> None:
         """Take a sample every second until cancelled; the first sample with bindings only starts the count."""
-        counted, moment, skipped = 0, 0.0, 0
+        previous, moment, skipped = 0, 0.0, 0
         while True:
             await asyncio.sleep(SAMPLE_SECONDS)
             now, bound = time.perf_counter(), len(self._latencies)
             if not moment:
-                counted, moment = (bound, now) if bound else (0, 0.0)
-            elif bound == counted:
+                previous, moment = (bound, now) if bound else (0, 0.0)
+            elif bound == previous:
                 skipped += 1
             else:
                 # A second without bindings is no sample of its own; it belongs to the next one with bindings.
-                self._rates.extend([(bound - counted) / (now - moment)] * (skipped + 1))
-                counted, moment, skipped = bound, now, 0
+                self._rates.extend([(bound - previous) / (now - moment)] * (skipped + 1))
+                previous, moment, skipped = bound, now, 0
 
     def figures(self) -> Figures:
         """Return the results so far."""

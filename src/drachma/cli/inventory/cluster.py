@@ -12,6 +12,7 @@ from drachma.api import node, pod, resourceclaim, resourceslice
 from drachma.claims import identity, reservation, standins
 
 if TYPE_CHECKING:
+    from drachma.cli.inventory import driverrows
     from drachma.queueing.kinds import clusterqueue, localqueue, workload
 
 Claim = resourceclaim.ResourceClaim
@@ -67,6 +68,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     workloads: Sequence[workload.Workload] = ()
     cluster_queues: Sequence[clusterqueue.ClusterQueue] = ()
     local_queues: Sequence[localqueue.LocalQueue] = ()
+    driver_pods: Sequence[driverrows.DriverPod] = ()
 
     @functools.cached_property
     def pools(self) -> list[Pool]:

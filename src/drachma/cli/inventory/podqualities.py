@@ -7,20 +7,20 @@ pods, if all of them used more memory than they request.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from drachma.api import gates, node, pod
 from drachma.claims import podstate
 from drachma.cli.inventory import table
 from drachma.cli.inventory.cluster import Cluster
-from drachma.node.pods import podquality
+
+if TYPE_CHECKING:
+    from drachma.node.pods import podquality
 
 COLUMNS: Final = ("QOS", "CPU-SHARES", "CPU-QUOTA", "MEMORY-MAX", "OOM-SCORES", "EVICTION")
 
 
-class BoundQuality(msgspec.Struct, frozen=True, kw_only=True):
+class BoundQuality(NamedTuple):
     """Quality of service of a pod on its node; ``eviction`` is its position in the eviction order, from one."""
 
     quality: podquality.PodQuality
@@ -29,7 +29,12 @@ class BoundQuality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pod_qualities(cluster: Cluster) -> dict[str, BoundQuality]:
-    """Return the qualities of all pods on listed nodes, by the pods' UIDs."""
+    """Return the qualities of all pods on listed nodes, by the pods' UIDs. Most tables list no nodes."""
+    if not cluster.nodes:
+        return {}
+    # Only wide tables and documents need it, and it takes a tenth of a second to import.
+    from drachma.node.pods import podquality
+
     qualities: dict[str, BoundQuality] = {}
     for each in cluster.nodes:
         if "memory" not in each.status.capacity:
@@ -51,6 +56,8 @@ def _eviction_order(cluster: Cluster, host: node.Node, memory: int, *, counts_cl
     ]
     # No pod can use more than the memory of the node.
     used = {each.metadata.uid: memory + 1 for each in residents}
+    from drachma.node.pods import podquality
+
     return podquality.eviction_order(residents, used, counts_claims=counts_claims)
 
 

@@ -14,10 +14,7 @@ from drachma.cli.inventory import table as inventory
 from drachma.cli.options import TableFormat
 from drachma.client import Client, Selection, http, target
 from drachma.client.access import Access
-from drachma.runtime import Informers, clock, informer
-
-_PAUSE_SECONDS: Final = 0.2
-"""Time to gather changes before a watch prints them."""
+from drachma.runtime import clock
 
 _FIELDS: Final[dict[target.Of[Any], str]] = {
     node.Node: "nodes",
@@ -32,6 +29,10 @@ def find_table(name: str) -> tuple[inventory.Table, Mapping[target.Of[Any], str]
     """Return a table by its name, and the fields of a Cluster for its kinds."""
     if name in devicerows.TABLES:
         return devicerows.TABLES[name], _FIELDS
+    if name == "drivers":
+        from drachma.cli.inventory import driverrows
+
+        return driverrows.TABLES[name], driverrows.FIELDS
     # Queueing takes most of the time of a start, and most tables do without it.
     from drachma.cli.inventory import queuerows
 
@@ -43,6 +44,7 @@ class View:
 
     def __init__(
         self,
+        name: str,
         table: inventory.Table,
         filter_: inventory.Filter,
         *,
@@ -50,6 +52,7 @@ class View:
         namespace: str,
         selector: str,
     ) -> None:
+        self.name: Final = name
         self.table: Final = table
         self._fields: Final = fields
         self._filter: Final = filter_
@@ -84,50 +87,29 @@ async def run(access: Access, view: View, output: TableFormat, *, is_watch: bool
     """Print the table once, or with ``is_watch`` print new and changed rows until interrupted."""
     async with http.HttpClient(access, clock=clock.SystemClock(), manager="drachma-get") as client:
         if is_watch:
-            await _watch(client, view, output)
+            # Informers take a tenth of a second to import, and a table that is printed once needs none.
+            from drachma.cli.inventory import watching
+
+            await watching.watch(client, view, output)
         else:
             _write(await _list(client, view, output), view, output)
 
 
 async def _list(client: Client, view: View, output: TableFormat) -> list[inventory.Row]:
-    needs = _needs(view, output)
-    listings = await asyncio.gather(*(client.list(kind, view.selection(kind)) for kind in needs))
-    return view.rows({kind: listing.items for kind, listing in zip(needs, listings, strict=True)})
+    kinds = needs(view, output)
+    listings = await asyncio.gather(*(client.list(kind, view.selection(kind)) for kind in kinds))
+    return view.rows({kind: listing.items for kind, listing in zip(kinds, listings, strict=True)})
 
 
-async def _watch(client: Client, view: View, output: TableFormat) -> None:
-    """Print all rows, and then each new or changed row, until interrupted."""
-    changed = asyncio.Event()
-    async with Informers(client) as informers:
-        by_kind = {kind: informers.of(kind, view.selection(kind)) for kind in _needs(view, output)}
-        for each in by_kind.values():
-            each.add_handler(
-                informer.Handler(
-                    added=lambda _: changed.set(), updated=lambda *_: changed.set(), deleted=lambda _: changed.set()
-                )
-            )
-        await informers.wait_synced()
-        printed: dict[str, dict[str, str]] = {}
-        columns = _columns(view, output)
-        widths: list[int] = []
-        while True:
-            changed.clear()
-            rows = view.rows({kind: each.cache for kind, each in by_kind.items()})
-            current = {row.key: {name: row.cells[name] for name in columns if name != "AGE"} for row in rows}
-            new_rows = [row for row in rows if printed.get(row.key) != current[row.key]]
-            widths = _print(new_rows, columns, widths=widths)
-            printed = current
-            await changed.wait()
-            await asyncio.sleep(_PAUSE_SECONDS)
-
-
-def _needs(view: View, output: TableFormat) -> tuple[target.Of[Any], ...]:
+def needs(view: View, output: TableFormat) -> tuple[target.Of[Any], ...]:
+    """Return the kinds that a table in this format is made of."""
     return view.table.needs if output is TableFormat.TABLE else view.table.needs + view.table.wide_needs
 
 
-def _columns(view: View, output: TableFormat) -> tuple[str, ...]:
-    columns = view.table.columns + (view.table.wide if output is TableFormat.WIDE else ())
-    return columns if view.has_namespaces else tuple(name for name in columns if name != "NAMESPACE")
+def columns(view: View, output: TableFormat) -> tuple[str, ...]:
+    """Return the columns of a table in this format; NAMESPACE only if rows of several namespaces are shown."""
+    names = view.table.columns + (view.table.wide if output is TableFormat.WIDE else ())
+    return names if view.has_namespaces else tuple(name for name in names if name != "NAMESPACE")
 
 
 def _write(rows: Sequence[inventory.Row], view: View, output: TableFormat) -> None:
@@ -136,13 +118,13 @@ def _write(rows: Sequence[inventory.Row], view: View, output: TableFormat) -> No
         write = manifest.write_json if output is TableFormat.JSON else manifest.write_yaml
         typer.echo(write([documents]), nl=False)
     elif rows:
-        _print(rows, _columns(view, output), widths=[])
+        print_rows(rows, columns(view, output), widths=[])
     else:
         where = "" if view.has_namespaces else f" in namespace {view.namespace}; -A shows all namespaces"
-        typer.echo(f"drachma: there are none{where}", err=True)
+        typer.echo(f"No {view.name} found{where}.", err=True)
 
 
-def _print(rows: Sequence[inventory.Row], columns: Sequence[str], *, widths: list[int]) -> list[int]:
+def print_rows(rows: Sequence[inventory.Row], columns: Sequence[str], *, widths: list[int]) -> list[int]:
     """Print rows, with a header if there are no widths yet, and return the widths of the columns."""
     if not rows:
         return widths

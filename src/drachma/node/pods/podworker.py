@@ -341,8 +341,8 @@ class PodWorker:
         return content
 
     def _container_resources(self, container: Container) -> containerstate.Resources:
-        shown = self._services.resources.container_resources(self._allocated, container)
-        return containerstate.Resources(shown, shown.get("requests", {}))
+        resources = self._services.resources.container_resources(self._allocated, container)
+        return containerstate.Resources(resources, resources.get("requests", {}))
 
     async def _report(self, build: Callable[[], dict[str, Any]], *, attempts: int | None = None) -> None:
         """Write the status that ``build`` returns, built again for each attempt.

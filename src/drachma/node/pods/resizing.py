@@ -65,12 +65,12 @@ def changed_resources(pod: Pod, allocated: Pod) -> dict[str, set[str]]:
 def container_resources(pod: Pod, container: Container, *, with_claims: bool) -> dict[str, Any]:
     """Return the ``resources`` of a running container in its status: its requests, and the limits in force."""
     limits = podresources.widened(pod, container)[1] if with_claims else dict(container.resources.limits)
-    shown: dict[str, Any] = {}
+    resources: dict[str, Any] = {}
     if container.resources.requests:
-        shown["requests"] = {name: str(amount) for name, amount in container.resources.requests.items()}
+        resources["requests"] = {name: str(amount) for name, amount in container.resources.requests.items()}
     if limits:
-        shown["limits"] = {name: str(amount) for name, amount in limits.items()}
-    return shown
+        resources["limits"] = {name: str(amount) for name, amount in limits.items()}
+    return resources
 
 
 def _resources(pod: Pod) -> tuple[Any, ...]:

@@ -64,8 +64,8 @@ class DeviceChecks:
             if missing:
                 # The informer may be behind the scheduler's.
                 selection = protocol.Selection(fields=f"spec.driver={driver}")
-                stored = (await self._admin.list(resourceslice.ResourceSlice, selection)).items
-                slices = [each for each in stored if each.spec.pool.name in pools]
+                published_slices = (await self._admin.list(resourceslice.ResourceSlice, selection)).items
+                slices = [each for each in published_slices if each.spec.pool.name in pools]
                 missing = deviceuse.find_missing(uses, self._published(driver, slices))
         except (errors.RefusedError, errors.UnreachableError, errors.AllocationError) as error:
             raise errors.DriverError(f"driver {driver}: cannot read its devices: {error}") from error

@@ -160,10 +160,10 @@ class Container:
         raise StreamError("the container is only simulated: no command can be run in it")
 
     async def attach(self) -> Session:
-        raise StreamError("the container is only simulated: nobody can be attached to it")
+        raise StreamError("the container is only simulated: it has no streams to attach to")
 
     async def connect(self, port: int) -> Connection:
-        raise StreamError(f"the container is only simulated: nobody listens on port {port}")
+        raise StreamError(f"the container is only simulated: it listens on no port, also not on {port}")
 
     def usage(self) -> Usage:
         """Return the CPU time since the start, and the memory usage."""

@@ -146,7 +146,7 @@ def _mig(model: _Model, partitions: _Partitions) -> Callable[[str], Machine]:
     def machine(name: str) -> Machine:
         counters, slices = [], []
         for number in range(8):
-            whole = _gpu(name, number, model)
+            gpu = _gpu(name, number, model)
             full = {
                 # The largest part has all memory that parts can have.
                 "memory": {"value": partitions[-1][2]},
@@ -163,12 +163,12 @@ def _mig(model: _Model, partitions: _Partitions) -> Callable[[str], Machine]:
                 **_slots(0, _MEMORY_SLICES),
             }
             counters.append({"name": f"gpu-{number}-counter-set", "counters": full})
-            whole["consumesCounters"] = [{"counterSet": f"gpu-{number}-counter-set", "counters": full}]
-            devices = [whole, *_partitions(name, number, model, partitions)]
+            gpu["consumesCounters"] = [{"counterSet": f"gpu-{number}-counter-set", "counters": full}]
+            devices = [gpu, *_partitions(name, number, model, partitions)]
             slices.append(slice_document(name, NVIDIA, devices, suffix=f"-gpu-{number}", count=9))
-        shared = slice_document(name, NVIDIA, None, suffix="-counters", count=9)
-        shared["spec"]["sharedCounters"] = counters
-        return Machine(node=describe_node(name, cpu=192, memory="2Ti"), slices=(shared, *slices))
+        counter_slice = slice_document(name, NVIDIA, None, suffix="-counters", count=9)
+        counter_slice["spec"]["sharedCounters"] = counters
+        return Machine(node=describe_node(name, cpu=192, memory="2Ti"), slices=(counter_slice, *slices))
 
     return machine
 

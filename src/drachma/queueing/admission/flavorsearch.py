@@ -226,11 +226,11 @@ class FlavorSearch:
         admission = self._info.workload.status.admission
         if admission is None or not self.placement.is_used:
             return None, None
-        held = next((each for each in admission.pod_set_assignments if each.name == pod_set), None)
-        if held is None:
+        current = next((each for each in admission.pod_set_assignments if each.name == pod_set), None)
+        if current is None:
             return None, None
-        places = None if held.topology_assignment is None else compact.decode(held.topology_assignment)
-        return places, held.delayed_topology_request
+        places = None if current.topology_assignment is None else compact.decode(current.topology_assignment)
+        return places, current.delayed_topology_request
 
     def _own_flavors(
         self, index: int, pod_set: PodSetRequests, flavors: Mapping[str, FlavorAssignment]

@@ -24,6 +24,9 @@ class SecondPasses:
     def __init__(self) -> None:
         self._passes: Final[dict[str, _Pass]] = {}
 
+    def __len__(self) -> int:
+        return len(self._passes)
+
     def put(self, key: str, now: datetime, *, number: int = 0) -> None:
         """Schedule the attempt after ``number`` failed ones, unless an attempt is scheduled already."""
         if key not in self._passes:
@@ -36,10 +39,10 @@ class SecondPasses:
 
     def take_due(self, now: datetime) -> dict[str, int]:
         """Remove and return the workloads whose attempt is due, each with the number of the attempt."""
-        due = {key: each.number for key, each in self._passes.items() if each.due <= now}
-        for key in due:
+        ready = {key: each.number for key, each in self._passes.items() if each.due <= now}
+        for key in ready:
             del self._passes[key]
-        return due
+        return ready
 
     @property
     def next_due(self) -> datetime | None:

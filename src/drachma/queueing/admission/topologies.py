@@ -87,8 +87,8 @@ class Topologies:
 
     def tree(self, flavor: str) -> Tree | None:
         """Return the tree of a flavor."""
-        found = self._flavors.get(flavor)
-        return None if found is None else found.tree
+        entry = self._flavors.get(flavor)
+        return None if entry is None else entry.tree
 
     def claims(self, namespace: str, pod_set: workload.PodSet) -> Claims:
         """Return the claims of one pod for which a place must have devices."""

@@ -102,7 +102,7 @@ class TopologyPlacement:
         """Return the places of an assignment beyond those that the workload holds already."""
         if not self.is_used:
             return ()
-        held = {
+        held_domains = {
             (name, domain.values): domain.pods
             for name, places in admitted_places(self._info.workload).items()
             for domain in places.domains
@@ -117,7 +117,7 @@ class TopologyPlacement:
             except RequestError:
                 continue
             for domain in each.topology.domains:
-                count = domain.pods - held.get((each.name, domain.values), 0)
+                count = domain.pods - held_domains.get((each.name, domain.values), 0)
                 if count > 0:
                     usage.append(DomainUsage(flavor, domain.values, pods.get(each.name, {}), count))
         return tuple(usage)

@@ -175,9 +175,9 @@ class DecisionWrites:
 
     async def _write(self, write: _Write, decided: workload.Workload) -> None:
         for write_part in (workloadwrites.write_account, workloadwrites.write_status):
-            stored = await write_part(self._client, write.before, decided)
-            if stored is not None:
-                write.before = self._observe(stored)
+            written_workload = await write_part(self._client, write.before, decided)
+            if written_workload is not None:
+                write.before = self._observe(written_workload)
 
     def _newer(self, wl: workload.Workload) -> workload.Workload | None:
         """Return the cached workload if it is newer, as it is after a write of this process."""

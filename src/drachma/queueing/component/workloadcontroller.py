@@ -201,9 +201,9 @@ class WorkloadController:
         after = workloadwrites.with_times(after, workloadwrites.current_time(self._clock))
         if not workloadwrites.status_change(before, after):
             return bool(main)
-        stored = await workloadwrites.write_status(self._client, current, after)
-        if stored is not None:
-            self._observe(stored)
+        latest = await workloadwrites.write_status(self._client, current, after)
+        if latest is not None:
+            self._observe(latest)
         return True
 
     async def _delete(self, wl: workload.Workload) -> None:

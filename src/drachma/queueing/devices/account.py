@@ -130,13 +130,13 @@ def _text(admitted: workload.Workload, devices: DeviceRequests, shares: Mapping[
 
 def _own_requests(assignment: workload.PodSetAssignment, account: PodSetAccount) -> dict[str, quantity.Quantity]:
     """Return the usage of one pod without its devices."""
-    beside: dict[str, quantity.Quantity] = {}
+    own_requests: dict[str, quantity.Quantity] = {}
     for name, agreed in account.resources().items():
         usage = amounts.requested(name, assignment.resource_usage.get(name, _ZERO)) - agreed.once
         own = usage // (assignment.count or 1) - agreed.devices
         if own > 0:
-            beside[name] = amounts.as_quantity(name, own)
-    return beside
+            own_requests[name] = amounts.as_quantity(name, own)
+    return own_requests
 
 
 def template_problem(

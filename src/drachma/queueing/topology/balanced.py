@@ -51,10 +51,10 @@ class _Balancing:
         best_threshold, best_count = 0, 0
         best: tuple[int, list[Place]] | None = None
         for siblings in self._sibling_groups():
-            found = self._try(siblings, best_threshold)
-            if found is None:
+            attempt = self._try(siblings, best_threshold)
+            if attempt is None:
                 continue
-            threshold, count, candidates = found
+            threshold, count, candidates = attempt
             if threshold > best_threshold or (threshold == best_threshold and count < best_count):
                 best_threshold, best_count, best = threshold, count, (threshold, candidates)
         return best if best_threshold > 0 else None
@@ -144,15 +144,15 @@ def _apply(candidates: list[Place], threshold: int, request: Request, rules: Rul
     shape = request.shape
     level = shape.level
     if level < shape.slice_level:
-        chosen = _smallest_set(candidates, request, rules, by_entropy=True)
-        if chosen is None:
+        domains = _smallest_set(candidates, request, rules, by_entropy=True)
+        if domains is None:
             return None
-        candidates = [child for place in chosen for child in place.children]
+        candidates = [child for place in domains for child in place.children]
         level += 1
-    chosen = _smallest_set(candidates, request, rules, by_entropy=False)
-    if chosen is None or request.slices < len(chosen) * threshold:
+    domains = _smallest_set(candidates, request, rules, by_entropy=False)
+    if domains is None or request.slices < len(domains) * threshold:
         return None
-    return (level, chosen) if _spread(rules.leader_order(chosen), threshold, request) else None
+    return (level, domains) if _spread(rules.leader_order(domains), threshold, request) else None
 
 
 def _spread(ordered: list[Place], threshold: int, request: Request) -> bool:

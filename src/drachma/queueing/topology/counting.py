@@ -170,20 +170,20 @@ class Counts:
     def get(self, pods: Pods, shape: Shape, assumed: Mapping[tuple[str, ...], Mapping[str, int]]) -> CountedPlaces:
         """Return the places for pods. A search must leave the counts as they are."""
         if pods.within or pods.devices is not None:
-            counted = CountedPlaces(self._tree, pods, shape)
+            places = CountedPlaces(self._tree, pods, shape)
         else:
             key = (pods.identity, shape.slice_level, shape.slice_size, tuple(shape.inner_sizes.items()))
-            kept = self._counted.pop(key) if key in self._counted else None
-            counted = self._counted[key] = CountedPlaces(self._tree, pods, shape) if kept is None else kept
+            cached = self._counted.pop(key) if key in self._counted else None
+            places = self._counted[key] = CountedPlaces(self._tree, pods, shape) if cached is None else cached
             if len(self._counted) > max(_LEAST_KINDS, _MOST_PLACES // max(1, len(self._tree.leaves))):
                 del self._counted[next(iter(self._counted))]
-        counted.refresh(assumed)
-        return counted
+        places.refresh(assumed)
+        return places
 
     def _mark(self, leaf: Leaf, is_usage: bool) -> None:  # noqa: FBT001 -- a listener of the tree
-        for counted in self._counted.values():
-            if counted.follows_usage or not is_usage:
-                counted.mark(leaf)
+        for places in self._counted.values():
+            if places.follows_usage or not is_usage:
+                places.mark(leaf)
 
 
 def roll_up(place: Place, shape: Shape, inner_sizes: Mapping[int, int], *, has_leader: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from drachma.api import node, pod
-from drachma.claims import taints
+from drachma.claims import conditions, taints
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.kinds import resourceflavor, workload
 from drachma.queueing.topology import assignment, podusage, ungating
@@ -142,10 +142,10 @@ class _Inspection:
 
     def unmark(self, checked: workload.Workload) -> workload.Workload | None:
         """Return the workload without the node among its unhealthy ones, or None if it is not among them."""
-        kept = tuple(each for each in checked.status.unhealthy_nodes if each.name != self._name)
-        if len(kept) == len(checked.status.unhealthy_nodes):
+        unhealthy = tuple(each for each in checked.status.unhealthy_nodes if each.name != self._name)
+        if len(unhealthy) == len(checked.status.unhealthy_nodes):
             return None
-        nodes = kept or workload.WorkloadStatus().unhealthy_nodes
+        nodes = unhealthy or workload.WorkloadStatus().unhealthy_nodes
         return structs.replace(checked, status=structs.replace(checked.status, unhealthy_nodes=nodes))
 
     def _taints(self, checked: workload.Workload, at: node.Node) -> tuple[bool, bool]:
@@ -218,7 +218,7 @@ class _Inspection:
 
 
 def _ready_condition(checked: node.Node) -> node.NodeCondition | None:
-    return next((each for each in checked.status.conditions if each.type == "Ready"), None)
+    return conditions.find(checked.status.conditions, "Ready")
 
 
 def _is_live(checked: workload.Workload) -> bool:

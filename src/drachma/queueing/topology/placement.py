@@ -137,16 +137,16 @@ class Placer:
             devices=self._device_room(workers, leader),
             assumed_devices=self._assumed_devices,
         )
-        counted = self._counts.get(pods, resolved, self._assumed)
+        places = self._counts.get(pods, resolved, self._assumed)
         request = Request(workers.pods, 0 if leader is None else 1, resolved)
         rules = Rules(
             is_least_free=resolved.is_unconstrained and self._gates.on(Gate.TAS_PROFILE_MIXED),
             respects_preferences=respects_preferences,
         )
-        with Search(self._tree, counted, request, rules=rules) as search:
+        with Search(self._tree, places, request, rules=rules) as search:
             leaves = None
             if self._gates.on(Gate.TAS_BALANCED) and not resolved.is_required and not resolved.is_unconstrained:
-                even = balanced.place_balanced(counted.levels, request, rules=rules)
+                even = balanced.place_balanced(places.levels, request, rules=rules)
                 if even is not None:
                     leaves = search.descend(*even, by_parent=True)
             if leaves is None:
@@ -183,23 +183,23 @@ class Placer:
         """Place the pods of a failed node elsewhere. Raises NotFoundError or ShapeError."""
         remaining_domains = tuple(domain for domain in current.domains if domain.values[-1] != node)
         missing = sum(domain.pods for domain in current.domains if domain.values[-1] == node)
-        kept = current._replace(domains=remaining_domains)
-        stale = self._tree.stale_domain(kept)
+        healthy = current._replace(domains=remaining_domains)
+        stale = self._tree.stale_domain(healthy)
         if stale is not None:
             raise NotFoundError(
                 "Cannot replace the node, because the existing topologyAssignment is invalid, "
                 f"as it contains the stale domain {stale}"
             )
-        within = self._replacement_domain(request, kept, missing)
+        target_domain = self._replacement_domain(request, healthy, missing)
         moved = request._replace(pods=missing)
         layers = shape.layers(request.pod_set.topology_request)
-        if layers and within and layers[0].size > 0 and missing % layers[0].size:
+        if layers and target_domain and layers[0].size > 0 and missing % layers[0].size:
             moved = moved._replace(pod_set=_with_smaller_slices(request.pod_set, layers, missing))
-        assignment = self._search(moved, None, within=within)[request.name]
+        assignment = self._search(moved, None, within=target_domain)[request.name]
         if not assignment.domains:
             raise NotFoundError(f"cannot find replacement assignment for unhealthy node: {node}")
         self._assume(assignment, request)
-        return self._tree.merge(assignment, kept)
+        return self._tree.merge(assignment, healthy)
 
     def _replacement_domain(self, request: PodSetRequest, kept: Assignment, missing: int) -> str:
         """Return the identity of the domain that a replacement must be in, or an empty text."""

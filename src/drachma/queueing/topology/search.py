@@ -189,13 +189,13 @@ class Search:
         ordered = self._leader_first(
             ordered, request.slices, request.leaders, size=_slices, size_with_leader=_slices_with_leader
         )
-        chosen: list[Place] = []
+        places: list[Place] = []
         slices, leaders, position = request.slices, request.leaders, 0
         while leaders > 0 and position < len(ordered) and ordered[position].leaders:
             place = ordered[position]
             if not rules.is_least_free and place.slices_with_leader >= slices:
                 place = rules.best_fit(ordered[position:], slices, _slices_with_leader, leaders=leaders)
-            chosen.append(place)
+            places.append(place)
             leaders -= place.leaders
             slices -= place.slices_with_leader
             position += 1
@@ -207,11 +207,11 @@ class Search:
                 break
             if not rules.is_least_free and place.slices >= slices:
                 place = rules.best_fit(others[position:], slices, _slices)
-            chosen.append(place)
+            places.append(place)
             slices -= place.slices
         if slices > 0:
             raise self._failure(level, request.slices - slices)
-        return chosen
+        return places
 
     def _leader_first(
         self,
@@ -274,9 +274,9 @@ class Search:
                 f"topology {topology} doesn't allow to fit{self._layer_counts(level)}{self._counted.exclusions()}"
             )
         unit = "pod" if shape.slice_size == 1 else "slice"
-        wanted = f"{self._request.slices} {unit}(s)"
+        amount = f"{self._request.slices} {unit}(s)"
         fit = f"allows to fit only {slices} out of" if slices else "doesn't allow to fit any of"
-        return NotFoundError(f"topology {topology} {fit} {wanted}{self._counted.exclusions()}")
+        return NotFoundError(f"topology {topology} {fit} {amount}{self._counted.exclusions()}")
 
     def _layer_counts(self, level: int) -> str:
         """Describe, for each layer, the slices that fit into the domain with the most slices."""

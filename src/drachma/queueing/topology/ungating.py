@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from drachma import errors
 from drachma.api import meta, pod
+from drachma.queueing import conditions
 from drachma.queueing.kinds import workload
 from drachma.queueing.topology import assignment
 from drachma.values import labels, quotation
@@ -92,7 +93,7 @@ def workload_name(named: meta.Object) -> str:
 
 
 def _is_admitted(checked: workload.Workload) -> bool:
-    return any(each.type == "Admitted" and each.status == "True" for each in checked.status.conditions)
+    return conditions.is_true(checked.status.conditions, conditions.ADMITTED)
 
 
 def _all_ranks(
@@ -141,12 +142,12 @@ def _assign_by_rank(
         return None
     domains = [domain.values for domain in decoded.domains for _ in range(domain.pods)]
     gated: list[tuple[pod.Pod, _Domain]] = []
-    taken: set[int] = set()
+    used_ranks: set[int] = set()
     for member in members:
         rank = _rank(member, request, ranks, size=size)
-        if rank is None or rank in taken or rank >= len(domains):
+        if rank is None or rank in used_ranks or rank >= len(domains):
             return None
-        taken.add(rank)
+        used_ranks.add(rank)
         if is_gated(member):
             gated.append((member, domains[rank]))
         elif _selected_domain(member, decoded.levels) != domains[rank]:

@@ -67,14 +67,14 @@ def texts(report: GroupReport, preemption: str) -> Texts:
     groups: dict[gangs.GangKey, str] = {}
     pods: dict[str, str] = {}
     # As upstream, each child with the status of the whole repeats the outcome of preemption for all of them.
-    shared = report.message + suffix * (1 + len(report.placed_children))
+    message = report.message + suffix * (1 + len(report.placed_children))
     for child in report.children:
         below = texts(child, preemption)
         groups |= below.groups
         pods |= below.pods
     for gang in report.placed_children:
         for leaf in gang.leaves:
-            groups[leaf.key] = shared
+            groups[leaf.key] = message
             pods |= dict.fromkeys(leaf.members, report.message)
     return Texts(groups, pods)
 

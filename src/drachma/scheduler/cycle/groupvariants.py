@@ -152,8 +152,8 @@ def _alternatives(
                     names: Sequence[str] = [each.name for each in request.first_available]
                     if claim.status.allocation is not None:
                         results = claim.status.allocation.devices.results
-                        taken = {each.request.partition("/")[2] for each in results if "/" in each.request}
-                        names = [name for name in names if name in taken]
+                        allocated_names = {each.request.partition("/")[2] for each in results if "/" in each.request}
+                        names = [name for name in names if name in allocated_names]
                     lists.setdefault((entry.name, request.name), []).append(names)
     for key, choices in lists.items():
         yield key, [name for name in choices[0] if all(name in each for each in choices)]

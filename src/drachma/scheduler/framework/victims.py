@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from drachma.accounting import ledger
 from drachma.api import pod
-from drachma.claims import wellknown
+from drachma.claims import conditions, wellknown
 from drachma.scheduler.snapshot import Snapshot, assignment, nodeinfo
 
 _MOST_COMPARED: Final = 8
@@ -126,28 +126,30 @@ def choose(
     """
     allowed = [each for each in candidates if not _exceeds((each,), snapshot)]
     if len(allowed) <= _MOST_COMPARED:
-        sets = (chosen for size in range(1, len(allowed) + 1) for chosen in itertools.combinations(allowed, size))
-        for chosen in sorted(sets, key=_set_rank):
-            if not _exceeds(chosen, snapshot) and fits_without(chosen):
-                return Spared(_sorted_pods(chosen), 0)
+        sets = (
+            victim_set for size in range(1, len(allowed) + 1) for victim_set in itertools.combinations(allowed, size)
+        )
+        for victim_set in sorted(sets, key=_set_rank):
+            if not _exceeds(victim_set, snapshot) and fits_without(victim_set):
+                return Spared(_sorted_pods(victim_set), 0)
         return None
     chosen_victims = _within_budgets(sorted(allowed, key=importance, reverse=True), snapshot)
     if not fits_without(chosen_victims):
         return None
     for each in sorted(chosen_victims, key=importance):
-        rest = [other for other in chosen_victims if other is not each]
-        if rest and fits_without(rest):
-            chosen_victims = rest
+        smaller = [other for other in chosen_victims if other is not each]
+        if smaller and fits_without(smaller):
+            chosen_victims = smaller
     return Spared(_sorted_pods(chosen_victims), 0)
 
 
 def _within_budgets(candidates: Iterable[Victim], snapshot: Snapshot) -> list[Victim]:
     """Return as many candidates as budgets allow to evict together, in their order."""
-    chosen: list[Victim] = []
+    within_budget: list[Victim] = []
     for each in candidates:
-        if not _exceeds((*chosen, each), snapshot):
-            chosen.append(each)
-    return chosen
+        if not _exceeds((*within_budget, each), snapshot):
+            within_budget.append(each)
+    return within_budget
 
 
 def _exceeds(chosen: Iterable[Victim], snapshot: Snapshot) -> bool:
@@ -176,12 +178,10 @@ def start_time(victim: pod.Pod) -> datetime:
 
 def is_being_preempted(evicted_pod: pod.Pod) -> bool:
     """Return True if a pod is being deleted because a scheduler evicted it."""
-    return evicted_pod.metadata.deletion_timestamp is not None and any(
-        condition.type == wellknown.DISRUPTION_TARGET
-        and condition.status == "True"
-        and condition.reason == wellknown.PREEMPTION_BY_SCHEDULER
-        for condition in evicted_pod.status.conditions
-    )
+    if evicted_pod.metadata.deletion_timestamp is None:
+        return False
+    target = conditions.find(evicted_pod.status.conditions, wellknown.DISRUPTION_TARGET)
+    return target is not None and (target.status, target.reason) == ("True", wellknown.PREEMPTION_BY_SCHEDULER)
 
 
 def _violations(victim: Victim, beyond: set[str]) -> int:

@@ -53,11 +53,11 @@ class Agreement(NamedTuple):
     def without(self, position: int) -> Agreement:
         """Return the agreement without one of its parts."""
         parts = self.parts
-        kept = [part for number, part in enumerate(parts) if number != position]
+        remaining_parts = [part for number, part in enumerate(parts) if number != position]
         return Agreement(
-            tuple(rule for name, rule in kept if name == MATCH and rule is not None),
-            tuple(rule for name, rule in kept if name == DISTINCT and rule is not None),
-            any(name == SAME_ALTERNATIVE for name, _ in kept),
+            tuple(rule for name, rule in remaining_parts if name == MATCH and rule is not None),
+            tuple(rule for name, rule in remaining_parts if name == DISTINCT and rule is not None),
+            any(name == SAME_ALTERNATIVE for name, _ in remaining_parts),
         )
 
     @property

@@ -74,6 +74,10 @@ class Signer:
         self._private = keys.private
         self._public = keys.signer
 
+    def encoded_key(self) -> bytes:
+        """Return the private key as PEM, for another process of this program."""
+        return signingkeys.encode_private(self._private)
+
     def sign(self, claims: Mapping[str, Any]) -> str:
         """Return a token with these claims."""
         algorithm = self._public.algorithm
@@ -142,8 +146,8 @@ class AccountTokens:
         token_audiences = tuple(claims.audiences) or self.audiences
         matching = tuple(each for each in token_audiences if each in requested)
         if not matching:
-            shown, target = _format_list(token_audiences), _format_list(requested)
-            raise RefusedTokenError(f"token audiences {shown} is invalid for the target audiences {target}")
+            granted, target = _format_list(token_audiences), _format_list(requested)
+            raise RefusedTokenError(f"token audiences {granted} is invalid for the target audiences {target}")
         if claims.iss == secrettokens.ISSUER:
             secrettokens.check(self._store, claims, token=token)
         else:

@@ -79,8 +79,8 @@ class Committer:
             if intent.is_dry_run:
                 return _outcome(decision, None)
             try:
-                written = (await self._store.commit(_writes(decision)))[0]
-                return _outcome(decision, written)
+                committed = (await self._store.commit(_writes(decision)))[0]
+                return _outcome(decision, committed)
             except errors.NotFoundError:
                 # Several clients may take the last finalizer at once.
                 if isinstance(decision, intents.Remove) and decision.answer is not None:
@@ -172,8 +172,8 @@ def _outcomes(
     outcomes = []
     for decision in decisions:
         if isinstance(decision, intents.Leave):
-            written = records.get(decision.stored.key, decision.stored)
-            outcomes.append(intents.Outcome(decision.stored.value, written if written.data else None))
+            current = records.get(decision.stored.key, decision.stored)
+            outcomes.append(intents.Outcome(decision.stored.value, current if current.data else None))
         else:
             outcomes.append(_outcome(decision, records.get(decision.key)))
     return outcomes

@@ -33,10 +33,10 @@ def show(seconds: float) -> str:
     """Return a duration as people write it, with at most two units."""
     if seconds < 1:
         return f"{seconds:.1g}s" if seconds else "0s"
-    rest = round(seconds)
+    remainder = round(seconds)
     parts = []
     for unit in ("d", "h", "m", "s"):
-        number, rest = divmod(rest, int(_UNITS[unit]))
+        number, remainder = divmod(remainder, int(_UNITS[unit]))
         if number:
             parts.append(f"{number}{unit}")
     return "".join(parts[:2])

@@ -21,6 +21,7 @@ from drachma.simulate.clusterstate import ClusterState
 from drachma.simulate.simulation import Simulation
 from drachma.simulate.timeline import durations, quota
 from drachma.simulate.timeline.events import Arrival, JobShape
+from drachma.simulate.timeline.jobrun import JobRun
 from drachma.simulate.timeline.timeline import Observer, Timeline
 
 DURATION: Final = "drachma.dev/duration"
@@ -62,10 +63,10 @@ def build(
 
     for each in running:
         stated = each.metadata.annotations.get(DURATION)
-        rest = length(each.metadata.annotations.items())
-        if rest is not None and stated is not None and each.status.start_time is not None:
-            rest = max(rest - (cluster.now - each.status.start_time).total_seconds(), 0.0)
-        timeline.adopt(each, rest, workload=_workload_of(each))
+        seconds_left = length(each.metadata.annotations.items())
+        if seconds_left is not None and stated is not None and each.status.start_time is not None:
+            seconds_left = max(seconds_left - (cluster.now - each.status.start_time).total_seconds(), 0.0)
+        timeline.adopt(each, seconds_left, workload=_workload_of(each))
     arrivals = [
         Arrival(0.0, str(each.metadata.name), _pod_shape(each), length(each.metadata.annotations.items()))
         for each in sorted(pending, key=_age)
@@ -130,6 +131,38 @@ def forecast(
             if future.timeline.watched_start == 0.0 and nodes:
                 node = nodes[0]
     return Forecast(node, tuple(sorted(starts)), samples, "" if node else reason)
+
+
+def forecast_all(
+    cluster: ClusterNow, *, assumed: float | None, samples: int, horizon: float, seed: int = 0
+) -> dict[str, Forecast]:
+    """Return when each job starts that waits in the cluster, by ``namespace/name``."""
+    starts: dict[str, list[float]] = {}
+    nodes: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    for number in range(samples):
+        first: dict[str, float] = {}
+
+        def note(what: str, time: float, run: JobRun, where: str, first: dict[str, float] = first) -> None:
+            if what == "start" and run.key not in first:
+                first[run.key] = time
+                if time == 0.0:
+                    nodes[run.key] = where
+
+        rng = random.Random(f"{seed}/{number}")
+        future = build(cluster, assumed=assumed, rng=rng, seed=seed, observer=note)
+        keys = [f"{each.shape.namespace}/{each.name}" for each in future.waiting]
+        future.timeline.run(future.waiting, until=0.0)
+        for key in keys:
+            run = future.timeline.jobs.get(key)
+            reasons.setdefault(key, run.reason if run is not None else "")
+        future.timeline.run((), until=horizon)
+        for key in keys:
+            starts.setdefault(key, []).extend([first[key]] if key in first else [])
+    return {
+        key: Forecast(nodes.get(key, ""), tuple(sorted(times)), samples, "" if key in nodes else reasons[key])
+        for key, times in starts.items()
+    }
 
 
 def _is_pending(each: pod.Pod) -> bool:

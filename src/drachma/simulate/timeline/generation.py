@@ -164,13 +164,13 @@ def distribution(spec: Distribution, *, title: str) -> Draw:
 
 
 def _scheduled(spec: WorkloadSpec, nodes: Sequence[str], decode: Decode) -> Iterator[Event]:
-    known = frozenset(nodes)
+    node_names = frozenset(nodes)
     for number, event in enumerate(spec.events):
         title = f"spec.events[{number}]"
         time = durations.parse(event.at, title=f"{title}.at")
         names = event.fail or event.maintain
         for name in names:
-            if name not in known:
+            if name not in node_names:
                 raise errors.InvalidValueError(f"{title}: there is no node {name!r}")
         if names:
             lasting = durations.parse(event.lasting, title=f"{title}.lasting") if event.lasting is not None else None

@@ -161,8 +161,8 @@ def to_document(report: Report) -> dict[str, Any]:
 
 def lines(report: Report) -> Iterator[str]:
     """Yield the lines that people read."""
-    rest = "" if report.is_complete else " (interrupted)"
-    yield f"{report.title}, seed {report.seed}: simulated {durations.show(report.simulated_seconds)}{rest}"
+    suffix = "" if report.is_complete else " (interrupted)"
+    yield f"{report.title}, seed {report.seed}: simulated {durations.show(report.simulated_seconds)}{suffix}"
     yield f"{report.arrived:,} jobs arrived, {report.started:,} started, {report.completed:,} completed"
     used = ", ".join(f"{share:.1%} of {name}" for name, share in report.utilisation.items() if share)
     yield f"used on average: {used or 'nothing'}"

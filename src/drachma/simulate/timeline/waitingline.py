@@ -50,9 +50,9 @@ class WaitingLine:
         """Remove a job that no longer waits."""
         group = self._groups.get(job.shape)
         if group is not None:
-            kept = [entry for entry in group.jobs if entry[1] is not job]
+            jobs = [entry for entry in group.jobs if entry[1] is not job]
             group.jobs.clear()
-            group.jobs.extend(kept)
+            group.jobs.extend(jobs)
             self._drop_if_empty(group)
 
     def open(self, snapshot: Snapshot, released: Iterable[str] | None) -> None:

@@ -101,10 +101,10 @@ class Structure:
             return self._read(document)
         # The rest with empty fields in their places.
         document_read, dropped = self._read({**document, **dict.fromkeys(fields, _EMPTY)})
-        for name, read in fields.items():
-            document_read[name] = read.document
-            if read.dropped:
-                dropped = sorted([*dropped, *read.dropped])
+        for name, reader in fields.items():
+            document_read[name] = reader.document
+            if reader.dropped:
+                dropped = sorted([*dropped, *reader.dropped])
         return Read(document_read, dropped)
 
     def _read_field(self, value: Document, name: str) -> Read:

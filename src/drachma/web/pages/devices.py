@@ -77,9 +77,9 @@ def _cells(model: Model, name: str, search: str, state: str) -> list[DeviceCell]
 
 def _row(model: Model, name: str, search: str, state: str) -> NodeRow:
     cells = _cells(model, name, search, state)
-    known = model.nodes.get(name)
+    node_row = model.nodes.get(name)
     used = sum(cell.state in (DeviceState.USED, DeviceState.SHARED, DeviceState.RESERVED) for cell in cells)
-    return NodeRow(name, known is not None, known is not None and models.is_ready(known), cells, used)
+    return NodeRow(name, node_row is not None, node_row is not None and models.is_ready(node_row), cells, used)
 
 
 def _text(cell: DeviceCell) -> str:
@@ -168,8 +168,8 @@ def _counters(model: Model, device: identity.DeviceID, group: str) -> list[Amoun
 
 
 def _amount(nanos: int) -> str:
-    whole = nanos // 10**9
+    units = nanos // 10**9
     for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-        if whole and whole % size == 0:
-            return f"{whole // size}{unit}"
-    return str(whole) if nanos % 10**9 == 0 else f"{nanos / 10**9:g}"
+        if units and units % size == 0:
+            return f"{units // size}{unit}"
+    return str(units) if nanos % 10**9 == 0 else f"{nanos / 10**9:g}"

@@ -82,8 +82,8 @@ async def _evaluate(page: Page, expression: str) -> dict[str, Any]:
         for device in each.spec.devices
     ]
     result = await asyncio.to_thread(_match, program, published)
-    shown = {match["id"] for match in result["matches"]}
-    nodes = {text: cell.node for cell in page.view.model.cells if (text := str(cell.id)) in shown}
+    identifiers = {match["id"] for match in result["matches"]}
+    nodes = {text: cell.node for cell in page.view.model.cells if (text := str(cell.id)) in identifiers}
     for match in result["matches"]:
         match["node"] = nodes.get(match["id"], "")
     return result

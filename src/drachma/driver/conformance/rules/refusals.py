@@ -40,11 +40,11 @@ async def _unknown_claim_status(stage: Stage) -> None:
 
 
 async def _unpublished_device(stage: Stage) -> None:
-    (known,) = await acts.some_devices(stage)
+    (published,) = await acts.some_devices(stage)
     names = {each.device.name for each in await stage.devices()}
     name = next(name for name in _names() if name not in names)
-    gone = PublishedDevice(known.pool, resourceslice.Device(name=name))
-    async with acts.claim_of(stage, gone) as claim:
+    absent = PublishedDevice(published.pool, resourceslice.Device(name=name))
+    async with acts.claim_of(stage, absent) as claim:
         await acts.check_refused(stage, stages.reference(claim), f"device {name}, which is not published,")
 
 

@@ -241,13 +241,13 @@ class DeviceFilter:
             if fitting:
                 yield answer, fitting
             for rejection, rejected in rejections:
-                found = 0
+                fitting_bits = 0
                 if group.question is not None and self._snapshot.accountant.searches and answer.footprints:
                     for other, bit in self._search_within_rooms(group, group.question, rejected):
-                        found |= bit
+                        fitting_bits |= bit
                         yield other, bit
-                if rejected & ~found:
-                    self.rejections.append((rejection, rejected & ~found))
+                if rejected & ~fitting_bits:
+                    self.rejections.append((rejection, rejected & ~fitting_bits))
 
     def _search_within_rooms(
         self, group: Group, question: devicequestion.DeviceQuestion, nodes: int

@@ -78,8 +78,8 @@ def build_requests(
             device_requests.append(largest)
         replaced = {entry.name for entry in extra}
         for container, used in uses:
-            shared = tuple(largest.name if largest is not None and name in replaced else name for name in used)
-            mappings += _mappings(container, resource, shared)
+            request_names = tuple(largest.name if largest is not None and name in replaced else name for name in used)
+            mappings += _mappings(container, resource, request_names)
         device_requests += filter(None, long_lived)
     device_requests.sort(key=lambda entry: entry.name)
     return ExtendedRequests(tuple(device_requests), tuple(mappings))
