@@ -25,9 +25,10 @@ def exporter(
     log_format: options.LogFormat = options.LogLines.TEXT,
     verbose: options.Verbose = False,
 ) -> None:
-    """Export metrics about a cluster: devices by class, driver, node, state and taint; claims; pending pods by reason.
+    """Export metrics about a cluster: devices, claims, and pending pods by reason.
 
-    The number of series is bounded. It reads the cluster and writes nothing.
+    Devices are counted by class, driver, node, state and taint. The number of series is bounded. The exporter reads the
+    cluster and writes nothing.
     """
     from drachma import errors
     from drachma.client import http
