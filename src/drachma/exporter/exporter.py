@@ -1,4 +1,4 @@
-"""The component: follows a cluster by informers, and counts it anew every few seconds, away from scrapes."""
+"""The component: follows a cluster by informers, and counts it every few seconds, away from scrapes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def _spec(**fields: Any) -> dict[str, Any]:
 
 
 def _update(spec: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
-    return batch.JOB.update({"spec": spec}, {"spec": old}, ROOT, {"name": "job"})
+    return batch.KINDS["Job"].update({"spec": spec}, ROOT, {"spec": old, "metadata": {"name": "job"}})
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,8 @@ def _condition(kind: str) -> dict[str, str]:
 )
 def test_status(old: dict[str, Any], status: dict[str, Any], want: list[str]) -> None:
     spec = _spec()
-    found = [str(error) for error in batch.JOB.status({"spec": spec, "status": status}, {"spec": spec, "status": old})]
-    assert found == want
+    problems = batch.KINDS["Job"].status({"spec": spec, "status": status}, ROOT, {"spec": spec, "status": old})
+    assert list(map(str, problems)) == want
 
 
 STEERED = {"spec": {**NEVER["spec"], "nodeSelector": {"a": "b"}}}

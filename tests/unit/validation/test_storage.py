@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.validation import storage
+from drachma.validation.path import ROOT
 
 SPEC: dict[str, Any] = {
     "accessModes": ["ReadWriteOnce"],
@@ -77,13 +78,13 @@ def _sized(size: str) -> dict[str, Any]:
     ],
 )
 def test_updates_of_claims(phase: str, old: dict[str, Any], new: dict[str, Any], want: list[str]) -> None:
-    errors = storage.PERSISTENT_VOLUME_CLAIM.update(_claim(phase, **new), _claim(phase, **old))
+    errors = storage.KINDS["PersistentVolumeClaim"].update(_claim(phase, **new), ROOT, _claim(phase, **old))
     assert [str(error) for error in errors] == want
 
 
 def test_the_source_of_a_volume_is_immutable_and_its_change_is_shown() -> None:
     old, new = ({"spec": {"hostPath": {"path": path}, "volumeMode": mode}} for path, mode in (("/a", "A"), ("/b", "B")))
-    source, mode = (str(error) for error in storage.PERSISTENT_VOLUME.update(new, old))
+    source, mode = (str(error) for error in storage.KINDS["PersistentVolume"].update(new, ROOT, old))
     assert source.startswith(
         "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\n@@ "
     )
