@@ -1,8 +1,8 @@
 """Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet,
-the controller of JobSets.
+the controller of JobSets, and helm.
 
 ``python -m tests.peers.programs`` builds those of this project and the kubelet, ``python -m tests.peers.programs
-jobset`` the controller of JobSets. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or
+jobset`` the controller of JobSets, and ``python -m tests.peers.programs helm`` helm. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or
 ``~/.cache/drachma/peers``, by a hash of what they are made of. The last two take minutes the first time.
 """
 
@@ -22,7 +22,7 @@ _LONGEST_SECONDS = 2400.0
 _REPORT_SECONDS = 30.0
 
 
-_OTHERS = {"jobset": "sigs.k8s.io/jobset"}
+_OTHERS = {"helm": "helm.sh/helm/v3/cmd/helm", "jobset": "sigs.k8s.io/jobset"}
 """Programs of other projects, built as they are, each in a module that pins what it is built from."""
 
 
@@ -40,7 +40,7 @@ def build(name: str) -> pathlib.Path:
     binary = _place(name)
     if binary.exists():
         return binary
-    go, module = _go(name), _module(name)
+    go, module = find_go(name), _module(name)
     package = _OTHERS.get(name, f"./{name}")
     CACHE.mkdir(parents=True, exist_ok=True)
     unfinished = CACHE / f".{name}-{os.getpid()}"
@@ -69,12 +69,13 @@ def built(name: str) -> pathlib.Path:
 
 def files_of(name: str) -> pathlib.Path:
     """Where the files of another project's program are that was built, its manifests among them."""
-    command = [_go(name), "list", "-m", "-f", "{{.Dir}}", _OTHERS[name]]
+    command = [find_go(name), "list", "-m", "-f", "{{.Dir}}", _OTHERS[name]]
     done = subprocess.run(command, cwd=_module(name), capture_output=True, text=True, check=True)
     return pathlib.Path(done.stdout.strip())
 
 
-def _go(name: str) -> str:
+def find_go(name: str) -> str:
+    """Return the path of the Go command. Raises MissingError if there is none, on behalf of a program of a name."""
     go = shutil.which("go")
     if go is None:
         raise MissingError(f"{name}: Go is not installed")
