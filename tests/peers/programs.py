@@ -1,9 +1,9 @@
 """Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet,
 the controller of JobSets, and helm.
 
-``python -m tests.peers.programs`` builds those of this project and the kubelet, ``python -m tests.peers.programs
-jobset`` the controller of JobSets, and ``python -m tests.peers.programs helm`` helm. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or
-``~/.cache/drachma/peers``, by a hash of what they are made of. The last two take minutes the first time.
+``python -m tests.peers.programs`` builds those of this project and the kubelet; with ``jobset`` or ``helm`` behind it,
+one of these two. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or ``~/.cache/drachma/peers``, by a
+hash of what they are made of. All but the first two take minutes the first time.
 """
 
 import hashlib
