@@ -13,6 +13,7 @@ BENCHMARKS = (
     "queueing",
     "topologies",
     "queueload",
+    "queuecreation",
     "simulate",
     "timeline",
     "traces",

@@ -165,6 +165,20 @@ def at_once(*, share: int = 1) -> Load:
     return Load((_Cohorts("cohort", 10, (queues,)),))
 
 
+def empty_queues(*, cohorts: int, each: int) -> Load:
+    """Return cohorts of queues without workloads."""
+    queues = _Queues(
+        "cq",
+        each,
+        nominal_quota=20,
+        borrowing_limit=100,
+        reclaim_within_cohort="Any",
+        within_cluster_queue="LowerPriority",
+        workloads_sets=(),
+    )
+    return Load((_Cohorts("cohort", cohorts, (queues,)),))
+
+
 class _Command(msgspec.Struct, frozen=True, rename="camel"):
     max_wall_ms: int
 
@@ -263,7 +277,7 @@ async def run(load: Load) -> Outcome:
         surroundings.informers.of(resources.WORKLOADS).add_handler(Handler(updated=lambda _, new: runner.look_at(new)))
         component = functools.partial(queueing.component, configured=active)
         async with embedded.running(surroundings, component):
-            await _make_queues(client, load)
+            await make_queues(client, load)
             before, wall, cpu = shares.seconds(), time.perf_counter(), time.process_time()
             async with asyncio.TaskGroup() as group:
                 for queue, _, queues in load.queues():
@@ -286,7 +300,7 @@ def _usage(load: Load, used: dict[str, float], wall: float) -> dict[str, float]:
     return {name: total[name] / quota[name] for name in quota}
 
 
-async def _make_queues(client: Client, load: Load) -> None:
+async def make_queues(client: Client, load: Load) -> None:
     """Makes the queues; returns when they are ready."""
     flavor = load.resource_flavor
     if load.topology is not None:

@@ -8,9 +8,10 @@ import msgspec
 
 from drachma.queueing.configuration import durations
 from drachma.queueing.configuration.gates import Gate
-from drachma.queueing.jobs import pods, reconciler
-from drachma.queueing.jobs.batchjob import BatchJob
-from drachma.queueing.jobs.podgroup import PodGroup
+from drachma.queueing.integrations import pods
+from drachma.queueing.integrations.batchjob import BatchJob
+from drachma.queueing.integrations.podgroup import PodGroup
+from drachma.queueing.jobs import reconciler
 from drachma.queueing.jobs.reconciler import ReconcileResult
 from drachma.queueing.jobs.settings import Environment, JobSettings, Management, Priorities
 from drachma.queueing.kinds import decoding, resourceflavor, workload

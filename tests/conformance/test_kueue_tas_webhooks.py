@@ -10,8 +10,8 @@ import pytest
 
 from drachma import errors
 from drachma.api import meta
+from drachma.queueing.integrations.batchjob import BatchJob
 from drachma.queueing.jobs import topologyrequest
-from drachma.queueing.jobs.batchjob import BatchJob
 from drachma.queueing.rules import jobrules, topologyrules, webhooks
 from drachma.validation import metadata
 from drachma.validation.fielderror import FieldError

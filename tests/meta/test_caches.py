@@ -30,6 +30,7 @@ BOUNDED_BY_COUNT = {
     "server/presentation/negotiation.py": "headers of at most 1024 characters",
     "server/wire/requests.py": "queries of at most 256 bytes",
     "store/sqlite_journal.py": "by the number of rows in a statement",
+    "validation/internalform.py": "by the name of a type of the API",
     "validation/writes.py": "by type, served version and gates",
     "values/timezones.py": "no arguments",
     "values/names.py": "names of at most 316 characters: callers look at the length first",

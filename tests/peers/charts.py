@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tests import gobuild
 from tests.peers import programs
 from tests.scenarios import nodecluster
 
@@ -83,7 +84,7 @@ def fetch(chart: Chart) -> pathlib.Path:
     Raises:
         programs.MissingError: there is no Go, or the module cannot be fetched.
     """
-    command = [programs.find_go(chart.name), "mod", "download", "-json", f"{chart.module}@{chart.version}"]
+    command = [gobuild.go_command(chart.name), "mod", "download", "-json", f"{chart.module}@{chart.version}"]
     # The hash below replaces the checksum database, which need not be reachable.
     environment = {**os.environ, "GONOSUMDB": "*"}
     with tempfile.TemporaryDirectory() as folder:

@@ -301,3 +301,104 @@ def test_everybody_has_their_turn_once_however_often_admission_is_restarted(
         life.advance(ending=ending)
         life.check()
     assert sorted(life.over) == everybody
+
+
+_QUEUE_CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["put", "remove", "hold"]),
+        st.integers(0, 5),
+        st.none() | st.integers(0, 5),
+        _QUOTA,
+        st.booleans(),
+    ),
+    max_size=16,
+)
+
+
+def _state(admitter: Admitter) -> dict[str, Any]:
+    """Everything that a decision reads of a snapshot."""
+    snapshot = admitter.snapshot
+    nodes = {**snapshot.tree.cohorts, **{state.name: state.node for state in snapshot.states}}
+    return {
+        "nodes": {
+            name: (
+                {key: amount for key, amount in node.subtree.items() if amount},
+                node.local,
+                {key: amount for key, amount in node.usage.items() if amount},
+                node.height,
+                node.weight,
+                node.parent.name if node.parent is not None else None,
+                sorted(each.name for each in node.queues),
+                sorted(each.name for each in node.retired),
+                sorted(each.name for each in node.cohorts),
+            )
+            for name, node in nodes.items()
+        },
+        "active": sorted(snapshot.queues),
+        "inactive": snapshot.inactive,
+        "circular": snapshot.tree.circular,
+        "holders": {key: info.cluster_queue for key, info in snapshot.holders.items()},
+        "workloads": {state.name: sorted(state.workloads) for state in snapshot.states},
+        "pending": sorted(admitter.queues),
+    }
+
+
+@_unhurried
+@given(shape=_trees(), changes=_QUEUE_CHANGES, has_cycle=st.booleans())
+def test_queues_that_come_and_go_one_by_one_leave_the_tree_of_those_present(
+    shape: Shape, changes: list[tuple[str, int, int | None, tuple[int, int | None, int | None], bool]], has_cycle: bool
+) -> None:
+    _, documents = shape
+    # Cohort 4 is below itself; cohort 5 exists only by name.
+    documents = [each for each in documents if each["metadata"]["name"] != "cohort-4"]
+    if has_cycle:
+        documents.append({"metadata": {"name": "cohort-4"}, "spec": {"parentName": "cohort-4"}})
+    cohorts = [decoding.decode(each, clusterqueue.Cohort) for each in documents]
+    flavors = [resourceflavor.ResourceFlavor(metadata=meta.ObjectMeta(name="f"))]
+    gradual = Admitter()
+    gradual.set_queues([], cohorts=cohorts, flavors=flavors)
+    queues: dict[str, clusterqueue.ClusterQueue] = {}
+    holders: dict[str, workload.Workload] = {}
+
+    for number, (act, queue, cohort, limits, is_stopped) in enumerate(changes):
+        name = f"queue-{queue}"
+        if act == "put":
+            spec: dict[str, Any] = {"resourceGroups": _groups(limits), "namespaceSelector": {}}
+            spec |= {"stopPolicy": "Hold"} if is_stopped else {}
+            spec |= {"cohortName": f"cohort-{cohort}"} if cohort is not None else {}
+            queues[name] = decoding.decode({"metadata": {"name": name}, "spec": spec}, clusterqueue.ClusterQueue)
+            present = [each for each in holders.values() if _cluster_queue(each) == name]
+            gradual.put_queue(queues[name], _NOW, is_active=not is_stopped, holders=present)
+        elif act == "remove":
+            queues.pop(name, None)
+            gradual.remove_queue(name, _NOW)
+        else:
+            holder = _holder(number, name, amount=limits[0] + 1)
+            holders[workloadstate.key(holder)] = holder
+            gradual.hold(holder)
+
+        fresh = Admitter()
+        fresh.set_queues(queues.values(), cohorts=cohorts, flavors=flavors, holders=holders.values())
+        assert _state(gradual) == _state(fresh)
+
+
+def _cluster_queue(holder: workload.Workload) -> str:
+    assert holder.status.admission is not None
+    return holder.status.admission.cluster_queue
+
+
+def _holder(number: int, queue: str, *, amount: int) -> workload.Workload:
+    admission = {
+        "clusterQueue": queue,
+        "podSetAssignments": [
+            {"name": "main", "count": 1, "flavors": {"memory": "f"}, "resourceUsage": {"memory": str(amount)}}
+        ],
+    }
+    return decoding.decode(
+        {
+            "metadata": {"name": f"h{number}", "namespace": "ns", "uid": f"h{number}"},
+            "spec": {"podSets": [{"name": "main", "count": 1, "template": {"spec": {"containers": []}}}]},
+            "status": {"admission": admission},
+        },
+        workload.Workload,
+    )

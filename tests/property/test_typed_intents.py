@@ -78,7 +78,7 @@ class Twin:
         """All that happened to claims and pods, but for versions."""
         events = []
         for resource in ("resource.k8s.io/resourceclaims", "pods", "events"):
-            with self.store.watch(resource, after=1) as watch:
+            with self.store.watch(resource, after=self.store.compacted) as watch:
                 events += [(resource, told.change, _unversioned(told.record.data)) for told in watch.ready()]
         return events
 

@@ -5,6 +5,7 @@ Every scheduler has informers of its own, as if it were a process: killing it lo
 
 import asyncio
 import contextlib
+import datetime as dt
 import functools
 import pathlib
 import random
@@ -99,6 +100,10 @@ class ControlPlane(clusterview.ClusterView):
         return list(self._running)
 
     # Time
+
+    def now(self) -> dt.datetime:
+        """Return the time on the clock of the control plane."""
+        return self.clock.utc()
 
     async def settle(self) -> None:
         """Lets everything come to rest, without letting time pass."""

@@ -1,4 +1,4 @@
-"""What every client does, run on both: in process, and over HTTP on loopback, against drachma's own server."""
+"""What every client does: in process, on a socket, and over HTTP on loopback, against drachma's own server."""
 
 import asyncio
 import random
@@ -25,10 +25,12 @@ Pod = pod.Pod
 CONFIG_MAPS = target.metadata_of("", "v1", plural="configmaps", kind="ConfigMap", namespaced=True)
 
 
-@pytest.fixture(params=["local", "http"])
+CLUSTERS = {"local": clusters.local_cluster, "socket": clusters.socket_cluster, "http": clusters.http_cluster}
+
+
+@pytest.fixture(params=CLUSTERS)
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[clusters.Cluster]:
-    make = clusters.local_cluster if request.param == "local" else clusters.http_cluster
-    async with asyncio.timeout(patience.SECONDS), make() as made:
+    async with asyncio.timeout(patience.SECONDS), CLUSTERS[request.param]() as made:
         yield made
 
 
@@ -306,7 +308,7 @@ async def test_update(client: Client) -> None:
 async def test_typed_objects_have_no_managed_fields_and_updates_keep_them(client: Client) -> None:
     content = {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}}
     applied = await client.patch(Claim, "c", patch=patches.apply(content), namespace="default")
-    listed, watched = (await client.list(Claim)).items[0], await first_event(client)
+    listed, watched = (await client.list(Claim)).items[0], await first_event(client, applied)
     for typed in (applied, await client.get(Claim, "c", namespace="default"), listed, watched):
         assert typed.metadata.managed_fields == ()
     before = (await client.get_document(Claim, "c", namespace="default"))["metadata"]["managedFields"]
@@ -317,8 +319,9 @@ async def test_typed_objects_have_no_managed_fields_and_updates_keep_them(client
     assert [each["operation"] for each in after] == ["Apply", "Update"]
 
 
-async def first_event(client: Client) -> Claim:
-    async with client.watch(Claim, resource_version="1") as watch:
+async def first_event(client: Client, first: Claim) -> Claim:
+    before = int(first.metadata.resource_version) - 1
+    async with client.watch(Claim, resource_version=str(before)) as watch:
         return (await watch.batch())[0].object
 
 

@@ -10,8 +10,8 @@ from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.configuration.configuration import DeviceClassMapping
 from drachma.queueing.devices import mappings as devicemappings
 from drachma.queueing.devices import objects as deviceobjects
+from drachma.queueing.integrations.batchjob import BatchJob
 from drachma.queueing.jobs import reconciler
-from drachma.queueing.jobs.batchjob import BatchJob
 from drachma.queueing.jobs.interface import controller_of
 from drachma.queueing.jobs.settings import Environment, JobSettings, Priorities
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload

@@ -24,12 +24,13 @@ async def test_pods_are_bound_over_http() -> None:
         async with Informers(client) as shared:
             scheduler = Scheduler(Surroundings(client, shared_informers=shared))
             running = asyncio.create_task(scheduler.run())
+            start = (await client.list(pod.Pod)).resource_version
             for number in range(6):
                 await client.create(claim(f"c{number}").request("gpu", device_class="gpu").build())
                 waiting = a_pod(f"p{number}").container("c", claims=("x",)).claim("x", claim=f"c{number}")
                 await client.create(schedulers.completed(waiting.build()))
             bound: set[str] = set()
-            async with client.watch(pod.Pod, protocol.Selection("default"), resource_version="1") as watch:
+            async with client.watch(pod.Pod, protocol.Selection("default"), resource_version=start) as watch:
                 while len(bound) < 6:
                     for event in await watch.batch():
                         if event.object.spec.node_name:

@@ -2,12 +2,20 @@
 
 import http.client
 import json
+import pathlib
 import ssl
 import urllib.parse
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tests import patience
-from tests.scenarios import processes
+
+
+class Server(Protocol):
+    """Server to connect to, and a token of its administrator."""
+
+    url: str
+    token: str
+    authority: pathlib.Path
 
 
 class Answer(NamedTuple):
@@ -18,9 +26,7 @@ class Answer(NamedTuple):
 class Wire:
     """One connection to a server."""
 
-    def __init__(
-        self, server: processes.Process, *, token: str | None = None, certificate: tuple[str, str] | None = None
-    ) -> None:
+    def __init__(self, server: Server, *, token: str | None = None, certificate: tuple[str, str] | None = None) -> None:
         context = ssl.create_default_context(cafile=str(server.authority))
         if certificate is not None:
             context.load_cert_chain(*certificate)

@@ -97,17 +97,16 @@ class Catalog:
         self._published.pop(handle, None)
         self._replace(handle, None)
 
-    def put_rule(self, rule: devicetaintrule.DeviceTaintRule) -> None:
-        """Apply a taint rule, in place of the one of the same name if there is one."""
+    def put_rule(self, rule: devicetaintrule.DeviceTaintRule) -> list[resourceslice.ResourceSlice]:
+        """Apply a taint rule, in place of the one of the same name if there is one. Return the slices concerned."""
         before = self._rules.get(rule.metadata.name)
         self._rules[rule.metadata.name] = rule
-        self._reapply(rule if before is None else before, rule)
+        return self._reapply(rule if before is None else before, rule)
 
-    def remove_rule(self, name: str) -> None:
-        """Take the taints of a rule away; nothing happens if there is no such rule."""
+    def remove_rule(self, name: str) -> list[resourceslice.ResourceSlice]:
+        """Take the taints of a rule away, if there is such a rule. Return the slices concerned."""
         rule = self._rules.pop(name, None)
-        if rule is not None:
-            self._reapply(rule)
+        return [] if rule is None else self._reapply(rule)
 
     def slices(self) -> Iterable[resourceslice.ResourceSlice]:
         """Return all slices as published, without the taints of rules."""
@@ -213,8 +212,21 @@ class Catalog:
         self._revisions[record.node_name] = self._revisions[record.pool_id] = self.revision
         self._blocks[0].pop(record.pool_id, None)
 
-    def _reapply(self, *rules: devicetaintrule.DeviceTaintRule) -> None:
-        for handle, record in list(self._records.items()):
-            driver, pool_name = record.pool_id
-            if any(taints.selects_pool(rule, driver=driver, pool=pool_name) for rule in rules):
-                self.put(self._published[handle], handle=handle)
+    def _reapply(self, *rules: devicetaintrule.DeviceTaintRule) -> list[resourceslice.ResourceSlice]:
+        """Apply all rules again to the slices that some of these may select, and return the slices."""
+        handles: dict[Hashable, None] = {}
+        for rule in rules:
+            selector = rule.spec.device_selector
+            if selector is not None and selector.driver is not None and selector.pool is not None:
+                handles |= dict.fromkeys(self._by_pool.get(identity.PoolID(selector.driver, selector.pool), {}))
+            else:
+                records = self._records.items()
+                handles |= {
+                    handle: None
+                    for handle, record in records
+                    if taints.selects_pool(rule, driver=record.pool_id.driver, pool=record.pool_id.pool)
+                }
+        published = [self._published[handle] for handle in handles]
+        for handle, each in zip(handles, published, strict=True):
+            self.put(each, handle=handle)
+        return published

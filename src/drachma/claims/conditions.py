@@ -67,6 +67,17 @@ def put(conditions: Iterable[_Condition], new: _Condition) -> tuple[_Condition, 
 # Documents
 
 
+def find_document(conditions: Iterable[Mapping[str, Any]], kind: str) -> Mapping[str, Any] | None:
+    """Like find(), for conditions as documents."""
+    return next((each for each in conditions if each.get("type") == kind), None)
+
+
+def has_true_document(conditions: Iterable[Mapping[str, Any]], kind: str) -> bool:
+    """Like is_true(), for conditions as documents."""
+    condition = find_document(conditions, kind)
+    return condition is not None and condition.get("status") == "True"
+
+
 def document(
     kind: str, status: str, *, reason: str | None, message: str | None, now: datetime, before: Condition | None = None
 ) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def exit_on_problems(problems: Sequence[str]) -> None:
 async def _read_live(kubeconfig: pathlib.Path | None, context: str) -> ClusterState:
     from drachma.simulate import livecluster
 
-    async with _client(kubeconfig, context) as client:
+    async with connect(kubeconfig, context) as client:
         return await livecluster.read(client)
 
 
@@ -115,7 +115,7 @@ async def read_live_with_workloads(
     """Return the cluster of an API server, and the documents of workloads that will create pods."""
     from drachma.simulate import livecluster
 
-    async with _client(kubeconfig, context) as client:
+    async with connect(kubeconfig, context) as client:
         return await livecluster.read(client), await livecluster.read_workloads(client)
 
 
@@ -125,7 +125,7 @@ async def _read_live_with_queues(
     """Return the cluster of an API server, its future workloads, and the objects of its queues, None without queues."""
     from drachma.simulate import livecluster
 
-    async with _client(kubeconfig, context) as client:
+    async with connect(kubeconfig, context) as client:
         state, workloads = await livecluster.read(client), await livecluster.read_workloads(client)
         try:
             return state, workloads, await livecluster.read_queueing(client)
@@ -137,11 +137,12 @@ async def read_live_queueing(kubeconfig: pathlib.Path | None, context: str) -> l
     """Return the objects that queueing depends on, from an API server."""
     from drachma.simulate import livecluster
 
-    async with _client(kubeconfig, context) as client:
+    async with connect(kubeconfig, context) as client:
         return await livecluster.read_queueing(client)
 
 
-def _client(kubeconfig: pathlib.Path | None, context: str) -> HttpClient:
+def connect(kubeconfig: pathlib.Path | None, context: str) -> HttpClient:
+    """Return a client of the API server that a kubeconfig names."""
     from drachma.client import http
     from drachma.runtime import clock
 

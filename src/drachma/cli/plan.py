@@ -1,4 +1,4 @@
-"""``drachma plan``: the nodes to add so that pending pods run, or the nodes that could be removed."""
+"""``drachma plan``: nodes to add so that pending pods run, nodes that could be removed, or pods to move."""
 
 from __future__ import annotations
 
@@ -28,6 +28,20 @@ def plan(
         list[str] | None, typer.Option("--max", help="GROUP=N: maximum number of nodes of a group; may be repeated.")
     ] = None,
     shrink: Annotated[bool, typer.Option("--shrink", help="Show the nodes that could be removed instead.")] = False,
+    defragment: Annotated[
+        bool, typer.Option("--defragment", help="Show the pods to move so that nodes or devices become whole instead.")
+    ] = False,
+    bring_back: Annotated[
+        str, typer.Option(help="With --defragment: nodes (without used devices) or devices (partitioned or shared).")
+    ] = "nodes",
+    count: Annotated[
+        int | None, typer.Option(min=1, help="With --defragment: number to bring back; as many as possible by default.")
+    ] = None,
+    driver: Annotated[str, typer.Option(help="With --defragment: driver whose devices count; all by default.")] = "",
+    carry_out: Annotated[
+        bool, typer.Option("--carry-out", help="With --defragment: make the moves, one eviction after the other.")
+    ] = False,
+    timeout: Annotated[float, typer.Option(min=1, help="With --carry-out: seconds that a move may take.")] = 300.0,
     output: options.Output = None,
     feature_gates: options.FeatureGates = "",
     gangs: options.Gangs = False,
@@ -37,22 +51,39 @@ def plan(
 
     The cluster is read from manifests or a dump (-f), or from an API server. Node groups are manifests of kind
     NodeGroup in drachma.dev/v1. With --shrink: the nodes that could be removed, the nodes that their pods would move
-    to, and the reasons that keep the other nodes.
+    to, and the reasons that keep the other nodes. With --defragment: the fewest pods to move so that nodes or devices
+    become whole; --carry-out moves them by evictions, and stops at the first surprise.
 
     Workloads that wait for quota get no nodes; drachma explain workload says what they lack.
 
-    Exit code 1: some pod stays pending, or some workload gets no quota. 2: an input cannot be read.
+    Exit code 1: some pod stays pending, some workload gets no quota, or moves were not made. 2: an input cannot be
+    read.
     """
+    from drachma import errors
     from drachma.cli import clusters
+    from drachma.cli import defragment as defragmenting
     from drachma.scheduler import Settings
     from drachma.simulate import Simulation, growth, shrinkage
+    from drachma.simulate.defragmentation import Goal
 
+    if bring_back not in list(Goal):
+        raise errors.InvalidValueError(f"--bring-back {bring_back!r}: expected {' or '.join(Goal)}")
+    if carry_out and (file or not defragment):
+        raise errors.InvalidValueError("--carry-out: expected --defragment, and no -f: moves need a running cluster")
+    if defragment and shrink:
+        raise errors.InvalidValueError("--defragment: goes without --shrink")
     enabled = gates.Gates.parse(options.with_gangs(feature_gates, gangs))
     cluster = clusters.read(
-        file, kubeconfig, context=context, more=node_groups, enabled=enabled, expects_pods=not shrink
+        file, kubeconfig, context=context, more=node_groups, enabled=enabled, expects_pods=not (shrink or defragment)
     )
     maxima = clusters.maxima(max_ or [], {group.name for group in cluster.groups})
-    simulation = Simulation(cluster.state, settings=Settings(gates=enabled, policy=options.policy(policy)))
+    settings = Settings(gates=enabled, policy=options.policy(policy))
+    simulation = Simulation(cluster.state, settings=settings)
+    if defragment:
+        moving = defragmenting.show(simulation, Goal(bring_back), count=count, driver=driver, output=output)
+        if carry_out:
+            defragmenting.carry_out(moving, settings, kubeconfig=kubeconfig, context=context, patience=timeout)
+        return
     if shrink:
         shrunk = shrinkage.shrink(simulation, groups=cluster.groups)
         clusters.write(_shrink_document(shrunk), _shrink_lines(shrunk), output)

@@ -43,6 +43,13 @@ def scheduler(
         bool,
         typer.Option(help="Work at the same time as other schedulers, all with this option, without a leader."),
     ] = False,
+    neighbours: Annotated[
+        bool,
+        typer.Option(
+            help="Other schedulers, such as kube-scheduler, allocate from the same devices: check every allocation, "
+            "and undo the later of two that collide, which deletes its pods."
+        ),
+    ] = False,
     filter_timeout: options.FilterTimeout = options.DEFAULT_FILTER_TIMEOUT,
     binding_timeout: Annotated[float, typer.Option(help="Seconds that devices may take to become ready.")] = 600.0,
     volume_controllers: Annotated[
@@ -75,6 +82,7 @@ def scheduler(
         gang_steps=gang_steps,
         has_volume_controllers=volume_controllers,
         has_peers=peers,
+        has_neighbours=neighbours,
     )
     timing: lease.Timing | None = None
     # Pods of another schedulerName are not kube-scheduler's, so its lease does not matter.

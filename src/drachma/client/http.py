@@ -14,8 +14,20 @@ from typing import Any, Final, Generic, Self, TypeVar
 import aiohttp
 
 from drachma import errors
-from drachma.api import codec, meta, pod, serviceaccount
-from drachma.client import access, backoff, bodies, discovery, kubeconfig, patches, protocol, target, transport, wire
+from drachma.api import codec, meta, pod, resourceclaim, serviceaccount
+from drachma.client import (
+    access,
+    backoff,
+    bodies,
+    discovery,
+    kubeconfig,
+    patches,
+    protobufclaims,
+    protocol,
+    target,
+    transport,
+    wire,
+)
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
@@ -23,6 +35,9 @@ WATCH_SECONDS: Final = (300, 600)
 """Range of the duration of a watch in seconds; random, so that not all watches are renewed at once."""
 
 _JSON: Final = "application/json"
+
+_EDIT_ATTEMPTS: Final = 5
+"""Attempts to edit a claim that others change at the same time."""
 
 _LOG_SECONDS: Final = 4 * 3600.0
 """Longest silence of a container while its log is followed, as with a kubelet."""
@@ -305,17 +320,37 @@ class HttpClient:
         if patch.media_type == patches.APPLY:
             patch = bodies.complete_apply(patch, resource, version, name=name)
             query = {**query, "force": "true"} if patch.is_forced else query
-        return await self._transport.send(
-            transport.Request(
-                method="PATCH",
-                path=path,
-                query=query,
-                body=patch.data,
-                content_type=patch.media_type,
-                accept=accept,
-                is_idempotent=patch.is_idempotent,
-            )
+        request = transport.Request(
+            method="PATCH",
+            path=path,
+            query=query,
+            body=patch.data,
+            content_type=patch.media_type,
+            accept=accept,
+            is_idempotent=patch.is_idempotent,
         )
+        try:
+            return await self._transport.send(request)
+        except errors.InvalidObjectError as refusal:
+            has_bytes = resource.model is resourceclaim.ResourceClaim and protobufclaims.can_edit(patch)
+            if not has_bytes or not protobufclaims.is_caused_by_lost_bytes(refusal):
+                raise
+        return await self._edit_claim(path, patch)
+
+    async def _edit_claim(self, path: str, patch: patches.Patch) -> bytes:
+        """Carry out a patch of a claim so that the bytes of opaque parameters stay; see ``protobufclaims``."""
+        for attempt in range(1, _EDIT_ATTEMPTS + 1):
+            stored = await self._transport.send(
+                transport.Request(method="GET", path=path, accept=protobufclaims.MEDIA_TYPE, is_idempotent=True)
+            )
+            body = protobufclaims.edit(stored, patch)
+            try:
+                return await self._put(path, body, content_type=protobufclaims.MEDIA_TYPE)
+            except errors.ObjectConflictError:
+                # A patch that requires no version is meant for any version.
+                if attempt == _EDIT_ATTEMPTS or b'"resourceVersion"' in patch.data:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     async def delete(
         self,
@@ -388,10 +423,12 @@ class HttpClient:
             )
         )
 
-    async def _put(self, path: str, body: bytes) -> bytes:
+    async def _put(self, path: str, body: bytes, *, content_type: str = _JSON) -> bytes:
         # Repeating is safe: if the first attempt was stored, the second one is refused as a conflict.
         return await self._transport.send(
-            transport.Request(method="PUT", path=path, query=self._managed, body=body, is_idempotent=True)
+            transport.Request(
+                method="PUT", path=path, query=self._managed, body=body, content_type=content_type, is_idempotent=True
+            )
         )
 
 

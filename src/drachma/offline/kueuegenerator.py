@@ -116,10 +116,6 @@ class KueueGenerator:
             objects.append(decoding.decode(local, localqueue.LocalQueue))
         return objects
 
-    def total_cpu(self) -> int:
-        """Return the quota of all queues: a cluster of this size never makes an admitted pod wait."""
-        return sum(queues.nominal_quota for _, _, queues in self._queues())
-
     def arrivals(self) -> Iterator[Arrival]:
         """Return the workloads in the order of their creation."""
         streams: list[Iterable[Arrival]] = []

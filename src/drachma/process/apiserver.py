@@ -35,7 +35,11 @@ async def build(
     additions: app.Additions | None = None,
     nodes: nodeproxy.NodeProxy | None = None,
 ) -> app.Application:
-    """Return an application that serves a store. Without ``access``, only the admin's tokens are accepted."""
+    """Return an application that serves a store. Without ``access``, only the admin's tokens are accepted.
+
+    The history of a new store begins when it is complete: as in upstream, older resource versions are too old.
+    """
+    is_new = store.revision == protocol.FIRST_REVISION
     application = app.Application(
         store,
         access or plain(store, clock=utc, tokens=dict.fromkeys(admin_tokens, authentication.ADMIN)),
@@ -51,4 +55,6 @@ async def build(
     )
     await bootstrap.populate(application.dispatcher, namespaces=additions.namespaces if additions is not None else ())
     await application.definitions.settle()
+    if is_new:
+        await store.compact(store.revision)
     return application

@@ -88,7 +88,7 @@ def _entry(webhook: Webhook, action: str, place: Place, *, authority: bytes) -> 
     rule = {
         "apiGroups": [webhook.kind.group],
         "apiVersions": [webhook.kind.version],
-        "operations": ["CREATE"] if is_mutating else ["CREATE", "UPDATE"],
+        "operations": ["CREATE"] if is_mutating and not webhook.mutates_updates else ["CREATE", "UPDATE"],
         "resources": [
             webhook.plural,
             *((f"{webhook.plural}/status",) if webhook.with_status and not is_mutating else ()),

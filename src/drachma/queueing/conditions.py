@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
-from msgspec import structs
-
 from drachma.api import meta
+from drachma.claims import conditions
 
 ADMITTED: Final = "Admitted"
 BLOCKED_ON_PREEMPTION_GATES: Final = "BlockedOnPreemptionGates"
@@ -33,41 +32,25 @@ class Change(NamedTuple):
     is_change: bool
 
 
-def find(conditions: Conditions, kind: str) -> meta.Condition | None:
-    """Return the condition of a type, if it exists."""
-    # This is the most frequent call of all, and a generator costs twice as much as a loop.
-    for each in conditions:
-        if each.type == kind:
-            return each
-    return None
+find: Final = conditions.find
+is_true: Final = conditions.is_true
 
 
-def is_true(conditions: Conditions, kind: str) -> bool:
-    """Return True if a condition exists and is true."""
-    condition = find(conditions, kind)
-    return condition is not None and condition.status == "True"
-
-
-def is_false(conditions: Conditions, kind: str) -> bool:
+def is_false(existing: Conditions, kind: str) -> bool:
     """Return True if a condition exists and is false."""
-    condition = find(conditions, kind)
+    condition = find(existing, kind)
     return condition is not None and condition.status == "False"
 
 
-def put(conditions: Conditions, condition: meta.Condition) -> Change:
-    """Return the conditions with one set. Its time is used only if its status changes."""
-    before = find(conditions, condition.type)
-    if before is None:
-        return Change((*conditions, condition), is_change=True)
-    if before.status == condition.status:
-        condition = structs.replace(condition, last_transition_time=before.last_transition_time)
-    after = tuple(condition if each.type == condition.type else each for each in conditions)
-    return Change(after, is_change=condition != before)
+def put(existing: Conditions, condition: meta.Condition) -> Change:
+    """Return the conditions with one set, and whether that changes them; see :func:`drachma.claims.conditions.put`."""
+    after = conditions.put(existing, condition)
+    return Change(after, is_change=after != tuple(existing))
 
 
-def drop(conditions: Conditions, kind: str) -> tuple[meta.Condition, ...]:
+def drop(existing: Conditions, kind: str) -> tuple[meta.Condition, ...]:
     """Return the conditions without those of a type."""
-    return tuple(each for each in conditions if each.type != kind)
+    return tuple(each for each in existing if each.type != kind)
 
 
 Status = Literal["True", "False"]

@@ -82,7 +82,7 @@ class Binder:
         self._recorder: Final = handle.recorder
         self._peers: Final = peers
         self._handle: Final = handle
-        self._transactions: Final = transactions.offered(handle.client) if peers is None else None
+        self._transactions: Final = transactions.offered(handle.client) if handle.order is None else None
         self._slots: Final = asyncio.Semaphore(binders)
         self._turns: Final = writeturns.WriteTurns()
 

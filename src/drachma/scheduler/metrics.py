@@ -108,6 +108,12 @@ class Metrics:
             bounds=_exponential(1, 2, count=11),
             registry=where,
         ).of()
+        self._allocated_twice: Final = measures.Counters(
+            "drachma_scheduler_devices_allocated_twice_total",
+            "Allocations of devices that another scheduler had given out before, own (withdrawn) and others' (undone).",
+            ("action",),
+            registry=where,
+        )
         self._binding_conditions: Final = measures.Counters(
             "scheduler_dra_bindingconditions_allocations_total",
             "Number of allocations using devices with BindingConditions, by driver and outcome.",
@@ -154,6 +160,10 @@ class Metrics:
         """Count the pods that are evicted for a pod, or for a group of pods."""
         histogram = self._preemption_victims if preemptor == "pod" else self._workload_preemption_victims
         histogram.observe(victims)
+
+    def allocated_twice(self, action: str) -> None:
+        """Count an allocation that was later than another one of the same devices."""
+        self._allocated_twice.of(action).inc()
 
     def workload_preemption(self, result: str) -> None:
         """Count an attempt to make room for a group of pods by evictions."""

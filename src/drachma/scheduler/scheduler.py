@@ -29,6 +29,7 @@ from drachma.scheduler import (
     handlers,
     messages,
     metrics,
+    neighbours,
     peers,
     podstatus,
     profiles,
@@ -69,8 +70,9 @@ class Scheduler:
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self.metrics: Final = metrics.Metrics(surroundings.registry, profile=self._settings.name)
         self.snapshot: Final = Snapshot(self._settings.gates)
-        # Announcements of peers change the snapshot directly, so a thread must not read it.
-        self._deliberation: Final = deliberation.Deliberation(clock.monotonic, has_thread=not self._settings.has_peers)
+        # Announcements of peers change the snapshot directly, and checks of allocations read it at any time.
+        has_others = self._settings.has_peers or self._settings.has_neighbours
+        self._deliberation: Final = deliberation.Deliberation(clock.monotonic, has_thread=not has_others)
         plugins = profile or profiles.default(self._settings, clock=clock, rng=rng)
         self._units: Final = units.Units(
             cycle.Cycle(
@@ -118,8 +120,29 @@ class Scheduler:
             if self._settings.has_peers
             else None
         )
+        self._neighbours: Final = (
+            neighbours.Neighbours(
+                client,
+                informers,
+                self.snapshot,
+                name=self._settings.name,
+                recorder=self._recorder,
+                measures=self.metrics,
+                clock=clock,
+                spawn=self._spawn,
+            )
+            if self._settings.has_neighbours
+            else None
+        )
         plugin_handle = handle.Handle(
-            self._settings.name, client, clock, rng, self._recorder, self.metrics, self._peers
+            self._settings.name,
+            client,
+            clock,
+            rng,
+            self._recorder,
+            self.metrics,
+            self._peers,
+            self._neighbours or self._peers,
         )
         self._binder: Final = binder.Binder(
             plugin_handle,
@@ -152,6 +175,8 @@ class Scheduler:
         )
         sources = self._deliberation.delay(informers)
         handlers.Handlers(self.snapshot, self.queue, settings=self._settings, peers=self._peers).register(sources)
+        if self._neighbours is not None:
+            self._neighbours.register()
         self._recording: Final = recorder
         if recorder is not None:
             recorder.attach(sources, self.snapshot)

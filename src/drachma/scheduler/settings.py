@@ -52,6 +52,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     has_peers: bool = False
     """True if other schedulers work at the same time. Then each announces its decisions and checks those of others."""
 
+    has_neighbours: bool = False
+    """True if schedulers that know nothing of this one allocate from the same devices. Then each allocation is checked
+    after it is written, and the later of two that collide is undone."""
+
     @property
     def has_gangs(self) -> bool:
         """True if pods of a gang get nodes together or not at all."""

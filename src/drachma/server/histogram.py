@@ -34,7 +34,14 @@ class Histogram:
         copied.sum = self.sum
         return copied
 
-    def buckets(self) -> list[tuple[str, float]]:
+    def bounds(self) -> list[str]:
+        """Return the upper bounds of the buckets as text."""
+        return [*map(utils.floatToGoString, self._bounds), "+Inf"]
+
+    def totals(self) -> list[float]:
         """Return, for each upper bound, the number of values that were not above it."""
-        bounds = [*map(utils.floatToGoString, self._bounds), "+Inf"]
-        return list(zip(bounds, map(float, itertools.accumulate(self._counts)), strict=True))
+        return list(map(float, itertools.accumulate(self._counts)))
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Return each upper bound with the number of values that were not above it."""
+        return list(zip(self.bounds(), self.totals(), strict=True))

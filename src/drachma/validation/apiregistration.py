@@ -4,9 +4,8 @@ import base64
 import binascii
 from typing import Final
 
-from drachma.validation import constraints, fielderror, rulenotation
+from drachma.validation import constraints, fielderror, kindrules, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import METADATA, Document, Path
 from drachma.values import names, quotation
 
@@ -58,5 +57,4 @@ def _size(text: str) -> int:
         return len(text)
 
 
-_TYPES: Final = rulenotation.load("apiregistration", globals())
-API_SERVICE: Final = KindRules(always=_TYPES["APIService"], status=Change(below("status", _TYPES["APIServiceStatus"])))
+KINDS: Final = kindrules.read(rulenotation.load("apiregistration", globals()))

@@ -2,9 +2,8 @@
 
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, rulenotation, typerules, workload
+from drachma.validation import fielderror, kindrules, rendering, rulenotation, workload
 from drachma.validation.fielderror import Errors
-from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import Document, Path
 
 _SET_FIELDS: Final = ("hostname", "subdomain")
@@ -33,10 +32,6 @@ _SHARES: Final = (("MaxUnavailable", "maxUnavailable", 0), ("MaxSurge", "maxSurg
 # ReplicaSet and Deployment
 
 
-def _check_replica_pods(spec: Document, at: Path) -> Errors:
-    return workload.check_pods(spec, at)
-
-
 def _unknown_strategy(strategy: Document, at: Path) -> Errors:
     yield fielderror.not_supported(at, _show_strategy(strategy, *_SHARES), ("Recreate", "RollingUpdate"))
 
@@ -46,12 +41,6 @@ def _check_deployment_surge(rolling: Document, at: Path) -> Errors:
     if not workload.share_number(unavailable) and not workload.share_number(surge):
         detail = "may not be 0 when `maxSurge` is 0"
         yield fielderror.invalid(at.child("maxUnavailable"), rendering.wire(unavailable), detail)
-
-
-def _check_collisions(status: Document, old: Document, at: Path) -> Errors:
-    collisions = status.get("collisionCount") or 0
-    if collisions < (old.get("collisionCount") or 0):
-        yield fielderror.invalid(at.child("collisionCount"), collisions, "cannot be decremented")
 
 
 # DaemonSet
@@ -101,7 +90,7 @@ def _check_stateful_pods(spec: Document, at: Path) -> Errors:
     return workload.check_pods(spec, at, kind="statefulset", title="StatefulSet", unreadable="")
 
 
-def _check_stateful_update(spec: Document, old: Document, at: Path) -> Errors:
+def _check_stateful_update(spec: Document, at: Path, old: Document) -> Errors:
     if any(spec.get(field) != old.get(field) for field in {*spec, *old} if field not in _CHANGEABLE):
         yield fielderror.forbidden(at, _FORBIDDEN)
 
@@ -122,25 +111,4 @@ def _check_controller_pods(spec: Document, at: Path) -> Errors:
 
 
 _TYPES: Final = rulenotation.load("apps", globals())
-_SAME_SELECTOR: Final = Change(below("spec", typerules.immutable("selector", show=workload.show_selector)))
-REPLICA_SET: Final = KindRules(
-    always=_TYPES["ReplicaSet"], update=_SAME_SELECTOR, status=Change(below("status", _TYPES["ReplicaSetStatus"]))
-)
-DEPLOYMENT: Final = KindRules(
-    always=_TYPES["Deployment"],
-    update=_SAME_SELECTOR,
-    status=Change(below("status", _TYPES["DeploymentStatus"], _check_collisions)),
-)
-DAEMON_SET: Final = KindRules(
-    always=_TYPES["DaemonSet"], update=_SAME_SELECTOR, status=Change(below("status", _TYPES["DaemonSetStatus"]))
-)
-STATEFUL_SET: Final = KindRules(
-    always=_TYPES["StatefulSet"],
-    update=Change(below("spec", _check_stateful_update)),
-    status=Change(below("status", _TYPES["StatefulSetStatus"])),
-)
-REPLICATION_CONTROLLER: Final = KindRules(
-    always=_TYPES["ReplicationController"], status=Change(below("status", _TYPES["ReplicaSetStatus"]))
-)
-CONTROLLER_REVISION: Final = KindRules(always=_TYPES["ControllerRevision"], update=Change(typerules.immutable("data")))
-POD_TEMPLATE: Final = KindRules(always=_TYPES["PodTemplate"])
+KINDS: Final = kindrules.read(_TYPES)

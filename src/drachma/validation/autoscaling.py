@@ -1,12 +1,11 @@
 """Rules for HorizontalPodAutoscaler. The rules that upstream declares on its types come last, as there."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from drachma.validation import constraints, fielderror, rulenotation
-from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.kindrules import Change, KindRules, below
-from drachma.validation.path import Path
+from drachma.validation import constraints, fielderror, kindrules, rulenotation
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import Document, Path
 
 _SOURCES: Final = ("object", "external", "pods", "resource", "containerResource")
 _is_source: Final = constraints.one_of("ContainerResource", "External", "Object", "Pods", "Resource")
@@ -14,51 +13,46 @@ _is_source: Final = constraints.one_of("ContainerResource", "External", "Object"
 _is_positive: Final = constraints.positive_quantity("must be positive")
 
 
-def _check_new(autoscaler: Mapping[str, Any], at: Path) -> list[FieldError]:
-    return _TYPES["HorizontalPodAutoscalerSpec"](autoscaler.get("spec") or {}, at.child("spec"))
+# The facts of specs, metrics and references are the old spec, which is empty for a new object.
 
 
-def _check_update(spec: Mapping[str, Any], old: Mapping[str, Any], at: Path) -> list[FieldError]:
-    return _TYPES["HorizontalPodAutoscalerSpec"](spec, at, old)
-
-
-def _check_target_version(spec: Mapping[str, Any], at: Path, old: Mapping[str, Any] | None) -> Errors:
+def _check_target_version(spec: Document, at: Path, old: Document) -> Errors:
     """Check the version of the target; a version that the old spec has already may stay."""
     target = spec.get("scaleTargetRef") or {}
-    before = (old or {}).get("scaleTargetRef") or {}
-    is_old = old is not None and all(target.get(field) == before.get(field) for field in ("apiVersion", "kind"))
+    before = old.get("scaleTargetRef") or {}
+    is_old = bool(old) and all(target.get(field) == before.get(field) for field in ("apiVersion", "kind"))
     problem = _version_problem(target, needs_group=target.get("kind") != "ReplicationController")
     if problem and not is_old:
         yield fielderror.invalid(at.child("scaleTargetRef", "apiVersion"), target.get("apiVersion", ""), problem)
 
 
-def _check_version(reference: Mapping[str, Any], at: Path, old: Mapping[str, Any] | None) -> Errors:
+def _check_version(reference: Document, at: Path, old: Document) -> Errors:
     """Check the version of a described object, unless the old spec describes one with a malformed version."""
     problem = _version_problem(reference, needs_group=False)
-    if problem and not any(_version_problem(each, needs_group=False) for each in _described(old or {})):
+    if problem and not any(_version_problem(each, needs_group=False) for each in _described(old)):
         yield fielderror.invalid(at.child("apiVersion"), reference.get("apiVersion", ""), problem)
 
 
-def _version_problem(reference: Mapping[str, Any], *, needs_group: bool) -> str:
+def _version_problem(reference: Document, *, needs_group: bool) -> str:
     version: str = reference.get("apiVersion", "")
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}"
     return "apiVersion must specify API group" if needs_group and not version.rpartition("/")[0] else ""
 
 
-def _described(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def _described(spec: Document) -> Sequence[Document]:
     metrics = (each.get("object") for each in spec.get("metrics") or () if each.get("type") == "Object")
     return [each.get("describedObject") or {} for each in metrics if each is not None]
 
 
-def _check_scaling_to_zero(spec: Mapping[str, Any], at: Path) -> Errors:
+def _check_scaling_to_zero(spec: Document, at: Path) -> Errors:
     kinds = [metric.get("type") for metric in spec.get("metrics") or ()]
     if spec.get("minReplicas") == 0 and "Object" not in kinds and "External" not in kinds:
         detail = "must specify at least one Object or External metric to support scaling to zero replicas"
         yield fielderror.forbidden(at.child("metrics"), detail)
 
 
-def _check_metric(metric: Mapping[str, Any], at: Path, old: Mapping[str, Any] | None) -> Errors:
+def _check_metric(metric: Document, at: Path, old: Document) -> Errors:
     kind = metric.get("type", "")
     if not kind:
         yield fielderror.required(at.child("type"), "must specify a metric source type")
@@ -78,12 +72,5 @@ def _check_metric(metric: Mapping[str, Any], at: Path, old: Mapping[str, Any] | 
                 yield fielderror.forbidden(at.child(other_field), "must populate the given metric source only")
 
 
-# Targets of metrics
-
-
 _TYPES: Final = rulenotation.load("autoscaling", globals())
-RULES: Final = KindRules(
-    create=_TYPES["HorizontalPodAutoscaler"],
-    update=Change(below("spec", _check_update)),
-    status=Change(below("status", _TYPES["HorizontalPodAutoscalerStatus"])),
-)
+KINDS: Final = kindrules.read(_TYPES)

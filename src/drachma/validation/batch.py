@@ -6,9 +6,17 @@ The details of ``podFailurePolicy`` and ``successPolicy`` are not checked, becau
 from typing import Any, Final
 
 from drachma import errors
-from drachma.validation import cronschedule, fielderror, rendering, rulenotation, typerules, workload
+from drachma.validation import (
+    cronschedule,
+    fielderror,
+    internalform,
+    kindrules,
+    rendering,
+    rulenotation,
+    typerules,
+    workload,
+)
 from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import METADATA, SPEC, Document, Path
 from drachma.values import names, timezones
 
@@ -21,7 +29,6 @@ _CRON_NAME_LENGTH: Final = 52
 """The controller appends eleven characters to the name of a CronJob for the names of its jobs."""
 
 _SCHEDULING_FIELDS: Final = ("nodeSelector", "tolerations", "schedulingGates")
-_FIXED: Final = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 
 
 # The spec of a job
@@ -87,17 +94,7 @@ def _check_match(spec: Document, at: Path) -> Errors:
 # Updates of a job
 
 
-def _check_completions_update(spec: Document, old: Document, at: Path) -> Errors:
-    completions, place = spec.get("completions"), at.child("completions")
-    if completions == old.get("completions"):
-        return
-    if spec.get("completionMode") != "Indexed":
-        yield fielderror.invalid(place, completions, typerules.IMMUTABLE)
-    elif completions is not None and completions != spec.get("parallelism"):
-        yield fielderror.invalid(place, completions, "can only be modified in tandem with spec.parallelism")
-
-
-def _check_template_update(job: Document, old: Document, at: Path) -> Errors:
+def _check_template_update(job: Document, at: Path, old: Document) -> Errors:
     """Check a changed template: only a suspended job can change where its pods run, and their resources."""
     template, before = (each["spec"].get("template") or {} for each in (job, old))
     status, place = old.get("status") or {}, at.child("spec", "template")
@@ -105,9 +102,9 @@ def _check_template_update(job: Document, old: Document, at: Path) -> Errors:
         return
     is_idle = not status.get("startTime") or _is(status, "Suspended")
     if not (old["spec"].get("suspend") and is_idle and not status.get("active")):
-        yield fielderror.invalid(place, rendering.wire(template), typerules.IMMUTABLE)
+        yield fielderror.invalid(place, internalform.render(template, "PodTemplateSpec"), typerules.IMMUTABLE)
     elif _fixed_part(template.get("spec") or {}) != _fixed_part(before.get("spec") or {}):
-        display = rendering.wire(template.get("spec") or {})
+        display = internalform.render(template.get("spec") or {}, "PodSpec")
         yield fielderror.invalid(place.child("spec"), display, typerules.IMMUTABLE)
 
 
@@ -125,7 +122,7 @@ def _fixed_part(pod: Document) -> dict[str, Any]:
 # The status of a job
 
 
-def _check_status(job: Document, old: Document, at: Path) -> Errors:
+def _check_status(job: Document, at: Path, old: Document) -> Errors:
     """Check a changed status; errors that the old status has already may stay while other fields change."""
     status, before, spec, place = job.get("status") or {}, old.get("status") or {}, job["spec"], at.child("status")
     yield from _TYPES["JobStatus"](status, place)
@@ -250,6 +247,10 @@ def _job_pod_template(template: Document, at: Path) -> Errors:
     yield from workload.check_restart_policy_of_job(spec, at.child("spec"))
 
 
+def _check_updated_pod_names(job: Document, at: Path, old: Document) -> Errors:
+    return _check_pod_names(job, at, old["metadata"])
+
+
 def _check_name_length(content: Document, at: Path, metadata: Document) -> Errors:
     name = metadata.get("name", "")
     if len(name) > _CRON_NAME_LENGTH:
@@ -257,29 +258,20 @@ def _check_name_length(content: Document, at: Path, metadata: Document) -> Error
         yield fielderror.invalid(METADATA.child("name"), name, detail)
 
 
-def _check_zone(cron_job: Document, at: Path) -> Errors:
-    zone, place = cron_job["spec"].get("timeZone"), at.child("spec", "timeZone")
-    if zone is None:
-        return
+def _zone(zone: str, at: Path) -> Errors:
     if not zone:
-        yield fielderror.invalid(place, zone, "timeZone must be nil or non-empty string")
+        yield fielderror.invalid(at, zone, "timeZone must be nil or non-empty string")
     elif zone.lower() == "local":
         detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        yield fielderror.invalid(place, zone, detail)
+        yield fielderror.invalid(at, zone, detail)
     elif timezones.find(zone) is None:
-        yield fielderror.invalid(place, zone, f"unknown time zone {zone}")
+        yield fielderror.invalid(at, zone, f"unknown time zone {zone}")
 
 
-def _check_zone_update(cron_job: Document, old: Document, at: Path) -> Errors:
-    """Check a changed time zone; the stored one stays valid if the tz database loses it."""
-    if cron_job["spec"].get("timeZone") != old["spec"].get("timeZone"):
-        yield from _check_zone(cron_job, at)
-
-
-def _check_scheduling_update(spec: Document, old: Document, at: Path) -> Errors:
-    """Check that the scheduling of a job stays as it is; the number of pods of its gang may change."""
-    if _without_count(spec.get("scheduling")) != _without_count(old.get("scheduling")):
-        yield fielderror.invalid(at.child("scheduling"), rendering.NULL, typerules.IMMUTABLE)
+def _has_other_scheduling(job: Document, old: Document) -> bool:
+    """Return True if an update changes the scheduling of a job in more than the number of pods of its gang."""
+    scheduling, before = (each["spec"].get("scheduling") for each in (job, old))
+    return _without_count(scheduling) != _without_count(before)
 
 
 def _without_count(scheduling: Document | None) -> Document | None:
@@ -291,15 +283,4 @@ def _without_count(scheduling: Document | None) -> Document | None:
 
 
 _TYPES: Final = rulenotation.load("batch", globals())
-JOB: Final = KindRules(
-    create=_TYPES["NewJob"],
-    update=Change(
-        _TYPES["Job"],
-        below("spec", _check_completions_update, typerules.immutable("selector", show=workload.show_selector)),
-        _check_template_update,
-        below("spec", typerules.immutable(*_FIXED), _check_scheduling_update),
-        _TYPES["JobNames"],
-    ),
-    status=Change(_check_status),
-)
-CRON_JOB: Final = KindRules(always=_TYPES["CronJob"], create=_TYPES["NewCronJob"], update=Change(_check_zone_update))
+KINDS: Final = kindrules.read(_TYPES)

@@ -1,6 +1,7 @@
 """Rules for device capacities, above all for which amounts of a shared capacity may be requested."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from drachma.api import gates as feature
@@ -26,7 +27,7 @@ def check_shared(capacity: resourceslice.DeviceCapacity, at: Path, *, gates: fea
     policy = capacity.request_policy
     if policy is None:
         return
-    path = at.child("requestPolicy")
+    path, is_fractional = at.child("requestPolicy"), gates.on(feature.Gate.FRACTIONAL_CAPACITY_RANGE)
     total = capacity.value if capacity.value is not None else _ZERO
     policy_field = "validValues" if policy.valid_values else "validRange" if policy.valid_range is not None else ""
     if policy.valid_values and policy.valid_range is not None:
@@ -35,43 +36,38 @@ def check_shared(capacity: resourceslice.DeviceCapacity, at: Path, *, gates: fea
     elif policy_field and policy.default is None:
         yield fielderror.required(path.child("default"), f"required when {policy_field} is defined")
     elif policy.valid_values and policy.default is not None:
-        rules = _Options(policy.default, total=total, is_fractional=_fractional(gates))
-        yield from rules.check(policy.valid_values, path.child(policy_field))
+        place = path.child(policy_field)
+        yield from _check_options(policy.valid_values, policy.default, place, total=total, is_fractional=is_fractional)
     elif policy.valid_range is not None and policy.default is not None:
-        rules_of_range = _RangeRules(policy.valid_range, policy.default, total=total, is_fractional=_fractional(gates))
-        yield from rules_of_range.check(path.child(policy_field))
+        rules = _RangeRules(policy.valid_range, policy.default, total=total, is_fractional=is_fractional)
+        yield from rules.check(path.child(policy_field))
 
 
-def _fractional(gates: feature.Gates) -> bool:
-    return gates.on(feature.Gate.FRACTIONAL_CAPACITY_RANGE)
-
-
-class _Options:
-    """A list of amounts, one of which is the default."""
-
-    def __init__(self, default: quantity.Quantity, *, total: quantity.Quantity, is_fractional: bool) -> None:
-        self._default = default
-        self._total = total
-        self._is_fractional = is_fractional
-
-    def check(self, values: tuple[quantity.Quantity, ...], at: Path) -> Errors:
-        for position in range(1, len(values)):
-            if values[position - 1] > values[position]:
-                detail = "values must be sorted in ascending order"
-                yield fielderror.invalid(at.item(position), str(values[position]), detail)
-        yield from collection.check_set(values, self._option, at=at, key=self._key, limit=limits.CAPACITY_OPTIONS)
-        # Too many options are not looked at, so that the default is not found among them.
-        looked_at = values if len(values) <= limits.CAPACITY_OPTIONS else ()
-        if self._default not in looked_at:
-            detail = "default value is not valid according to the requestPolicy"
-            yield fielderror.invalid(at, str(self._default), detail)
-
-    def _option(self, option: quantity.Quantity, at: Path) -> Errors:
-        if option > self._total:
-            yield fielderror.invalid(at, str(option), f"option is larger than capacity value: {self._total}")
-
-    def _key(self, option: quantity.Quantity) -> str:
-        return _decimal(option) if self._is_fractional else str(option.as_int64())
+def _check_options(
+    options: Sequence[quantity.Quantity],
+    default: quantity.Quantity,
+    at: Path,
+    *,
+    total: quantity.Quantity,
+    is_fractional: bool,
+) -> Errors:
+    """Check a list of amounts, one of which is the default."""
+    for position, (option, following) in enumerate(itertools.pairwise(options), start=1):
+        if option > following:
+            yield fielderror.invalid(at.item(position), str(following), "values must be sorted in ascending order")
+    if len(options) > limits.CAPACITY_OPTIONS:
+        yield fielderror.too_many(at, len(options), limits.CAPACITY_OPTIONS)
+        # Too many options are not checked, so that the default is not one of them.
+        options = ()
+    for position, option in enumerate(options):
+        if option > total:
+            detail = f"option is larger than capacity value: {total}"
+            yield fielderror.invalid(at.item(position), str(option), detail)
+    keys = [_decimal(option) if is_fractional else str(option.as_int64()) for option in options]
+    for position, key in collection.repetitions(keys):
+        yield fielderror.duplicate(at.item(position), key)
+    if default not in options:
+        yield fielderror.invalid(at, str(default), "default value is not valid according to the requestPolicy")
 
 
 class _RangeRules:
@@ -131,13 +127,9 @@ class _RangeRules:
             yield fielderror.invalid(at.child("default"), str(default), f"default is more than max: {most}")
 
     def _bounds_by_name(self) -> Iterator[tuple[str, quantity.Quantity]]:
-        bounds = self._bounds
-        for name, bound in (
-            ("default", self._default),
-            ("min", bounds.min),
-            ("max", bounds.max),
-            ("step", bounds.step),
-        ):
+        yield "default", self._default
+        for name in ("min", "max", "step"):
+            bound = getattr(self._bounds, name)
             if bound is not None:
                 yield name, bound
 

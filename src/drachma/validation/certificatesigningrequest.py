@@ -41,12 +41,6 @@ def _certificate_request(request: str, at: Path) -> Errors:
         yield fielderror.invalid(at, rendering.wire(request), problem)
 
 
-def check_signer_name(name: str) -> Found:
-    """Return the errors of the name of a signer."""
-    at = SPEC.child("signerName")
-    return list(_signer_name(name, at)) if name else [fielderror.required(at)]
-
-
 def _signer_name(name: str, at: Path) -> Errors:
     """Check the name of a signer: a domain and a path."""
     domain, separator, path = name.partition("/")

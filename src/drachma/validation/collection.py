@@ -1,55 +1,15 @@
-"""Rules for lists, sets and maps of structs: limits, items, and repetitions."""
+"""Rules for maps of structs, and repetitions and names in lists."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from drachma.validation import fielderror
-from drachma.validation.fielderror import Errors, FieldError, Found
-from drachma.validation.path import Path
+from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.path import Document, Path
 
 _Item = TypeVar("_Item")
 _MINIMUM_KEY = 16
 _ELLIPSIS = "..."
-
-
-def check_list(
-    items: Sequence[_Item],
-    check: Callable[[_Item, Path], Iterable[FieldError]],
-    *,
-    at: Path,
-    limit: int | None = None,
-    size_covered: bool = False,
-) -> Found:
-    """Return the errors of each item; a list that is too long has only that error, so that a huge one costs nothing."""
-    if limit is not None and len(items) > limit:
-        error = fielderror.too_many(at, len(items), limit, origin="maxItems")
-        return fielderror.covered([error]) if size_covered else [error]
-    errors: list[FieldError] = []
-    for position, item in enumerate(items):
-        errors += check(item, Path(position, at, is_inside=True))
-    return errors
-
-
-def check_set(
-    items: Sequence[_Item],
-    check: Callable[[_Item, Path], Iterable[FieldError]],
-    *,
-    at: Path,
-    key: Callable[[_Item], Hashable],
-    show: Callable[[Hashable], object] = lambda key: key,
-    limit: int | None = None,
-    size_covered: bool = False,
-    unique_covered: bool = False,
-) -> Found:
-    """Return the errors of each item and of repeated keys; ``show`` makes the text of a key in messages."""
-    errors = check_list(items, check, at=at, limit=limit, size_covered=size_covered)
-    if len(items) < 2 or (limit is not None and len(items) > limit):
-        return errors
-    repeated = [
-        fielderror.duplicate(at.item(position), show(repeated_key))
-        for position, repeated_key in repetitions([key(item) for item in items])
-    ]
-    return [*errors, *(fielderror.covered(repeated) if unique_covered else repeated)] if repeated else errors
 
 
 def repetitions(keys: Sequence[Hashable]) -> Sequence[tuple[int, Hashable]]:
@@ -63,6 +23,17 @@ def repetitions(keys: Sequence[Hashable]) -> Sequence[tuple[int, Hashable]]:
             errors.append((position, key))
         previous.add(key)
     return errors
+
+
+def by_name(
+    items: Sequence[Document], at: Path, *, field: str = "name", earlier_names: Iterable[str] = ()
+) -> Iterator[tuple[Path, Document, str, bool]]:
+    """Yield the path, the item, its name, and whether an earlier item has the same name."""
+    previous = set(earlier_names)
+    for position, item in enumerate(items):
+        name = item.get(field) or ""
+        yield Path(position, at, is_inside=True), item, name, name in previous
+        previous.add(name)
 
 
 def check_map(

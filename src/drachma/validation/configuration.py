@@ -6,9 +6,8 @@ from typing import Final
 
 import msgspec
 
-from drachma.validation import constraints, fielderror, rulenotation, typerules
+from drachma.validation import constraints, fielderror, kindrules, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import METADATA, Document, Path
 from drachma.values import names
 
@@ -23,7 +22,6 @@ _REQUIRED_KEYS: Final = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
 }
 _JSON_KEYS: Final = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
-_IMMUTABLE: Final = "field is immutable when `immutable` is set"
 
 
 def _check_config_map(content: Document, at: Path) -> Errors:
@@ -93,19 +91,5 @@ def _json_problem(text: str) -> str:
     return "invalid JSON" if first == "{" else f"invalid character '{first}' looking for beginning of value"
 
 
-def _check_immutable(content: Document, old: Document, at: Path) -> Errors:
-    if not old.get("immutable"):
-        return
-    if not content.get("immutable"):
-        yield fielderror.forbidden(at.child("immutable"), _IMMUTABLE)
-    for field in ("data", "binaryData"):
-        if (content.get(field) or {}) != (old.get(field) or {}):
-            yield fielderror.forbidden(at.child(field), _IMMUTABLE)
-
-
 _TYPES: Final = rulenotation.load("configuration", globals())
-CONFIG_MAP: Final = KindRules(always=_TYPES["ConfigMap"], update=Change(_check_immutable))
-SECRET: Final = KindRules(
-    always=_TYPES["Secret"],
-    update=Change(typerules.immutable("type", show=typerules.show_enum), _check_immutable),
-)
+KINDS: Final = kindrules.read(_TYPES)

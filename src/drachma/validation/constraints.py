@@ -13,7 +13,7 @@ from drachma.validation.fielderror import Found
 from drachma.validation.path import Path
 from drachma.values import names, quantity
 
-Constraint = Callable[[Any, Path], Found]
+Constraint = formats.Constraint
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 POSITIVE: Final = "must be greater than zero"
@@ -50,6 +50,8 @@ FORMS: Final[Mapping[str, Callable[[Any], object]]] = {
     "enum": lambda value: rendering.named(value or ""),
     "null": lambda value: rendering.NULL,
     "empty": lambda value: "",
+    "text": lambda value: value or "",
+    "json": rendering.wire,
 }
 """Forms of values in messages."""
 
@@ -149,16 +151,6 @@ def lone_star(title: str) -> Constraint:
     return constraint
 
 
-def text(problems: Callable[[str], Sequence[str]]) -> Constraint:
-    """Return the constraint of texts in which a function finds no problems."""
-
-    def constraint(value: str, at: Path) -> Found:
-        details = problems(value)
-        return fielderror.problems(at, value, details) if details else ()
-
-    return constraint
-
-
 def text_with_one_error(problems: Callable[[str], Sequence[str]], prefix: str = "") -> Constraint:
     """Return the constraint of texts in which a function finds no problems; one error has all of them."""
 
@@ -169,6 +161,7 @@ def text_with_one_error(problems: Callable[[str], Sequence[str]], prefix: str = 
     return constraint
 
 
+text: Final = formats.text
 kind_name: Final = text_with_one_error(
     lambda name: names.dns1035_label(name.lower()), "may have mixed case, but should otherwise match: "
 )

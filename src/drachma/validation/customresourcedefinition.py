@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
+from drachma.claims import conditions
 from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import METADATA, SPEC, STATUS, Document, Path
@@ -147,11 +148,9 @@ def check_update(definition: Document, old: Document) -> list[FieldError]:
     spec, before = Spec(definition["spec"]), Spec(old["spec"])
     problems = _spec(spec, old=before)
     if _is_established(old):
-        problems += _immutable(spec.document.get("scope"), before.document.get("scope"), SPEC.child("scope"))
-        problems += _immutable(spec.names.get("kind"), before.names.get("kind"), SPEC.child("names", "kind"))
+        problems += _TYPES["EstablishedUpdate"](spec.document, SPEC, before.document)
         problems += _bundle(spec, before)
-    problems += _immutable(spec.document.get("group"), before.document.get("group"), SPEC.child("group"))
-    problems += _immutable(spec.names.get("plural"), before.names.get("plural"), SPEC.child("names", "plural"))
+    problems += _TYPES["Update"](spec.document, SPEC, before.document)
     return [
         *problems,
         *check_status(definition),
@@ -167,12 +166,8 @@ def check_status(definition: Document) -> list[FieldError]:
 
 
 def _is_established(definition: Document) -> bool:
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
-
-
-def _immutable(value: Any, old: Any, at: Path) -> list[FieldError]:
-    return [] if value == old else [fielderror.invalid(at, value or "", typerules.IMMUTABLE)]
+    existing = (definition.get("status") or {}).get("conditions") or ()
+    return conditions.has_true_document(existing, "Established")
 
 
 # The spec

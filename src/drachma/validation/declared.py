@@ -28,6 +28,7 @@ from drachma.validation import (
     collection,
     constraints,
     fielderror,
+    formats,
     limits,
     rendering,
     rulecompiler,
@@ -216,29 +217,17 @@ def read_constraint(token: str, find: Callable[[str], Any]) -> Any:
 # Forms of texts, with the origins by which errors of hand-written rules are told to be the same
 
 
-def _text(problems: Callable[[str], Sequence[str]], *, origin: str) -> constraints.Constraint:
-    full_origin = f"format={origin}"
-
-    def constraint(value: str, at: Path) -> Found:
-        details = problems(value)
-        return fielderror.problems(at, value, details, origin=full_origin) if details else ()
-
-    return constraint
-
-
 def _long_name_problems(text: str) -> Sequence[str]:
     return names.dns1123_subdomain(text, unit="bytes")
 
 
-_short_name: Final = _text(lambda text: names.dns1123_label(text, unit="bytes"), origin="k8s-short-name")
-_long_name: Final = _text(_long_name_problems, origin="k8s-long-name")
-_caseless_name: Final = _text(names.dns1123_subdomain_caseless, origin="k8s-long-name-caseless")
-_label_key: Final = _text(names.label_key, origin="k8s-label-key")
-_uuid: Final = _text(names.uuid, origin="k8s-uuid")
-_extended_resource: Final = _text(names.extended_resource_name, origin="k8s-extended-resource-name")
+_short_name: Final = formats.text(lambda text: names.dns1123_label(text, unit="bytes"), origin="format=k8s-short-name")
+_long_name: Final = formats.text(_long_name_problems, origin="format=k8s-long-name")
+_caseless_name: Final = formats.text(names.dns1123_subdomain_caseless, origin="format=k8s-long-name-caseless")
+_label_key: Final = formats.text(names.label_key, origin="format=k8s-label-key")
+_uuid: Final = formats.text(names.uuid, origin="format=k8s-uuid")
+_extended_resource: Final = formats.text(names.extended_resource_name, origin="format=k8s-extended-resource-name")
 _node_operation: Final = constraints.one_of("*", "NodePrepareResources", "NodeUnprepareResources")
-_interface_name_length: Final = constraints.max_bytes(limits.INTERFACE_NAME_BYTES)
-_hardware_address_length: Final = constraints.max_bytes(limits.HARDWARE_ADDRESS_BYTES)
 _counter_names: Final = _Names(_short_name)
 _one_attribute_value: Final = _Union(
     int_value="int",

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from drachma.api import gates as feature
-from drachma.api import resourceslice, struct
+from drachma.api import resourceclaim, resourceslice, struct
 from drachma.validation import (
     attributes,
     capacity,
@@ -12,14 +14,15 @@ from drachma.validation import (
     fielderror,
     formats,
     limits,
-    nodeallocatable,
     rendering,
+    rulecompiler,
     rulenotation,
-    taints,
 )
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.values import names
+
+_Binding = resourceslice.Device | resourceclaim.DeviceRequestAllocationResult
 
 
 def check_skipped_operations(skipped: tuple[str, ...], at: Path) -> Found:
@@ -30,16 +33,10 @@ def check_skipped_operations(skipped: tuple[str, ...], at: Path) -> Found:
     return [fielderror.invalid(at, rendering.wire(skipped), detail)]
 
 
-def check_binding(conditions: tuple[str, ...], failures: tuple[str, ...], at: Path) -> Found:
-    """``bindingConditions`` and ``bindingFailureConditions`` below ``at``."""
-    return list(_check_binding_conditions(conditions, failures, at)) if conditions or failures else ()
-
-
-def _check_binding_conditions(conditions: tuple[str, ...], failures: tuple[str, ...], at: Path) -> Errors:
+def _check_failure_conditions(device: _Binding, at: Path) -> Errors:
+    """Check the conditions of a failed binding, which are others than those of a successful one."""
+    conditions, failures = device.binding_conditions, device.binding_failure_conditions
     conditions_at, failures_at = at.child("bindingConditions"), at.child("bindingFailureConditions")
-    for types, path in ((conditions, conditions_at), (failures, failures_at)):
-        limit = limits.BINDING_CONDITIONS
-        yield from collection.check_list(types, formats.label_key, at=path, limit=limit, size_covered=True)
     for position, name in collection.repetitions(conditions):
         yield fielderror.duplicate(conditions_at.item(position), name)
     for position, failure in enumerate(failures):
@@ -48,71 +45,36 @@ def _check_binding_conditions(conditions: tuple[str, ...], failures: tuple[str, 
         if failure in conditions:
             detail = "bindingFailureConditions must not overlap with bindingConditions"
             yield fielderror.invalid(failures_at.item(position), failure, detail)
-    if failures and not conditions:
-        detail = "bindingConditions are required to use bindingFailureConditions"
-        yield fielderror.invalid(conditions_at, _shown(conditions), detail)
-    if conditions and not failures:
-        detail = "bindingFailureConditions are required to use bindingConditions"
-        yield fielderror.invalid(failures_at, _shown(failures), detail)
 
 
-def _shown(names: tuple[str, ...]) -> rendering.Rendered:
+def _show_names(names: tuple[str, ...]) -> rendering.Rendered:
     return rendering.NULL if struct.is_absent(names) else rendering.wire(names)
 
 
-_ONE_SELECTION: Final = (
-    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required "
-    "when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
-)
+class Facts(msgspec.Struct, frozen=True):
+    """Facts about the slice of a device: whether each device selects its nodes, and the devices of the old slice."""
+
+    gates: feature.Gates
+    selects_nodes: bool
+    old_devices: Mapping[str, resourceslice.Device]
 
 
-def check(
-    device: resourceslice.Device,
-    at: Path,
-    *,
-    old: resourceslice.Device | None,
-    selects_nodes: bool,
-    gates: feature.Gates,
-) -> Errors:
-    """A device; capacities and taints that ``old`` had alike are not looked at again.
-
-    ``selects_nodes`` says that each device of the slice names its nodes itself.
-    """
-    yield from formats.short_name(device.name, at.child("name"))
-    yield from _sizes(device, at)
-    yield from collection.check_map(
+def _check_attributes(device: resourceslice.Device, at: Path) -> Errors:
+    return collection.check_map(
         device.attributes,
         formats.qualified_name,
         attributes.check,
         at=at.child("attributes"),
         shown_key=limits.ATTRIBUTE_KEY,
     )
-    if old is None or old.capacity != device.capacity:
-        yield from _capacities(device, at.child("capacity"), gates=gates)
-    if old is None or old.taints != device.taints:
-        yield from collection.check_list(device.taints, taints.check_taint, at=at.child("taints"), limit=limits.TAINTS)
-    yield from collection.check_set(
-        device.consumes_counters,
-        _TYPES["DeviceCounterConsumption"],
-        at=at.child("consumesCounters"),
-        key=lambda consumption: consumption.counter_set,
-        limit=limits.COUNTER_CONSUMPTIONS,
-        size_covered=True,
-        unique_covered=True,
-    )
-    if selects_nodes:
-        yield from _TYPES["NodeSelectingDevice"](device, at)
-    elif device.node_name is not None or device.node_selector is not None or device.all_nodes is not None:
-        detail = (
-            "`nodeName`, `nodeSelector` and `allNodes` can only be set "
-            "if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
-        )
-        yield fielderror.invalid(at, None, detail)
-    yield from check_binding(device.binding_conditions, device.binding_failure_conditions, at)
-    yield from nodeallocatable.check_device(device, at)
 
 
-def _sizes(device: resourceslice.Device, at: Path) -> Errors:
+def _has_new_taints(device: resourceslice.Device, facts: Facts) -> bool:
+    old = facts.old_devices.get(device.name)
+    return old is None or old.taints != device.taints
+
+
+def _check_sizes(device: resourceslice.Device, at: Path) -> Errors:
     count = len(device.attributes) + len(device.capacity)
     limit = limits.ATTRIBUTES_AND_CAPACITIES
     if count > limit:
@@ -123,15 +85,21 @@ def _sizes(device: resourceslice.Device, at: Path) -> Errors:
         yield fielderror.invalid(at, count, f"the total number of attribute values must not exceed {limit}")
 
 
-def _capacities(device: resourceslice.Device, at: Path, *, gates: feature.Gates) -> Errors:
+def _check_capacities(device: resourceslice.Device, at: Path, facts: Facts) -> Errors:
     def check_capacity(entry: resourceslice.DeviceCapacity, path: Path) -> Errors:
         if device.allow_multiple_allocations:
-            return capacity.check_shared(entry, path, gates=gates)
+            return capacity.check_shared(entry, path, gates=facts.gates)
         return capacity.check_exclusive(entry, path)
 
-    yield from collection.check_map(
-        device.capacity, formats.qualified_name, check_capacity, at=at, shown_key=limits.ATTRIBUTE_KEY
-    )
+    old = facts.old_devices.get(device.name)
+    if old is None or old.capacity != device.capacity:
+        yield from collection.check_map(
+            device.capacity,
+            formats.qualified_name,
+            check_capacity,
+            at=at.child("capacity"),
+            shown_key=limits.ATTRIBUTE_KEY,
+        )
 
 
 def _counter_names(counters: Mapping[str, resourceslice.Counter], at: Path) -> Errors:
@@ -145,24 +113,25 @@ def _counter_names(counters: Mapping[str, resourceslice.Counter], at: Path) -> E
     )
 
 
-def _check_one_selection(device: resourceslice.Device, at: Path) -> Errors:
-    selection = {
-        "nodeName": device.node_name,
-        "nodeSelector": device.node_selector is not None,
-        "allNodes": device.all_nodes,
-    }
-    return check_one_selection(selection, at, detail=_ONE_SELECTION)
+def one_selection(*names: str, detail: str, several: str = "") -> rulecompiler.Rule:
+    """Return the rule that nodes are selected by exactly one field; ``several`` is added to the detail for more."""
+    attributes = {rulecompiler.snake_case(name): name for name in names}
+
+    def rule(value: struct.Struct, at: Path) -> Errors:
+        members = [f"`{name}`" for attribute, name in attributes.items() if getattr(value, attribute)]
+        if not members:
+            yield fielderror.required(at, detail)
+        elif len(members) > 1:
+            yield fielderror.invalid(at, f"{{{', '.join(members)}}}", f"{detail}{several}")
+
+    return rule
 
 
-def check_one_selection(selection: Mapping[str, object], at: Path, *, detail: str, several: str = "") -> Errors:
-    """Yield an error unless nodes are selected in exactly one way; ``several`` is added if there are more."""
-    members = [f"`{name}`" for name, value in selection.items() if value]
-    if not members:
-        yield fielderror.required(at, detail)
-    elif len(members) > 1:
-        yield fielderror.invalid(at, f"{{{', '.join(members)}}}", f"{detail}{several}")
-
-
-_TYPES: Final = rulenotation.load_structs("device", globals())
-check_counter_set: Final = _TYPES["CounterSet"]
-"""Returns the errors of a named set of counters."""
+_check_one_selection: Final = one_selection(
+    "nodeName",
+    "nodeSelector",
+    "allNodes",
+    detail="exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required "
+    "when `perDeviceNodeSelection` is set to true in the ResourceSlice spec",
+)
+TYPES: Final = rulenotation.load_structs("device", globals())

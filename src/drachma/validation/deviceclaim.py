@@ -4,35 +4,19 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from drachma.api import devices, resourceclaim
 from drachma.api import gates as feature
-from drachma.validation import collection, expression, fielderror, formats, limits, rendering, rulenotation, taints
+from drachma.claims import identity
+from drachma.validation import expression, fielderror, formats, limits, rendering, rulenotation
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
 
-
-def check_opaque(
-    config: devices.OpaqueDeviceConfiguration | None, at: Path, *, context: Context, is_stored: bool = False
-) -> Errors:
-    """A configuration must be there, name a driver, and be a JSON object that is not too long."""
-    if config is None:
-        yield fielderror.required(at.child("opaque"))
-        return
-    below = at.child("opaque")
-    yield from fielderror.covered(formats.driver_name(config.driver, below.child("driver")))
-    parameters = below.child("parameters")
-    yield from formats.json_object(
-        config.parameters, parameters, context=context, limit=limits.OPAQUE_BYTES, is_stored=is_stored
-    )
-
-
-_Request = resourceclaim.ExactDeviceRequest | resourceclaim.DeviceSubRequest
 _UNKNOWN_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
-_ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
 
 
 class RequestNames(msgspec.Struct, frozen=True):
@@ -60,18 +44,6 @@ class RequestNames(msgspec.Struct, frozen=True):
             errors.append(fielderror.invalid(at, name, _UNKNOWN_REQUEST))
         return errors
 
-    def check_all(self, references: tuple[str, ...], at: Path) -> Found:
-        """Return the errors of references to requests, each at most once."""
-        return collection.check_set(
-            references,
-            self.check,
-            at=at,
-            key=str,
-            limit=limits.REQUESTS,
-            size_covered=True,
-            unique_covered=True,
-        )
-
 
 class _ConstrainedAttributes(msgspec.Struct, frozen=True):
     """Attributes that constraints name, by request; the empty name stands for all requests."""
@@ -95,108 +67,71 @@ class _ConstrainedAttributes(msgspec.Struct, frozen=True):
         return any(attribute in self.by_request.get(name, ()) for name in ("", request, parent))
 
 
-def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Errors:
-    """Yield the errors of the requests of a new claim or template."""
-    rules = _RequestRules(context.gates, _ConstrainedAttributes.of(claim.constraints))
-    yield from collection.check_set(
-        claim.requests,
-        rules.check,
-        at=at.child("requests"),
-        key=lambda request: request.name,
-        limit=limits.REQUESTS,
-        size_covered=True,
-        unique_covered=True,
-    )
-    yield from _TYPES["DeviceClaim"](claim, at, Facts(RequestNames.of(claim), context))
-    if rules.derived_cost > limits.DERIVED_ATTRIBUTES_COST:
-        detail = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
-        yield fielderror.forbidden(at, detail)
-
-
-class _RequestRules:
-    """Rules for requests, which together may spend only so much on derived attributes."""
-
-    def __init__(self, gates: feature.Gates, constrained: _ConstrainedAttributes) -> None:
-        self.derived_cost = 0
-        self._gates = gates
-        self._constrained = constrained
-
-    def check(self, request: resourceclaim.DeviceRequest, at: Path) -> Errors:
-        yield from formats.short_name(request.name, at.child("name"))
-        if request.exactly is not None and request.first_available:
-            yield fielderror.invalid(at, None, f"{_ONE_KIND}, but multiple fields are set")
-        elif request.first_available:
-            yield from collection.check_set(
-                request.first_available,
-                lambda sub, path: self._subrequest(sub, path, parent=request.name),
-                at=at.child("firstAvailable"),
-                key=lambda sub: sub.name,
-                limit=limits.FIRST_AVAILABLE,
-                size_covered=True,
-                unique_covered=True,
-            )
-        elif request.exactly is not None:
-            below = at.child("exactly")
-            yield from formats.class_name(request.exactly.device_class_name, below.child("deviceClassName"))
-            yield from self._alternative(request.exactly, below, name=request.name)
-        else:
-            yield fielderror.required(at, _ONE_KIND)
-
-    def _subrequest(self, sub: resourceclaim.DeviceSubRequest, at: Path, *, parent: str) -> Errors:
-        yield from formats.short_name(sub.name, at.child("name"))
-        class_name = at.child("deviceClassName")
-        yield from fielderror.covered(formats.class_name(sub.device_class_name, class_name))
-        yield from self._alternative(sub, at, name=f"{parent}/{sub.name}")
-
-    def _alternative(self, request: _Request, at: Path, *, name: str) -> Errors:
-        yield from check_selectors(request.selectors, at.child("selectors"), gates=self._gates)
-        yield from collection.check_set(
-            request.derived_attributes,
-            lambda attribute, path: self._derived(attribute, path, request=name),
-            at=at.child("derivedAttributes"),
-            key=lambda attribute: attribute.name,
-        )
-        yield from _TYPES["AllocationMode"](request, at)
-        yield from taints.check_tolerations(request.tolerations, at.child("tolerations"))
-
-    def _derived(self, attribute: resourceclaim.DeviceDerivedAttribute, at: Path, *, request: str) -> Errors:
-        if attribute.name and not self._constrained.has(attribute.name, request):
-            detail = (
-                "must be referenced by at least one matchAttribute or distinctAttribute constraint "
-                "targeting this request"
-            )
-            yield fielderror.invalid(at.child("name"), rendering.named(attribute.name), detail)
-        if attribute.expression:
-            path = at.child("expression")
-            errors, cost = expression.check_derived(attribute.expression, path, gates=self._gates)
-            self.derived_cost += cost
-            yield from errors
-
-
-def check_selectors(
-    selectors: tuple[devices.DeviceSelector, ...], at: Path, *, gates: feature.Gates, is_stored: bool = False
-) -> Found:
-    """Return the errors of selectors; stored ones compiled when they were new and are not compiled again."""
-
-    def check_selector(selector: devices.DeviceSelector, path: Path) -> Errors:
-        if selector.cel is None:
-            yield fielderror.required(path.child("cel"))
-        elif not is_stored:
-            source = selector.cel.expression
-            yield from expression.check_selector(source, path.child("cel", "expression"), gates=gates)
-
-    return collection.check_list(selectors, check_selector, at=at, limit=limits.SELECTORS, size_covered=True)
-
-
 class Facts(msgspec.Struct, frozen=True):
-    """Facts about a claim that the rules for its constraints and configuration need."""
+    """Facts about a claim or a class that the rules for its parts need.
 
-    requests: RequestNames
+    ``request`` names the request that a part belongs to, and ``devices`` are allocated. ``is_stored`` says that the
+    part has not changed. ``costs`` receives the costs of derived attributes, whose sum is limited.
+    """
+
     context: Context
+    requests: RequestNames = RequestNames({})
+    constrained: _ConstrainedAttributes = _ConstrainedAttributes({})
+    request: str = ""
+    devices: frozenset[identity.SharedDeviceID] = frozenset()
+    is_stored: bool = False
+    costs: list[int] = []
+
+    def for_request(self, name: str) -> "Facts":
+        """Return the facts for the parts of a request."""
+        return structs.replace(self, request=name)
 
 
-def _request_names(names: tuple[str, ...], at: Path, facts: Facts) -> Found:
-    return facts.requests.check_all(names, at)
+def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Found:
+    """Return the errors of a new claim or template."""
+    constrained = _ConstrainedAttributes.of(claim.constraints)
+    return TYPES["DeviceClaim"](claim, at, Facts(context, RequestNames.of(claim), constrained))
+
+
+# Requests
+
+
+def _check_request(request: resourceclaim.DeviceRequest, at: Path, facts: Facts) -> Found:
+    return TYPES["NamedRequest"](request, at, facts.for_request(request.name))
+
+
+def _check_subrequest(request: resourceclaim.DeviceSubRequest, at: Path, facts: Facts) -> Found:
+    return TYPES["Alternative"](request, at, facts.for_request(f"{facts.request}/{request.name}"))
+
+
+def _selector_expression(text: str, at: Path, facts: Facts) -> Found:
+    return expression.check_selector(text, at, gates=facts.context.gates)
+
+
+def _attribute_in_use(name: str, at: Path, facts: Facts) -> Errors:
+    if not facts.constrained.has(name, facts.request):
+        detail = (
+            "must be referenced by at least one matchAttribute or distinctAttribute constraint targeting this request"
+        )
+        yield fielderror.invalid(at, rendering.named(name), detail)
+
+
+def _derived_expression(text: str, at: Path, facts: Facts) -> Errors:
+    errors, cost = expression.check_derived(text, at, gates=facts.context.gates)
+    facts.costs.append(cost)
+    yield from errors
+
+
+def _is_too_complex(claim: resourceclaim.DeviceClaim, facts: Facts) -> bool:
+    return sum(facts.costs) > limits.DERIVED_ATTRIBUTES_COST
+
+
+# Constraints and configuration
+
+
+def check_request_name(name: str, at: Path, facts: Facts) -> Found:
+    """Return the errors of a reference to a request."""
+    return facts.requests.check(name, at)
 
 
 def _attribute_name(name: str, at: Path) -> Found:
@@ -207,8 +142,9 @@ def _allows_distinct(constraint: resourceclaim.DeviceConstraint, facts: Facts) -
     return facts.context.gates.on(feature.Gate.CONSUMABLE_CAPACITY)
 
 
-def _check_opaque_config(config: resourceclaim.DeviceClaimConfiguration, at: Path, facts: Facts) -> Errors:
-    return check_opaque(config.opaque, at, context=facts.context)
+def _check_parameters(config: devices.OpaqueDeviceConfiguration, at: Path, facts: Facts) -> Errors:
+    place, limit = at.child("parameters"), limits.OPAQUE_BYTES
+    return formats.json_object(config.parameters, place, context=facts.context, limit=limit, is_stored=facts.is_stored)
 
 
-_TYPES: Final = rulenotation.load_structs("deviceclaim", globals())
+TYPES: Final = rulenotation.load_structs("deviceclaim", globals())

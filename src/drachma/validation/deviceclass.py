@@ -3,7 +3,7 @@
 from typing import Final
 
 from drachma.api import deviceclass
-from drachma.validation import collection, deviceclaim, fielderror, limits, metadata, nodeallocatable
+from drachma.validation import deviceclaim, fielderror, metadata, nodeallocatable
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC
@@ -26,26 +26,15 @@ def check_update(class_: deviceclass.DeviceClass, old: deviceclass.DeviceClass, 
 
 
 def _spec(spec: deviceclass.DeviceClassSpec, *, old: deviceclass.DeviceClassSpec | None, context: Context) -> Errors:
-    is_stored = old is not None and old.selectors == spec.selectors
-    selectors = SPEC.child("selectors")
-    yield from deviceclaim.check_selectors(spec.selectors, selectors, gates=context.gates, is_stored=is_stored)
-    is_stored = old is not None and old.config == spec.config
-    yield from collection.check_list(
-        spec.config,
-        lambda config, path: deviceclaim.check_opaque(config.opaque, path, context=context, is_stored=is_stored),
-        at=SPEC.child("config"),
-        limit=limits.CONFIGS,
-        size_covered=True,
-    )
+    selectors = deviceclaim.Facts(context, is_stored=old is not None and old.selectors == spec.selectors)
+    yield from deviceclaim.TYPES["ClassSelectors"](spec, SPEC, selectors)
+    config = deviceclaim.Facts(context, is_stored=old is not None and old.config == spec.config)
+    yield from deviceclaim.TYPES["ClassConfiguration"](spec, SPEC, config)
     own_policies = spec.node_allocatable_resource_accounting_policies
     if own_policies and (old is None or old.node_allocatable_resource_accounting_policies != own_policies):
         yield from nodeallocatable.check_policies(own_policies, SPEC.child("nodeAllocatableResourceAccountingPolicies"))
     name = spec.extended_resource_name
     if name is not None and names.extended_resource_name(name):
-        error = fielderror.invalid(
-            SPEC.child("extendedResourceName"),
-            name,
-            "must be a valid extended resource name",
-            origin="format=k8s-extended-resource-name",
-        )
+        at, detail = SPEC.child("extendedResourceName"), "must be a valid extended resource name"
+        error = fielderror.invalid(at, name, detail, origin="format=k8s-extended-resource-name")
         yield from fielderror.covered([error])

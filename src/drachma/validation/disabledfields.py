@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import structs
 
-from drachma.api import deviceclass, resourceclaim, resourceslice, struct
 from drachma.api import gates as feature
+from drachma.api import resourceclaim, struct
 from drachma.api.gates import Gate, Gates
 
 _StructT = TypeVar("_StructT", bound=struct.Struct)
@@ -24,8 +24,8 @@ class _Feature(NamedTuple):
     fields: tuple[str, ...]
 
 
-_CLASS: Final = (_Feature((Gate.EXTENDED_RESOURCE,), ("extended_resource_name",)),)
-_CLAIM: Final = (
+CLASS: Final = (_Feature((Gate.EXTENDED_RESOURCE,), ("extended_resource_name",)),)
+CLAIM: Final = (
     _Feature((Gate.PRIORITIZED_LIST,), ("devices.requests.first_available",)),
     _Feature(
         (Gate.DEVICE_TAINTS,),
@@ -65,7 +65,7 @@ _CLAIM_STATUS: Final = (
     ),
     _Feature((Gate.OPTIONAL_NODE_OPERATIONS,), ("allocation.devices.results.skip_node_operations",)),
 )
-_SLICE: Final = (
+SLICE: Final = (
     _Feature((Gate.DEVICE_TAINTS,), ("devices.taints",)),
     _Feature(
         (Gate.PARTITIONABLE_DEVICES,),
@@ -102,38 +102,18 @@ _SLICE: Final = (
 )
 
 
-def drop_from_class(
-    spec: deviceclass.DeviceClassSpec, *, old: deviceclass.DeviceClassSpec | None, gates: Gates
-) -> deviceclass.DeviceClassSpec:
-    """Return a class without the extended resource name if that feature is disabled."""
-    return _drop(spec, _CLASS, old, gates)
-
-
-def drop_from_claim(
-    spec: resourceclaim.ResourceClaimSpec, *, old: resourceclaim.ResourceClaimSpec | None, gates: Gates
-) -> resourceclaim.ResourceClaimSpec:
-    """Return the spec of a claim or template without fields of disabled features."""
-    return _drop(spec, _CLAIM, old, gates)
-
-
 def drop_from_claim_status(
     status: resourceclaim.ResourceClaimStatus, *, old: resourceclaim.ResourceClaim, gates: Gates
 ) -> resourceclaim.ResourceClaimStatus:
     """Return the status of a claim without fields of disabled features that neither its spec nor its status use."""
-    unused = {each.gates for each in _CLAIM if not _uses(old.spec, each)}
-    of_spec = {each.gates for each in _CLAIM}
+    unused = {each.gates for each in CLAIM if not _uses(old.spec, each)}
+    of_spec = {each.gates for each in CLAIM}
     droppable = [each for each in _CLAIM_STATUS if each.gates not in of_spec or each.gates in unused]
-    return _drop(status, droppable, old.status, gates)
+    return drop(status, droppable, old=old.status, gates=gates)
 
 
-def drop_from_slice(
-    spec: resourceslice.ResourceSliceSpec, *, old: resourceslice.ResourceSliceSpec | None, gates: Gates
-) -> resourceslice.ResourceSliceSpec:
-    """Return a slice without fields of disabled features."""
-    return _drop(spec, _SLICE, old, gates)
-
-
-def _drop(value: _StructT, features: Sequence[_Feature], old: _StructT | None, gates: Gates) -> _StructT:
+def drop(value: _StructT, features: Sequence[_Feature], *, old: _StructT | None, gates: Gates) -> _StructT:
+    """Return a value without fields of disabled features that the old value does not use."""
     if gates.enabled >= feature.ALL.enabled:
         return value
     for each in features:

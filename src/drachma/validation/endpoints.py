@@ -4,9 +4,17 @@ import ipaddress
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, rulecompiler, rulenotation, typerules
-from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.kindrules import Change, KindRules
+from drachma.validation import (
+    collection,
+    constraints,
+    fielderror,
+    formats,
+    kindrules,
+    rulecompiler,
+    rulenotation,
+    typerules,
+)
+from drachma.validation.fielderror import Errors
 from drachma.validation.path import Document, Path
 from drachma.values import names
 
@@ -25,10 +33,6 @@ def _check_ports(subset: Document, at: Path) -> Errors:
         if len(ports) > 1 and not port.get("name"):
             yield fielderror.required(place.child("name"))
         yield from _TYPES["EndpointPort"](port, place)
-
-
-def _check_changed_subsets(content: Document, old: Document, at: Path) -> list[FieldError]:
-    return _TYPES["Endpoints"](content, at) if content.get("subsets") != old.get("subsets") else []
 
 
 def reachable_address(text: str, at: Path) -> Errors:
@@ -86,14 +90,11 @@ def _hints(problems: Callable[[str], Sequence[str]]) -> rulecompiler.Rule:
     """Return the rule of a list of hints, in which no name is repeated."""
 
     def rule(hints: Sequence[Document], at: Path) -> Errors:
-        previous: set[str] = set()
-        for position, hint in enumerate(hints):
-            name, place = hint.get("name", ""), at.item(position).child("name")
-            if name in previous:
-                yield fielderror.duplicate(place, name)
+        for place, _, name, is_repeated in collection.by_name(hints, at):
+            if is_repeated:
+                yield fielderror.duplicate(place.child("name"), name)
             else:
-                yield from fielderror.problems(place, name, problems(name))
-            previous.add(name)
+                yield from fielderror.problems(place.child("name"), name, problems(name))
 
     return rule
 
@@ -102,14 +103,11 @@ def _slice_ports(ports: Sequence[Document], at: Path) -> Errors:
     if len(ports) > _MOST_PORTS:
         yield fielderror.too_many(at, len(ports), _MOST_PORTS)
         return
-    previous: set[str] = set()
-    for position, port in enumerate(ports):
-        place, name = at.item(position), port.get("name") or ""
+    for place, port, name, is_repeated in collection.by_name(ports, at):
         if name:
             yield from constraints.dns_label(name, place.child("name"))
-        if name in previous:
+        if is_repeated:
             yield fielderror.duplicate(place.child("name"), name)
-        previous.add(name)
         yield from _TYPES["SlicePort"](port, place)
 
 
@@ -117,8 +115,4 @@ _zone_names: Final = _hints(names.label_value)
 _node_names: Final = _hints(names.dns1123_subdomain)
 _TYPES: Final = rulenotation.load("endpoints", globals())
 _ENDPOINTS: Final = typerules.Each(_TYPES["Endpoint"], limit=_MOST_ENDPOINTS)
-ENDPOINTS: Final = KindRules(create=_TYPES["Endpoints"], update=Change(_check_changed_subsets))
-ENDPOINT_SLICE: Final = KindRules(
-    always=_TYPES["EndpointSlice"],
-    update=Change(typerules.immutable("addressType", show=typerules.show_enum, empty_is_absent=True)),
-)
+KINDS: Final = kindrules.read(_TYPES)

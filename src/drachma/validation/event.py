@@ -5,9 +5,8 @@ Events with an ``eventTime`` have more rules. So have events of the newer group,
 
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, rulenotation, typerules
+from drachma.validation import fielderror, kindrules, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors
-from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Document, Path
 from drachma.values import names
 
@@ -63,7 +62,7 @@ def _event_type(kind: str, at: Path) -> Errors:
         yield fielderror.invalid(at, "", f"has invalid value: {kind}")
 
 
-def _check_update(event: Document, old: Document, at: Path) -> Errors:
+def _check_update(event: Document, at: Path, old: Document) -> Errors:
     """Check an update through the newer group, which may only change the series."""
     if event.get("series") is not None and event["series"] != old.get("series"):
         yield from _TYPES["EventSeries"](event["series"], at.child("series"))
@@ -85,7 +84,4 @@ def _show(field: str, value: Any) -> object:
 
 
 _TYPES: Final = rulenotation.load("event", globals())
-EVENT: Final = KindRules(always=_TYPES["Event"])
-NEWER_EVENT: Final = KindRules(
-    always=_TYPES["NewerEvent"], create=_TYPES["NewNewerEvent"], update=Change(_check_update)
-)
+KINDS: Final = kindrules.read(_TYPES)

@@ -4,9 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from drachma.validation import constraints, fielderror, rendering, rulenotation
+from drachma.validation import constraints, fielderror, kindrules, rendering, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import Document, Path
 from drachma.values import names
 
@@ -158,21 +157,5 @@ def _check_hand_size(queuing: Document, at: Path) -> Errors:
         yield fielderror.invalid(place, hand, detail)
 
 
-# Status
-
-
-def _conditions(conditions: Sequence[Document], at: Path) -> Errors:
-    previous: set[str] = set()
-    for position, condition in enumerate(conditions):
-        kind, place = condition.get("type", ""), at.item(position)
-        if kind in previous:
-            yield fielderror.duplicate(place.child("type"), rendering.named(kind))
-        previous.add(kind)
-        yield from _TYPES["Condition"](condition, place)
-
-
 _TYPES: Final = rulenotation.load("flowcontrol", globals())
-FLOW_SCHEMA: Final = KindRules(always=_TYPES["FlowSchema"], status=Change(below("status", _TYPES["Status"])))
-PRIORITY_LEVEL: Final = KindRules(
-    always=_TYPES["PriorityLevelConfiguration"], status=Change(below("status", _TYPES["Status"]))
-)
+KINDS: Final = kindrules.read(_TYPES)

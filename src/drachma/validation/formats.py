@@ -5,6 +5,7 @@ Each rule takes the text and where it is. The forms themselves and their message
 
 import ipaddress
 import re
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from drachma.validation import fielderror, limits, rendering
@@ -18,26 +19,31 @@ _VERSION: Final = re.compile(
     r"(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?"
     r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?"
 )
-_UID_HYPHENS: Final = (8, 13, 18, 23)
-_HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
-def short_name(text: str, at: Path) -> Found:
-    """A DNS label: devices, requests, counters."""
-    details = names.dns1123_label(text)
-    return fielderror.problems(at, text, details, origin="format=k8s-short-name") if details else ()
+Constraint = Callable[[Any, Path], Found]
 
 
-def long_name(text: str, at: Path) -> Found:
-    """A DNS subdomain: classes, claims, parts of pool names."""
-    details = names.dns1123_subdomain(text)
-    return fielderror.problems(at, text, details, origin="format=k8s-long-name") if details else ()
+def text(problems: Callable[[str], Sequence[str]], *, origin: str = "") -> Constraint:
+    """Return the constraint of texts in which a function finds no problems."""
+
+    def constraint(value: str, at: Path) -> Found:
+        details = problems(value)
+        return fielderror.problems(at, value, details, origin=origin) if details else ()
+
+    return constraint
 
 
-def node_name(text: str, at: Path) -> Found:
-    """A node's name."""
-    details = names.dns1123_subdomain(text)
-    return fielderror.problems(at, text, details) if details else ()
+short_name: Final = text(names.dns1123_label, origin="format=k8s-short-name")
+"""Checks a DNS label: devices, requests, counters."""
+long_name: Final = text(names.dns1123_subdomain, origin="format=k8s-long-name")
+"""Checks a DNS subdomain: classes, claims, parts of pool names."""
+node_name: Final = text(names.dns1123_subdomain)
+label_key: Final = text(names.label_key, origin="format=k8s-label-key")
+"""Checks the key of a label, a taint or a binding condition."""
+label_value: Final = text(names.label_value)
+uid: Final = text(names.uid, origin="format=k8s-uuid")
+"""Checks a uid in its normal form, 36 lower-case characters."""
 
 
 def driver_name(text: str, at: Path) -> Found:
@@ -97,17 +103,6 @@ def fully_qualified_name(text: str, at: Path) -> Errors:
         yield fielderror.invalid(at, rendering.named(text), detail)
 
 
-def label_key(text: str, at: Path) -> Found:
-    """The key of a label, a taint or a binding condition."""
-    details = names.label_key(text)
-    return fielderror.problems(at, text, details, origin="format=k8s-label-key") if details else ()
-
-
-def label_value(text: str, at: Path) -> Found:
-    """The value of a label or a taint."""
-    return fielderror.problems(at, text, names.label_value(text))
-
-
 def attribute_text(text: str, at: Path) -> Errors:
     """A device attribute's string value."""
     if names.is_longer(text, limits.ATTRIBUTE_VALUE_BYTES):
@@ -119,21 +114,6 @@ def attribute_version(text: str, at: Path) -> Errors:
     if not _VERSION.fullmatch(text):
         yield fielderror.invalid(at, text, "must be a string compatible with semver.org spec 2.0.0")
     yield from attribute_text(text, at)
-
-
-def uid(text: str, at: Path) -> Errors:
-    """A uid in its normal form, 36 lower-case characters."""
-    problem = _uid_problem(text)
-    if problem:
-        detail = f"error validating uid: {problem}"
-    elif len(text) != 36 or text != text.lower():
-        detail = (
-            "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` "
-            "with lowercase hexadecimal characters"
-        )
-    else:
-        return
-    yield fielderror.invalid(at, text, detail, origin="format=k8s-uuid")
 
 
 def interface_address(text: str, at: Path) -> Errors:
@@ -161,28 +141,6 @@ def _c_identifier(text: str, at: Path) -> Errors:
         yield fielderror.too_long(at, limits.ATTRIBUTE_ID)
     for message in names.c_identifier(text):
         yield fielderror.invalid(at, text, message)
-
-
-def _uid_problem(text: str) -> str | None:
-    length = names.byte_length(text)
-    match length:
-        case 45 if text[:9].lower() != "urn:uuid:":
-            return f"invalid urn prefix: {quotation.quote(text[:9])}"
-        case 45:
-            text = text[9:]
-        case 38 if not (text[0] == "{" and text[-1] == "}"):
-            return "invalid bracketed UUID format"
-        case 38:
-            text = text[1:-1]
-        case 32:
-            return None if _HEX.issuperset(text) else "invalid UUID format"
-        case 36:
-            pass
-        case _:
-            return f"invalid UUID length: {length}"
-    hyphens = all(text[position] == "-" for position in _UID_HYPHENS)
-    digits = "".join(character for position, character in enumerate(text) if position not in _UID_HYPHENS)
-    return None if hyphens and _HEX.issuperset(digits) else "invalid UUID format"
 
 
 def _canonical_interface(text: str) -> str | None:

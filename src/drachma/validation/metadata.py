@@ -167,11 +167,6 @@ def _size(texts: Mapping[str, str]) -> int:
     return sum(names.byte_length(key) + names.byte_length(text) for key, text in texts.items())
 
 
-def unchanged(new: object, old: object, at: Path) -> Found:
-    """Return an error if an update changes a field."""
-    return [fielderror.invalid(at, new, typerules.IMMUTABLE)] if new != old else ()
-
-
 def path_segment(name: str, *, is_prefix: bool) -> Sequence[str]:
     """Return the problems of a name in a URL, which are checked for every kind."""
     problems = names.path_segment_name(name)
@@ -284,5 +279,4 @@ def field_manager(name: str, at: Path) -> Found:
     return errors
 
 
-_subresource: Final = constraints.max_bytes(limits.SUBRESOURCE_BYTES)
 _TYPES: Final = rulenotation.load_structs("metadata", globals())

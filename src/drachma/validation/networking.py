@@ -5,9 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from drachma.validation import constraints, fielderror, formats, rulenotation, typerules
+from drachma.validation import constraints, fielderror, formats, kindrules, rulenotation, typerules
 from drachma.validation.fielderror import Errors, FieldError, Found
-from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import Document, Path
 from drachma.values import names
 
@@ -19,13 +18,13 @@ _HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
-# Ingress. The facts of its types are the old spec in an update.
+# Ingress. The facts of its types are the old spec or status, which is empty for a new object.
 
 
-def _check_paths(rule: Document, at: Path, old: Document | None) -> list[FieldError]:
+def _check_paths(rule: Document, at: Path, old: Document) -> list[FieldError]:
     """Check the paths of a rule, unless it is for a wildcard and the old spec has bad paths for wildcards."""
     is_wildcard = "*" in rule.get("host", "")
-    if is_wildcard and any("*" in each.get("host", "") and _paths(each, at) for each in (old or {}).get("rules") or ()):
+    if is_wildcard and any("*" in each.get("host", "") and _paths(each, at) for each in old.get("rules") or ()):
         return []
     return _paths(rule, at)
 
@@ -54,31 +53,23 @@ def _host_name(host: str, at: Path) -> Found:
     return fielderror.problems(at, host, problems(host))
 
 
-def _secret_name(name: str, at: Path, old: Document | None) -> Found:
+def _secret_name(name: str, at: Path, old: Document) -> Found:
     """Check the name of a secret, unless the old spec has a bad one."""
-    before = [each.get("secretName") for each in (old or {}).get("tls") or ()]
+    before = [each.get("secretName") for each in old.get("tls") or ()]
     if any(each and names.dns1123_subdomain(each) for each in before):
         return ()
     return constraints.dns_subdomain(name, at)
 
 
+def _check_points(status: Document, at: Path, old: Document) -> list[FieldError]:
+    """Check the addresses of an ingress; those that the old status has may stay."""
+    points, old_points = ((each.get("loadBalancer") or {}).get("ingress") or () for each in (status, old))
+    stored_addresses = frozenset(each.get("ip") for each in old_points)
+    return _POINTS(points, at.child("loadBalancer", "ingress"), stored_addresses)
+
+
 def _new_address(address: str, at: Path, stored_addresses: frozenset[str]) -> Found:
     return () if address in stored_addresses else constraints.address(address, at)
-
-
-def _check_new_ingress(ingress: Document, at: Path) -> list[FieldError]:
-    return _TYPES["IngressSpec"](ingress.get("spec") or {}, at.child("spec"))
-
-
-def _check_ingress_update(spec: Document, old: Document, at: Path) -> list[FieldError]:
-    return _TYPES["IngressSpec"](spec, at, old)
-
-
-def _check_ingress_status(status: Document, old: Document, at: Path) -> list[FieldError]:
-    """Check the addresses of an ingress; those that it had before may stay."""
-    stored_addresses = frozenset(each.get("ip") for each in (old.get("loadBalancer") or {}).get("ingress") or ())
-    points = (status.get("loadBalancer") or {}).get("ingress") or ()
-    return _POINTS(points, at.child("loadBalancer", "ingress"), stored_addresses)
 
 
 def _check_class(ingress: Document, at: Path, metadata: Document) -> Errors:
@@ -150,16 +141,4 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
 
 _TYPES: Final = rulenotation.load("networking", globals())
 _POINTS: Final = typerules.Each(_TYPES["IngressLoadBalancerIngress"])
-INGRESS: Final = KindRules(
-    create=_TYPES["Ingress"],
-    update=Change(below("spec", _check_ingress_update)),
-    status=Change(below("status", _check_ingress_status)),
-)
-INGRESS_CLASS: Final = KindRules(
-    always=_TYPES["IngressClass"],
-    update=Change(below("spec", typerules.immutable("controller", show=typerules.show_text, empty_is_absent=True))),
-)
-IP_ADDRESS: Final = KindRules(
-    create=_TYPES["IPAddress"], update=Change(below("spec", typerules.immutable("parentRef")))
-)
-NETWORK_POLICY: Final = KindRules(always=_TYPES["NetworkPolicy"])
+KINDS: Final = kindrules.read(_TYPES)

@@ -4,9 +4,8 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Final
 
-from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
+from drachma.validation import constraints, fielderror, kindrules, rendering, rulenotation
 from drachma.validation.fielderror import Errors
-from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import METADATA, SPEC, STATUS, Document, Path
 from drachma.validation.podspec import resources
 from drachma.values import names
@@ -31,7 +30,7 @@ def _check_new(node: Document, at: Path) -> Errors:
     yield from _check_networks(spec.get("podCIDRs") or ())
 
 
-def _check_update(node: Document, old_node: Document, at: Path) -> Errors:
+def _check_update(node: Document, at: Path, old_node: Document) -> Errors:
     """Check a changed node or status."""
     spec, old, status = node.get("spec") or {}, old_node.get("spec") or {}, node.get("status") or {}
     yield from _check_amounts(status)
@@ -103,13 +102,5 @@ def _version(cidr: str) -> int | None:
 _short_name: Final = constraints.text(lambda name: names.dns1123_label(name, unit="bytes"))
 
 
-def _check_overhead(overhead: Document, at: Path) -> Errors:
-    yield from resources.check_overhead(overhead.get("podFixed") or {}, at)
-
-
 _TYPES: Final = rulenotation.load("node", globals())
-NODE: Final = KindRules(create=_TYPES["Node"], update=Change(_check_update), status=Change(_check_update))
-RUNTIME_CLASS: Final = KindRules(
-    always=_TYPES["RuntimeClass"],
-    update=Change(typerules.immutable("handler", show=typerules.show_text, empty_is_absent=True)),
-)
+KINDS: Final = kindrules.read(_TYPES)

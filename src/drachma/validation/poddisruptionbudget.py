@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, rulenotation, workload
+from drachma.validation import fielderror, kindrules, rendering, rulenotation, workload
 from drachma.validation.fielderror import Errors
-from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import Path
 
 
@@ -23,6 +22,4 @@ def _check_one_bound(spec: Mapping[str, Any], at: Path) -> Errors:
 
 
 _TYPES: Final = rulenotation.load("poddisruptionbudget", globals())
-RULES: Final = KindRules(
-    always=_TYPES["PodDisruptionBudget"], status=Change(below("status", _TYPES["PodDisruptionBudgetStatus"]))
-)
+KINDS: Final = kindrules.read(_TYPES)

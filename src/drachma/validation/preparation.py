@@ -24,16 +24,16 @@ def prepare_create(value: _ObjectT, context: Context) -> _ObjectT:
     prepared: meta.Object
     match value:
         case resourceclaim.ResourceClaim():
-            claim_spec = disabledfields.drop_from_claim(value.spec, old=None, gates=gates)
+            claim_spec = disabledfields.drop(value.spec, disabledfields.CLAIM, old=None, gates=gates)
             prepared = structs.replace(value, metadata=metadata, spec=claim_spec, status=resourceclaim.ABSENT_STATUS)
         case deviceclass.DeviceClass():
-            spec = disabledfields.drop_from_class(value.spec, old=None, gates=gates)
+            spec = disabledfields.drop(value.spec, disabledfields.CLASS, old=None, gates=gates)
             prepared = structs.replace(value, metadata=_generation(metadata, 1), spec=spec)
         case resourceclaimtemplate.ResourceClaimTemplate():
             template_spec = _template_spec(value.spec, old=None, context=context)
             prepared = structs.replace(value, metadata=metadata, spec=template_spec)
         case resourceslice.ResourceSlice():
-            slice_spec = disabledfields.drop_from_slice(value.spec, old=None, gates=gates)
+            slice_spec = disabledfields.drop(value.spec, disabledfields.SLICE, old=None, gates=gates)
             prepared = structs.replace(value, metadata=_generation(metadata, 1), spec=slice_spec)
         case devicetaintrule.DeviceTaintRule():
             metadata = _generation(metadata, 1)
@@ -50,17 +50,17 @@ def prepare_update(value: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT
     prepared: meta.Object = value
     match value, old:
         case deviceclass.DeviceClass(), deviceclass.DeviceClass():
-            spec = disabledfields.drop_from_class(value.spec, old=old.spec, gates=context.gates)
+            spec = disabledfields.drop(value.spec, disabledfields.CLASS, old=old.spec, gates=context.gates)
             prepared = _count_change(structs.replace(value, spec=spec), old, is_changed=spec != old.spec)
         case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
-            claim_spec = disabledfields.drop_from_claim(value.spec, old=old.spec, gates=context.gates)
+            claim_spec = disabledfields.drop(value.spec, disabledfields.CLAIM, old=old.spec, gates=context.gates)
             prepared = structs.replace(value, spec=claim_spec, status=old.status)
         case resourceclaimtemplate.ResourceClaimTemplate(), resourceclaimtemplate.ResourceClaimTemplate():
             prepared = structs.replace(value, spec=_template_spec(value.spec, old=old.spec, context=context))
         case resourceslice.ResourceSlice(), resourceslice.ResourceSlice():
             # The generation counts what was asked for, before anything is dropped.
             numbered = _count_change(value, old, is_changed=value.spec != old.spec)
-            slice_spec = disabledfields.drop_from_slice(value.spec, old=old.spec, gates=context.gates)
+            slice_spec = disabledfields.drop(value.spec, disabledfields.SLICE, old=old.spec, gates=context.gates)
             prepared = structs.replace(numbered, spec=slice_spec)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
             rule_spec = _taint_time(value.spec, old.spec, context)
@@ -92,7 +92,9 @@ def _template_spec(
     old: resourceclaimtemplate.ResourceClaimTemplateSpec | None,
     context: Context,
 ) -> resourceclaimtemplate.ResourceClaimTemplateSpec:
-    spec = disabledfields.drop_from_claim(value.spec, old=old.spec if old is not None else None, gates=context.gates)
+    spec = disabledfields.drop(
+        value.spec, disabledfields.CLAIM, old=old.spec if old is not None else None, gates=context.gates
+    )
     return structs.replace(value, spec=spec)
 
 

@@ -6,9 +6,8 @@ Upstream visits the resources of a limit range in no particular order; here they
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from drachma.validation import fielderror, rendering, rulenotation, typerules
+from drachma.validation import collection, fielderror, kindrules, rendering, rulenotation, typerules
 from drachma.validation.fielderror import Errors, Found
-from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import Document, Path
 from drachma.validation.podspec import resources
 from drachma.values import names, quantity
@@ -93,7 +92,7 @@ def _show_selector(expressions: Sequence[Document]) -> rendering.Rendered:
     return rendering.Rendered(f'{{"MatchExpressions":[{items}]}}')
 
 
-def _check_quota_update(spec: Document, old: Document, at: Path) -> Errors:
+def _check_quota_update(spec: Document, at: Path, old: Document) -> Errors:
     scopes = spec.get("scopes") or ()
     if set(scopes) != set(old.get("scopes") or ()):
         display = rendering.wire(list(scopes) if scopes else None)
@@ -114,13 +113,10 @@ class _Bounds(NamedTuple):
 
 
 def _limits(limits: Sequence[Document], at: Path) -> Errors:
-    kinds = set()
-    for position, item in enumerate(limits):
-        place, kind = at.item(position), item.get("type", "")
+    for place, item, kind, is_repeated in collection.by_name(limits, at, field="type"):
         yield from _limit_type(kind, place.child("type"))
-        if kind in kinds:
+        if is_repeated:
             yield fielderror.duplicate(place.child("type"), rendering.named(kind))
-        kinds.add(kind)
         yield from _check_limit(item, kind, place)
 
 
@@ -204,9 +200,4 @@ def _check_overcommit(name: str, bounds: _Bounds, at: Path) -> Errors:
 
 _TYPES: Final = rulenotation.load("quota", globals())
 _REQUIREMENTS: Final = typerules.Each(_TYPES["ScopedResourceSelectorRequirement"], is_at_list=True)
-RESOURCE_QUOTA: Final = KindRules(
-    always=_TYPES["ResourceQuota"],
-    update=Change(below("spec", _check_quota_update)),
-    status=Change(below("status", _TYPES["ResourceQuotaStatus"])),
-)
-LIMIT_RANGE: Final = KindRules(always=_TYPES["LimitRange"])
+KINDS: Final = kindrules.read(_TYPES)

@@ -6,9 +6,8 @@ its answers.
 
 from typing import Final
 
-from drachma.validation import fielderror, rendering, rulenotation, selectors, typerules
+from drachma.validation import fielderror, kindrules, rendering, rulenotation, selectors
 from drachma.validation.fielderror import Errors
-from drachma.validation.kindrules import Change, KindRules
 from drachma.validation.path import Document, Path
 
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -28,8 +27,4 @@ def _show_role(role: Document | None) -> rendering.Rendered:
 
 
 _TYPES: Final = rulenotation.load("rbac", globals())
-_SAME_ROLE: Final = Change(typerules.immutable("roleRef", show=_show_role))
-ROLE: Final = KindRules(always=_TYPES["Role"])
-CLUSTER_ROLE: Final = KindRules(always=_TYPES["ClusterRole"])
-ROLE_BINDING: Final = KindRules(always=_TYPES["RoleBinding"], update=_SAME_ROLE)
-CLUSTER_ROLE_BINDING: Final = KindRules(always=_TYPES["ClusterRoleBinding"], update=_SAME_ROLE)
+KINDS: Final = kindrules.read(_TYPES)

@@ -56,7 +56,7 @@ _TAGGED: Final = (meta.ObjectMeta, meta.OwnerReference, meta.ManagedFieldsEntry,
 
 _GO_NAMES: Final = {"cel": "CEL", "api_group": "APIGroup", "uid": "UID", "share_id": "ShareID", "ips": "IPs"}
 
-_ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
 def named(text: str) -> Rendered:
@@ -87,7 +87,7 @@ def internal_fields(document: Mapping[str, Any] | None, *fields: tuple[str, str,
 
 
 def _text(text: str) -> str:
-    return msgspec.json.encode(str(text)).decode().translate(_ESCAPES)
+    return msgspec.json.encode(str(text)).decode().translate(ESCAPES)
 
 
 def _wire(value: object, always: Fields = _ALWAYS) -> str:

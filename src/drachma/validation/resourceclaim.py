@@ -2,16 +2,11 @@
 
 from typing import Final
 
-import msgspec
-
 from drachma.api import resourceclaim, resourceclaimtemplate
-from drachma.claims import identity, reservation
+from drachma.claims import identity
 from drachma.structured import counterpart
 from drachma.validation import (
     authorization,
-    collection,
-    constraints,
-    device,
     deviceclaim,
     fielderror,
     formats,
@@ -22,36 +17,13 @@ from drachma.validation import (
     typerules,
 )
 from drachma.validation.context import Context
-from drachma.validation.fielderror import Errors, Found
+from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, STATUS, Path
-
-
-class Facts(msgspec.Struct, frozen=True):
-    """Facts about a claim that the rules for its status need: allocated devices, and names of requests."""
-
-    context: Context
-    devices: frozenset[identity.SharedDeviceID] = frozenset()
-    requests: deviceclaim.RequestNames = deviceclaim.RequestNames({})
-
 
 # Statuses of devices
 
 
-def _check_device_statuses(status: resourceclaim.ResourceClaimStatus, at: Path, context: Context) -> Errors:
-    """Check that there is one status for a device, and only for allocated devices."""
-    results = status.allocation.devices.results if status.allocation else ()
-    facts = Facts(context, devices=frozenset(map(identity.share_of, results)))
-    yield from collection.check_set(
-        status.devices,
-        lambda device, path: _TYPES["AllocatedDeviceStatus"](device, path, facts),
-        at=at,
-        key=identity.share_of,
-        show=lambda key: _show_share(key) if isinstance(key, identity.SharedDeviceID) else key,
-        unique_covered=True,
-    )
-
-
-def _check_is_allocated(device: resourceclaim.AllocatedDeviceStatus, at: Path, facts: Facts) -> Errors:
+def _check_is_allocated(device: resourceclaim.AllocatedDeviceStatus, at: Path, facts: deviceclaim.Facts) -> Errors:
     share = identity.share_of(device)
     if share not in facts.devices:
         yield fielderror.invalid(at, _show_share(share), "must be an allocated device in the claim")
@@ -63,31 +35,8 @@ def _show_share(share: identity.SharedDeviceID) -> rendering.Rendered:
     return rendering.Rendered("{" + ",".join(f'"{name}":{rendering.named(text)}' for name, text in parts) + "}")
 
 
-def _status_data(data: object, at: Path, facts: Facts) -> Errors:
+def _status_data(data: object, at: Path, facts: deviceclaim.Facts) -> Errors:
     return formats.json_object(data, at, context=facts.context, limit=limits.STATUS_DATA_BYTES)
-
-
-_interface_name: Final = constraints.max_bytes(limits.INTERFACE_NAME_BYTES)
-_hardware_address: Final = constraints.max_bytes(limits.HARDWARE_ADDRESS_BYTES)
-
-
-# Allocations
-
-
-def _request_name(name: str, at: Path, facts: Facts) -> Found:
-    return facts.requests.check(name, at)
-
-
-def _check_binding(result: resourceclaim.DeviceRequestAllocationResult, at: Path) -> Found:
-    return device.check_binding(result.binding_conditions, result.binding_failure_conditions, at)
-
-
-def _check_requests(config: resourceclaim.DeviceAllocationConfiguration, at: Path, facts: Facts) -> Found:
-    return facts.requests.check_all(config.requests, at.child("requests"))
-
-
-def _check_opaque(config: resourceclaim.DeviceAllocationConfiguration, at: Path, facts: Facts) -> Errors:
-    return deviceclaim.check_opaque(config.opaque, at, context=facts.context)
 
 
 # Templates
@@ -148,19 +97,12 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
     yield from metadata.check_finalizer_names(claim.metadata)
     status = claim.status
     if status.reserved_for:
-        yield from collection.check_set(
-            status.reserved_for,
-            _consumer,
-            at=_RESERVED_FOR,
-            key=lambda consumer: consumer.uid,
-            show=lambda uid: rendering.named(str(uid)),
-            limit=reservation.MOST_CONSUMERS,
-            size_covered=True,
-            unique_covered=True,
-        )
+        yield from _TYPES["Reservations"](status, STATUS)
         yield from _room(claim, old)
     if status.devices:
-        yield from _check_device_statuses(status, _DEVICES, context)
+        results = status.allocation.devices.results if status.allocation else ()
+        allocated = frozenset(map(identity.share_of, results))
+        yield from _DEVICE_STATUSES(status.devices, _DEVICES, deviceclaim.Facts(context, devices=allocated))
     if status.reserved_for and status.allocation is None:
         yield fielderror.forbidden(_RESERVED_FOR, "may not be specified when `allocated` is not set")
     elif claim.metadata.deletion_timestamp is not None and set(status.reserved_for) - set(old.status.reserved_for):
@@ -190,17 +132,14 @@ def _check_allocation_change(
     context: Context,
 ) -> Errors:
     if old is None:
-        facts = Facts(context, requests=deviceclaim.RequestNames.of(claim.spec.devices))
+        facts = deviceclaim.Facts(context, requests=deviceclaim.RequestNames.of(claim.spec.devices))
         yield from _TYPES["AllocationResult"](new, _ALLOCATION, facts)
     elif new != old:
         error = fielderror.invalid(_ALLOCATION, rendering.internal(new), typerules.IMMUTABLE, origin="update")
         yield from fielderror.covered([error])
 
 
-def _consumer(consumer: resourceclaim.ResourceClaimConsumerReference, at: Path) -> Found:
-    if consumer.resource and consumer.name and consumer.uid:
-        return ()
-    return [fielderror.required(at.child(name)) for name in ("resource", "name", "uid") if not getattr(consumer, name)]
-
-
 _TYPES: Final = rulenotation.load_structs("resourceclaim", globals())
+_DEVICE_STATUSES: Final = typerules.Each(
+    _TYPES["AllocatedDeviceStatus"], key=identity.share_of, show=lambda _, share: _show_share(share), covered=True
+)

@@ -48,6 +48,10 @@ class Step(NamedTuple):
     """Each constraint, and whether it takes facts."""
     covered: bool = False
     """Whether a rule that upstream declares on the type is expected to report the same errors."""
+    further_name: str = ""
+    """Name in messages about a field of a union that is one too many, if that is another one."""
+    narrows: bool = False
+    """Whether the facts of the rules are this field of the facts."""
 
 
 class Comparison(NamedTuple):
@@ -166,6 +170,10 @@ class _Compiler:
             expression = self._read_field(f"({expression} or EMPTY)", name)
         return expression
 
+    def _read_old(self, path: str) -> str:
+        """Return the expression for a field of the facts, which are an old value."""
+        return self._read("(facts or EMPTY)", path)
+
     def _step(self, step: Step) -> list[str]:
         path = f"Path({step.shown!r}, at)" if step.name and step.shown != "." else "at"
         old = "" if not self._compares else self._read("old", step.name) if step.name else "old"
@@ -183,7 +191,8 @@ class _Compiler:
         name, value = self._name(rule), "item" if step.name else "value"
         if old and isinstance(rule, Walk):
             return [f"errors += {name}.change({value}, {old}, {path}, facts)"]
-        call = f"{name}({value}, {path}{', facts' if has_facts else ''})"
+        facts = f", {self._read_old(step.name)} or {{}}" if step.narrows else ", facts"
+        call = f"{name}({value}, {path}{facts if has_facts else ''})"
         call = f"errors += covered({call})" if step.covered else f"errors += {call}"
         # The path is only made for a value that has errors.
         return [call] if _is_lazy(rule) or not step.name else [f"if {name}(item, at):", f"    {call}"]
@@ -200,7 +209,7 @@ class _Compiler:
         """Return the lines that apply the rules of the first member, and report the others."""
         lines = ["has_member = False"]
         for member in union.members:
-            path = f"Path({member.shown!r}, at)"
+            path = f"Path({(member.further_name or member.shown)!r}, at)"
             lines += [
                 f"if {self._read('value', member.name)} is not None:",
                 "    if has_member:",
@@ -211,6 +220,11 @@ class _Compiler:
             ]
         return [*lines, "if not has_member:", f"    errors.append(required(at, {union.none!r}))"]
 
+    def _field(self, name: str) -> str:
+        """Return the expression for a field of the value or of the facts."""
+        owner, _, fact = name.partition(".")
+        return f"read_fact(facts, {fact!r})" if owner == "facts" else self._read("value", name)
+
     def _test(self, part: Any) -> str:
         """Return a part of a condition in Python."""
         if isinstance(part, str):
@@ -218,17 +232,22 @@ class _Compiler:
         if not isinstance(part, Comparison):
             return f"{self._name(part)}(value{', facts' if part.__code__.co_argcount > 1 else ''})"
         name, operator, values, other = part
-        owner, _, fact = name.partition(".")
-        field = f"read_fact(facts, {fact!r})" if owner == "facts" else self._read("value", name)
+        field = self._field(name)
         if operator.startswith("#"):
             operator, field = operator[1:], f"len({field} or ())"
+        if name == "facts":
+            return "(facts is not None)"
         if other:
-            return f"({field} or 0) {operator} ({self._read('value', other)} or 0)".replace(" = ", " == ")
+            return f"({field} or 0) {operator} ({self._field(other)} or 0)".replace(" = ", " == ")
         match operator:
             case "":
                 return field
             case "?":
                 return f"({field} is not None)"
+            case "changed":
+                return f"(({field} or None) != ({self._read_old(name)} or None))"
+            case "?changed":
+                return f"({field} != {self._read_old(name)})"
             case "=" | "!=" if isinstance(values[0], bool):
                 return f"({field} is {'not ' if operator == '!=' else ''}{values[0]})"
             case "=" | "!=" if isinstance(values[0], str):
@@ -238,7 +257,9 @@ class _Compiler:
 
 def _read_fact(facts: Any, name: str) -> Any:
     """Return a field of facts, which are a document or a struct; None if there are no facts."""
-    return facts.get(name) if isinstance(facts, Mapping) else getattr(facts, name, None)
+    for part in name.split("."):
+        facts = facts.get(part) if isinstance(facts, Mapping) else getattr(facts, part, None)
+    return facts
 
 
 def _indent(lines: Sequence[str]) -> list[str]:

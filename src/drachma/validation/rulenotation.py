@@ -18,6 +18,7 @@ A field has a mark that says when its value is checked:
 ``name!``   always; an empty one is "required", with a detail where one is given: ``name!"must be set"``
 ``name!?``  always; one that is not there is "required"
 ``name=0``  always; an absent one counts as 0 (or ``{}``, ``[]``, or an empty text: ``name=``)
+``name<``   like ``name={}``, and the facts of its rules are the same field of the facts: the old value in an update
 =========== ======================================================
 
 Several fields can share a line. A dot leads to a field of a field: ``spec.type``. A dot alone is the value itself.
@@ -30,17 +31,21 @@ constraints:
 ``text(A|B)``                 the same for plain texts, which messages quote as Go does
 ``>=1``, ``<=9``, ``>0``,     numbers; a text in quotes behind one is its message
 ``1..9``
-``max=63``, ``items=8``       a text of at most so many characters, a list of at most so many items
+``max=63``, ``bytes=63``      a text of at most so many characters, or bytes
+``items=8``                   a list of at most so many items
 ``port``                      a function: one of the module, or of :mod:`drachma.validation.constraints`
 ``EndpointPort``              a value of that type
 ``[EndpointPort unique name   a list of such values: no two with one name, at most 8 items. ``unique itself`` compares
 limit 8]``                    the items; ``unique .name`` reports the item, and not its field; ``first`` reports it
                               before other errors. ``here`` reports the errors of items at the list. ``key name``
-                              reports items after the errors of all of them; ``whole`` shows the whole item.
+                              reports items after the errors of all of them; ``whole`` shows the whole item,
+                              ``enum`` a key of an enumeration.
                               ``covered`` is like ``~``, for errors of the list
 ``forbidden "..."``,          an error, with its message, for every value that is checked. ``invalid`` shows the value;
 ``required "..."``,           ``invalid(enum)`` shows one of an enumeration, ``invalid(null)`` and ``invalid(empty)``
 ``invalid "..."``             show null and an empty text, ``invalid(f)`` what the function f makes of the value
+``immutable``                 in the rules of an update: the value stays as it is; shown as by ``invalid``. An empty
+                              value counts as an absent one, except with the mark ``?``
 ============================= ================================================================================
 
 ``@check`` is a function of the module for a rule between fields; it is called with the whole value. The underscore in
@@ -56,20 +61,26 @@ Rules can depend on other fields. A condition stands behind a rule, or in front 
     minDomains?: invalid "needs `DoNotSchedule`" if whenUnsatisfiable != DoNotSchedule
 
 Of the fields below ``union "none is there" "there are several"``, exactly one must be there. Its rules apply; the two
-texts are the messages for a value without any of them, and for each further one.
+texts are the messages for a value without any of them, and for each further one. ``name->shown/further`` is a member
+that is reported under two names: as the first one, and as a further one.
 
 =============================== ==============================================================================
 ``name``, ``name?``             the field is not empty; there is one
 ``name = A|B``, ``name != A``   the value is one of these; an absent one counts as an empty text, which is ``''``
 ``name = true``, ``name < 3``   booleans and numbers; an absent number counts as 0
 ``name# > 1``                   the length of a list, a map or a text
-``name > .other``               another field, with a dot in front
+``name > .other``               another field, with a dot in front; ``facts.other`` is one of the facts
+``name changed``                it differs from the same field of the facts, as for ``immutable``
+``facts``                       there are facts
 ``@is_local``                   a function of the module that takes the whole value
 ``not``, ``and``, ``or``, (...) as in Python
 =============================== ==============================================================================
 
 Functions take the value and its path. Those with a third parameter are also given facts about the surroundings, with
 which the caller checks the outermost type; a condition reads them as fields of ``facts``.
+
+The rules of a kind are the types ``Kind``, ``Kind.create``, ``Kind.update`` and ``Kind.status``
+(:class:`drachma.validation.kindrules.KindRules`).
 """
 
 import importlib
@@ -79,10 +90,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from drachma.validation import constraints, rulecompiler, typerules
+from drachma.validation.fielderror import Found
+from drachma.validation.path import Path
 from drachma.validation.rulecompiler import AnyStep, Block, Comparison, Condition, Rule, Step, Union, takes_facts
 from drachma.validation.typerules import Type
 
-_DEFAULTS: Final[Mapping[str, Any]] = {"": "", "0": 0, "{}": {}, "[]": ()}
+_DEFAULTS: Final[Mapping[str, Any]] = {"=": "", "=0": 0, "={}": {}, "=[]": (), "<": {}}
+_NARROWING: Final = "<"
 _MARKS: Final = {
     "": rulecompiler.OPTIONAL,
     "?": rulecompiler.PRESENT,
@@ -90,17 +104,18 @@ _MARKS: Final = {
     "!?": rulecompiler.REQUIRED_PRESENT,
 }
 _NAME: Final = re.compile(
-    r"(?P<name>[A-Za-z$](?:[\w.$]|-(?!>))*|\.)(?:->(?P<shown>[\w.$-]+))?(?P<mark>!\?|[!?]|=(?:0|\{\}|\[\])?)?"
+    r"(?P<name>[A-Za-z$](?:[\w.$]|-(?!>))*|\.)(?:->(?P<shown>[\w.$/-]+))?(?P<mark>!\?|[!?<]|=(?:0|\{\}|\[\])?)?"
     r"(?P<detail>\"[^\"]*\"|'[^']*')?\s*"
 )
 _TOKEN: Final = re.compile(r"\"[^\"]*\"|'[^']*'|\[[^\]]*\]|text\([^)]*\)|[^\s\"']+")
 _BOUND: Final = re.compile(r"(>=|<=|>)(-?\d+)")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(\d+)")
-_ERROR: Final = re.compile(r"(forbidden|required|invalid)(?:\((\w+)\))?")
+_ERROR: Final = re.compile(r"(forbidden|required|invalid|immutable)(?:\(([\w.]+)\))?")
 _SUFFIX: Final = re.compile(r"((?:\"[^\"]*\"|'[^']*'|[^\"'])*?) if (.*)")
 _CONDITION: Final = re.compile(r"''|[()]|@[\w.]+|[<>!]=|[=<>]|[^\s()=<>!]+")
 _OPERATORS: Final = frozenset({"=", "!=", "<", ">", "<=", ">="})
 _WORDS: Final = frozenset({"and", "or", "not", "(", ")"})
+_SHOWN_REPETITIONS: Final = {"enum": typerules.show_enum, "whole": typerules.show_item}
 _LITERALS: Final[Mapping[str, Any]] = {"true": True, "false": False, "''": ""}
 
 _TypeT = TypeVar("_TypeT", bound=Type)
@@ -193,8 +208,8 @@ def read_block(lines: list[str], names: Names) -> list[AnyStep]:
             steps.append(Block((*previous.branches, branch)))
         elif word == "union":
             none, several = (text[1:-1] for text in _TOKEN.findall(condition))
-            members = tuple(step for each in below for step in read_line(each.strip(), names))
-            steps.append(Union(members, none, several))
+            members = [step for each in below for step in read_line(each.strip(), names)]
+            steps.append(Union(tuple(step for step in members if isinstance(step, Step)), none, several))
         elif suffix := _SUFFIX.fullmatch(line):
             steps.append(Block(((_condition(suffix[2], names), tuple(read_line(suffix[1], names))),)))
         else:
@@ -211,7 +226,7 @@ def _nested(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
         yield own[start].strip(), own[start + 1 : end]
 
 
-def read_line(line: str, names: Names) -> list[Step]:
+def read_line(line: str, names: Names) -> list[Step] | list[Block]:
     """Return the rules of one line: one for each field that it names."""
     if line.startswith("@"):
         code = [names.find(name.removeprefix("@")) for name in line.split()]
@@ -224,7 +239,10 @@ def read_line(line: str, names: Names) -> list[Step]:
     separator, constraint_text = line[position : position + 1], line[position + 1 :]
     if not fields or separator not in ("", ":"):
         raise ValueError(f"not a rule: {line}")
-    rules = tuple((rule, takes_facts(rule)) for rule in _constraints(constraint_text, names))
+    constraint_list = _constraints(constraint_text, names)
+    if constraint_list and isinstance(constraint_list[0], _Immutable):
+        return [_keep(field, constraint_list[0].report) for field in fields]
+    rules = tuple((rule, takes_facts(rule)) for rule in constraint_list)
     return [_step(field, rules)._replace(covered=is_covered) for field in fields]
 
 
@@ -232,9 +250,36 @@ def _step(matched: re.Match[str], rules: tuple[tuple[Rule, bool], ...]) -> Step:
     name, display, mark, detail = (matched[group] or "" for group in ("name", "shown", "mark", "detail"))
     if name == ".":
         return Step("", rules=rules)
+    display, _, further_name = display.partition("/")
     presence = _MARKS.get(mark, rulecompiler.ALWAYS)
-    default = _DEFAULTS[mark[1:]] if presence == rulecompiler.ALWAYS else None
-    return Step(name, presence, default, detail[1:-1], display or name, rules)
+    default = _DEFAULTS[mark] if presence == rulecompiler.ALWAYS else None
+    return Step(
+        name,
+        presence,
+        default,
+        detail[1:-1],
+        display or name,
+        rules,
+        further_name=further_name,
+        narrows=mark == _NARROWING,
+    )
+
+
+class _Immutable:
+    """The constraint that an update leaves a field as it is, with the rule that reports a change."""
+
+    def __init__(self, report: Rule) -> None:
+        self.report: Final = report
+
+    def __call__(self, value: Any, at: Path) -> Found:
+        raise ValueError("immutable is the only constraint of a rule")
+
+
+def _keep(matched: re.Match[str], report: Rule) -> Block:
+    name = matched["name"]
+    test = Comparison(name, "?changed" if matched["mark"] == "?" else "changed")
+    step = Step(name, shown=matched["shown"] or name, rules=((report, False),))
+    return Block((((test,), (step,)),))
 
 
 def _constraints(text: str, names: Names) -> list[Rule]:
@@ -273,13 +318,15 @@ def _constraint(token: str, detail: str, names: Names) -> Rule:
         return constraints.one_of(*token.removesuffix("|").split("|"))
     if token.startswith("max="):
         return constraints.max_length(int(token[4:]))
+    if token.startswith("bytes="):
+        return constraints.max_bytes(int(token[6:]))
     if token.startswith("items="):
         return constraints.max_items(int(token[6:]))
     return names.find(token)
 
 
 def _list(item: str, *options: str, names: Names) -> Rule:
-    words = [option for option in options if option not in ("covered", "first", "here", "whole")]
+    words = [option for option in options if option not in ("covered", "first", "here", *_SHOWN_REPETITIONS)]
     named_options = dict(zip(words[::2], words[1::2], strict=True))
     return typerules.Each(
         _constraint(item, "", names),
@@ -287,21 +334,21 @@ def _list(item: str, *options: str, names: Names) -> Rule:
         unique=named_options.get("unique", ""),
         key=named_options.get("key", ""),
         covered="covered" in options,
-        shows_items="whole" in options,
+        show=next((_SHOWN_REPETITIONS[each] for each in options if each in _SHOWN_REPETITIONS), typerules.show_key),
         is_repetition_first="first" in options,
         is_at_list="here" in options,
     )
 
 
 def _error(reason: str, form: str, detail: str, names: Names) -> Rule:
-    match reason, form:
-        case "forbidden", "":
-            return constraints.forbidden(detail)
-        case "required", "":
-            return constraints.required(detail)
-        case "invalid", "" | "enum" | "null" | "empty":
-            return constraints.invalid(detail, show=constraints.FORMS[form])
-    return constraints.invalid(detail, show=names.find(form))
+    if reason == "forbidden":
+        return constraints.forbidden(detail)
+    if reason == "required":
+        return constraints.required(detail)
+    show = constraints.FORMS[form] if form in constraints.FORMS else names.find(form)
+    if reason == "immutable":
+        return _Immutable(constraints.invalid(detail or typerules.IMMUTABLE, show=show))
+    return constraints.invalid(detail, show=show)
 
 
 # Conditions
@@ -317,6 +364,9 @@ def _condition(text: str, names: Names) -> Condition:
             parts.append(token)
         elif token.startswith("@"):
             parts.append(names.find(token[1:]))
+        elif operator == "changed":
+            parts.append(Comparison(token.removesuffix("?"), "?changed" if token.endswith("?") else "changed"))
+            position += 1
         elif operator in _OPERATORS:
             if position + 2 >= len(tokens):
                 raise ValueError(f"not a condition: {text}")
@@ -331,8 +381,8 @@ def _condition(text: str, names: Names) -> Condition:
 def _comparison(name: str, operator: str, operand: str) -> Comparison:
     if name.endswith("#"):
         name, operator = name[:-1], f"#{operator}"
-    if operand.startswith("."):
-        return Comparison(name, operator, other=operand[1:])
+    if operand.startswith((".", "facts.")):
+        return Comparison(name, operator, other=operand.removeprefix("."))
     if re.fullmatch(r"-?\d+", operand):
         return Comparison(name, operator, (int(operand),))
     if operand in _LITERALS:

@@ -6,11 +6,9 @@ Most rules of the latter two are declared on upstream's types.
 from collections.abc import Iterator
 from typing import Final
 
-from drachma.validation import constraints, fielderror, rendering, rulenotation, typerules
-from drachma.validation.fielderror import Errors, FieldError
-from drachma.validation.kindrules import Change, KindRules, below
+from drachma.validation import constraints, fielderror, kindrules, rendering, rulenotation, typerules
+from drachma.validation.fielderror import Errors
 from drachma.validation.path import METADATA, Document, Path
-from drachma.validation.typerules import show_null
 from drachma.values import names
 
 SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
@@ -18,16 +16,6 @@ SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-
 
 _SYSTEM_PREFIX: Final = "system-"
 _HIGHEST_USER_PRIORITY: Final = 1_000_000_000
-_FIXED: Final = (
-    "disruptionMode",
-    "priorityClassName",
-    "priority",
-    "preemptionPolicy",
-    "resourceClaims",
-    "schedulingConstraints",
-)
-"""Fields of groups and templates that updates leave as they are."""
-
 _TEMPLATE_LISTS: Final = ("podGroupTemplates", "compositePodGroupTemplates")
 
 _one_sort: Final = typerules.one_member(*_TEMPLATE_LISTS)
@@ -56,20 +44,10 @@ def _check_value(content: Document, at: Path, metadata: Document) -> Errors:
         yield fielderror.forbidden(METADATA.child("name"), f"{prefix}. error: {problem}")
 
 
-def _check_value_update(content: Document, old: Document, at: Path) -> Errors:
-    if content.get("value", 0) != old.get("value", 0):
-        yield fielderror.forbidden(at.child("value"), "may not be changed in an update.")
-
-
 # Groups
 
 
-def _check_parent(spec: Document, at: Path) -> Errors:
-    if spec.get("parentCompositePodGroupName") and spec.get("workloadRef") is None:
-        yield fielderror.required(at.child("workloadRef"), "must be set when parentCompositePodGroupName is set")
-
-
-def _check_policy_update(group: Document, old: Document, at: Path) -> Errors:
+def _check_policy_update(group: Document, at: Path, old: Document) -> Errors:
     """Check that a policy stays of its sort; the number of pods of a gang may change."""
     policy, before = group.get("schedulingPolicy") or {}, old.get("schedulingPolicy") or {}
     place = at.child("schedulingPolicy")
@@ -85,18 +63,10 @@ def _check_policy_update(group: Document, old: Document, at: Path) -> Errors:
         yield from _TYPES["GangSchedulingPolicy"](policy["gang"], place.child("gang"))
 
 
-def _claim_of_group(name: str, at: Path, claims: frozenset[str]) -> Errors:
-    if name not in claims:
+def _claim_of_group(name: str, at: Path, group: Document) -> Errors:
+    """Check that a status is about a claim of the group, whose spec an update of the status does not change."""
+    if all(claim.get("name") != name for claim in (group.get("spec") or {}).get("resourceClaims") or ()):
         yield fielderror.invalid(at, name, "must match the name of an entry in `spec.resourceClaims`")
-
-
-def _check_status(content: Document, old: Document, at: Path) -> list[FieldError]:
-    claims = frozenset(claim.get("name") for claim in (content.get("spec") or {}).get("resourceClaims") or ())
-    return _TYPES["PodGroupStatus"](content.get("status") or {}, at.child("status"), claims)
-
-
-def _check_composite_status(content: Document, old: Document, at: Path) -> list[FieldError]:
-    return _TYPES["CompositePodGroupStatus"](content.get("status") or {}, at.child("status"))
 
 
 # Workloads
@@ -127,10 +97,7 @@ def _template_names(spec: Document, at: Path) -> Iterator[tuple[Path, Path, str]
             yield from _template_names(template, place)
 
 
-def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:
-    """Check that a workload keeps its templates."""
-    yield from _check_priorities(spec, at)
-    yield from typerules.immutable("controllerRef", show=show_null, empty_is_absent=True)(spec, old, at)
+def _check_kept_templates(spec: Document, at: Path, old: Document) -> Errors:
     templates = {template.get("name"): template for template in spec.get("podGroupTemplates") or ()}
     before = {template.get("name"): template for template in old.get("podGroupTemplates") or ()}
     place = at.child("podGroupTemplates")
@@ -141,36 +108,8 @@ def _check_workload_update(spec: Document, old: Document, at: Path) -> Errors:
         yield fielderror.forbidden(place, "item may not be removed")
     for position, (name, template) in enumerate(templates.items()):
         if name in before:
-            yield from _GROUP_UPDATE(template, before[name], place.item(position))
+            yield from _TYPES["Group.update"](template, place.item(position), before[name])
 
 
 _TYPES: Final = rulenotation.load("scheduling", globals())
-_GROUP_UPDATE: Final = Change(typerules.immutable(*_FIXED, show=show_null, empty_is_absent=True), _check_policy_update)
-_FIXED_REFERENCE: Final = typerules.immutable(
-    "workloadRef", "parentCompositePodGroupName", show=show_null, empty_is_absent=True
-)
-_COMPOSITE_UPDATE: Final = typerules.immutable(
-    "schedulingPolicy",
-    "schedulingConstraints",
-    "disruptionMode",
-    "priorityClassName",
-    "priority",
-    "preemptionPolicy",
-    show=show_null,
-    empty_is_absent=True,
-)
-PRIORITY_CLASS: Final = KindRules(
-    always=_TYPES["PriorityClass"],
-    update=Change(_check_value_update, typerules.immutable("preemptionPolicy", show=typerules.show_enum)),
-)
-POD_GROUP: Final = KindRules(
-    create=_TYPES["PodGroup"],
-    update=Change(below("spec", _FIXED_REFERENCE, _GROUP_UPDATE)),
-    status=Change(_check_status),
-)
-COMPOSITE_POD_GROUP: Final = KindRules(
-    create=_TYPES["CompositePodGroup"],
-    update=Change(below("spec", _FIXED_REFERENCE, _COMPOSITE_UPDATE)),
-    status=Change(_check_composite_status),
-)
-WORKLOAD: Final = KindRules(create=_TYPES["Workload"], update=Change(below("spec", _check_workload_update)))
+KINDS: Final = kindrules.read(_TYPES)

@@ -1,4 +1,4 @@
-"""Rules for label selectors."""
+"""Rules for selectors of labels and nodes: in documents, and node selectors also in structs."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -14,3 +14,5 @@ def check(selector: Mapping[str, Any] | None, at: Path) -> Found:
 
 
 TYPES: Final = rulenotation.load("selectors", globals())
+check_nodes: Final = rulenotation.load_structs("selectors", globals())["NodeSelector"]
+"""Returns the errors of a node selector that is a struct."""

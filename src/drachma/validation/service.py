@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from drachma.validation import (
+    collection,
     constraints,
     endpoints,
     fielderror,
@@ -99,10 +100,6 @@ def _check_topology_annotations(spec: Document, at: Path, facts: Facts) -> Error
         yield fielderror.invalid(METADATA.child("annotations").key(_MODE), mode, detail)
 
 
-def _is_headless(spec: Document) -> bool:
-    return serviceaddresses.is_headless(spec)
-
-
 def _check_has_address(spec: Document, at: Path) -> Errors:
     kind = spec.get("type", "")
     if kind in ("LoadBalancer", "NodePort") and serviceaddresses.is_headless(spec):
@@ -117,14 +114,11 @@ def _external_name(name: str, at: Path) -> Found:
 
 def _check_ports(spec: Document, at: Path) -> Errors:
     ports = spec.get("ports") or ()
-    previous: set[str] = set()
-    for position, port in enumerate(ports):
-        place, name = at.child("ports").item(position), port.get("name", "")
+    for place, port, name, is_repeated in collection.by_name(ports, at.child("ports")):
         if name:
             yield from constraints.dns_label(name, place.child("name"))
-            if name in previous:
+            if is_repeated:
                 yield fielderror.duplicate(place.child("name"), name)
-            previous.add(name)
         elif len(ports) > 1:
             yield fielderror.required(place.child("name"))
         yield from _TYPES["ServicePort"](port, place)

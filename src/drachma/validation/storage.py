@@ -1,13 +1,22 @@
 """Rules for storage: the kinds of storage.k8s.io, persistent volumes and their claims."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
-from drachma.validation import constraints, fielderror, formats, rendering, rulenotation, typerules
+from drachma.validation import (
+    collection,
+    constraints,
+    fielderror,
+    formats,
+    internalform,
+    kindrules,
+    rendering,
+    rulenotation,
+    typerules,
+)
 from drachma.validation.fielderror import Errors, Found
-from drachma.validation.kindrules import Change, KindRules, below
 from drachma.validation.path import METADATA, Document, Path
-from drachma.values import names
+from drachma.values import names, quantity
 
 DEFAULT_ANNOTATIONS: Final = (
     "storageclass.kubernetes.io/is-default-class",
@@ -22,15 +31,12 @@ VOLUME_SOURCES: Final = (
 )  # fmt: skip
 """Fields of which a persistent volume has one."""
 
-ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
-
 _DRIVER_NAME: Final = 63
 _PARAMETERS: Final = 512
 _PARAMETER_BYTES: Final = 256 * 1024
 _CLAIM_IMMUTABLE: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
-_CHANGEABLE: Final = ("resources", "volumeAttributesClassName", "volumeName", "storageClassName")
 _is_positive: Final = constraints.positive_quantity()
 
 
@@ -45,13 +51,10 @@ def driver_name(name: str, at: Path) -> Errors:
 
 
 def _check_node(spec: Document, at: Path) -> Errors:
-    previous: set[str] = set()
-    for position, driver in enumerate(spec.get("drivers") or ()):
-        place, name = at.child("drivers").item(position), driver.get("name", "")
+    for place, driver, name, is_repeated in collection.by_name(spec.get("drivers") or (), at.child("drivers")):
         yield from _TYPES["CSINodeDriver"](driver, place)
-        if name in previous:
+        if is_repeated:
             yield fielderror.duplicate(place.child("name"), name)
-        previous.add(name)
         yield from _topology_keys(driver.get("topologyKeys") or (), place.child("topologyKeys"))
 
 
@@ -64,7 +67,7 @@ def _topology_keys(keys: Sequence[str], at: Path) -> Errors:
         yield from constraints.qualified_name(key, at)
 
 
-def _check_node_update(spec: Document, old: Document, at: Path) -> Errors:
+def _check_node_update(spec: Document, at: Path, old: Document) -> Errors:
     """A driver keeps its node ID and topology keys; the number of volumes may change."""
     before = {driver.get("name"): driver for driver in old.get("drivers") or ()}
     for position, driver in enumerate(spec.get("drivers") or ()):
@@ -78,11 +81,6 @@ def _check_node_update(spec: Document, old: Document, at: Path) -> Errors:
 def _check_name(content: Document, at: Path, metadata: Document) -> Errors:
     name = metadata.get("name", "")
     yield from driver_name(name, METADATA.child("name")) if name else [fielderror.required(METADATA.child("name"))]
-
-
-def _unchanged(*fields: str) -> typerules.ChangeRule:
-    """Return the rule that fields stay as they are; messages show their values as Go prints them."""
-    return typerules.immutable(*fields, show=lambda value: value)
 
 
 # StorageClass
@@ -128,12 +126,6 @@ def _topology_values(values: Sequence[str], at: Path) -> Errors:
             yield fielderror.duplicate(at.item(position), value)
 
 
-def _check_class_update(content: Document, old: Document, at: Path) -> Errors:
-    for field, empty in (("parameters", {}), ("provisioner", None), ("reclaimPolicy", None)):
-        if content.get(field, empty) != old.get(field, empty):
-            yield fielderror.forbidden(at.child(field), f"updates to {field} are forbidden.")
-
-
 # Persistent volumes and claims
 
 
@@ -149,9 +141,10 @@ def _capacity(capacity: Document, at: Path) -> Errors:
         yield from _is_positive(amount, at.key(name))
 
 
-def _check_volume_update(spec: Document, old: Document, at: Path) -> Errors:
+def _check_volume_update(spec: Document, at: Path, old: Document) -> Errors:
     if any(spec.get(name) != old.get(name) for name in VOLUME_SOURCES):
-        detail = "spec.persistentvolumesource is immutable after creation"
+        change = internalform.diff(old, spec, "PersistentVolumeSource")
+        detail = f"spec.persistentvolumesource is immutable after creation\n{change}"
         yield fielderror.forbidden(at.child("persistentvolumesource"), detail)
 
 
@@ -168,31 +161,44 @@ def check_claim(spec: Document, at: Path) -> Found:
     return _TYPES["PersistentVolumeClaimSpec"](spec, at)
 
 
-def _check_claim_update(spec: Document, old: Document, at: Path) -> Errors:
-    """The spec stays as it is, but for the size, and fields that the controller sets once."""
-    changed = [name for name in {*spec, *old} if spec.get(name) != old.get(name)]
-    is_fixed = any(name not in _CHANGEABLE for name in changed)
-    if is_fixed or any(old.get(name) for name in changed if name in ("volumeName", "storageClassName")):
-        yield fielderror.forbidden(at, _CLAIM_IMMUTABLE)
+def _check_claim_update(claim: Document, at: Path, old: Document) -> Errors:
+    """Check a changed spec: the controller sets two fields once, and bound claims change their size and attributes."""
+    spec, before = claim.get("spec") or {}, old.get("spec") or {}
+    expected, restored = dict(before), dict(spec)
+    if not before.get("volumeName"):
+        _copy_field("volumeName", spec, expected)
+    if before.get("storageClassName") is None:
+        restored.pop("storageClassName", None)
+    if (claim.get("status") or {}).get("phase") == "Bound":
+        _copy_field("volumeAttributesClassName", before, restored)
+        if _size(spec) is not None:
+            resources = restored["resources"]
+            requests = dict(resources["requests"])
+            _copy_field("storage", (before.get("resources") or {}).get("requests") or {}, requests)
+            restored["resources"] = {**resources, "requests": requests}
+    if restored != expected:
+        change = internalform.diff(expected, restored, "PersistentVolumeClaimSpec")
+        yield fielderror.forbidden(at.child("spec"), f"{_CLAIM_IMMUTABLE}\n{change}")
+    size, old_size = _size(spec), _size(before)
+    if size is not None and old_size is not None and size < old_size:
+        capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+        if size <= quantity.Quantity.parse(capacity):
+            place = at.child("spec", "resources", "requests", "storage")
+            yield fielderror.forbidden(place, "field can not be less than status.capacity")
+
+
+def _copy_field(name: str, source: Document, target: dict[str, Any]) -> None:
+    """Give a field the value that it has in another object; without one, remove it."""
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
+def _size(spec: Document) -> quantity.Quantity | None:
+    amount = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    return None if amount is None else quantity.Quantity.parse(amount)
 
 
 _TYPES: Final = rulenotation.load("storage", globals())
-CSI_NODE: Final = KindRules(always=_TYPES["CSINode"], update=Change(below("spec", _check_node_update)))
-CSI_DRIVER: Final = KindRules(
-    always=_TYPES["CSIDriver"], update=Change(below("spec", _unchanged("attachRequired", "volumeLifecycleModes")))
-)
-CSI_STORAGE_CAPACITY: Final = KindRules(
-    always=_TYPES["CSIStorageCapacity"], update=Change(_unchanged("nodeTopology", "storageClassName"))
-)
-VOLUME_ATTACHMENT: Final = KindRules(always=_TYPES["VolumeAttachment"], update=Change(typerules.immutable("spec")))
-STORAGE_CLASS: Final = KindRules(
-    always=_TYPES["StorageClass"],
-    update=Change(_check_class_update, typerules.immutable("volumeBindingMode", show=typerules.show_enum)),
-)
-PERSISTENT_VOLUME: Final = KindRules(
-    always=_TYPES["PersistentVolume"],
-    update=Change(below("spec", _check_volume_update, typerules.immutable("volumeMode", show=typerules.show_enum))),
-)
-PERSISTENT_VOLUME_CLAIM: Final = KindRules(
-    always=_TYPES["PersistentVolumeClaim"], update=Change(below("spec", _check_claim_update))
-)
+KINDS: Final = kindrules.read(_TYPES)

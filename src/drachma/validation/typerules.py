@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma.validation import collection, fielderror, rendering, rulecompiler
@@ -13,10 +13,26 @@ from drachma.validation.fielderror import FieldError
 from drachma.validation.path import ROOT, Document, Path
 from drachma.validation.rulecompiler import AnyStep, Rule, Walk, takes_facts
 
-ChangeRule = Callable[[Any, Any, Path], Iterable[FieldError]]
-"""Errors of a value that replaces an old one at a path."""
-
 IMMUTABLE: Final = "field is immutable"
+
+Show = Callable[[Any, Any], Any]
+Key = str | Callable[[Any], Hashable]
+"""Name of the field that identifies items, or a function that returns their identity."""
+
+
+def show_key(item: Any, key: Any) -> Any:
+    """Return the key of a repeated item."""
+    return key
+
+
+def show_enum(item: Any, key: Any) -> rendering.Rendered:
+    """Return the key of a repeated item, which is of an enumeration."""
+    return rendering.named(key)
+
+
+def show_item(item: Any, key: Any) -> rendering.Rendered:
+    """Return a repeated item."""
+    return rendering.wire(item)
 
 
 class Type(Walk):
@@ -61,12 +77,12 @@ class Each(Walk):
     second one is reported there, after its other errors, or at the item if there is a dot in front of the name.
     ``itself`` compares the items. ``is_repetition_first`` reports it before the other errors. ``is_at_list`` reports
     the errors of items at the list. ``key`` is like ``unique``, but reports the items, after the errors of all of them.
-    ``shows_items`` reports the whole item as the repeated value. ``covered`` marks the errors of the list as those that
-    upstream's declared rules repeat.
+    ``show`` makes the form of the repeated value in messages, of the item and its key. ``covered`` marks the errors of
+    the list as those that upstream's declared rules repeat.
     """
 
     __slots__ = (
-        "_covered", "_is_at_list", "_is_repetition_first", "_key", "_limit", "_rule", "_shows_items", "_takes_facts",
+        "_covered", "_is_at_list", "_is_repetition_first", "_key", "_limit", "_rule", "_show", "_takes_facts",
         "_unique",
     )  # fmt: skip
 
@@ -76,9 +92,9 @@ class Each(Walk):
         *,
         limit: int | None = None,
         unique: str = "",
-        key: str = "",
+        key: Key = "",
         covered: bool = False,
-        shows_items: bool = False,
+        show: Show = show_key,
         is_repetition_first: bool = False,
         is_at_list: bool = False,
     ) -> None:
@@ -86,7 +102,7 @@ class Each(Walk):
         self._is_at_list = is_at_list
         self._key = key
         self._covered = covered
-        self._shows_items = shows_items
+        self._show = show
         self._rule = rule
         self._takes_facts = takes_facts(rule)
         self._limit = limit
@@ -112,10 +128,7 @@ class Each(Walk):
     def _repetitions(self, value: Sequence[Any], at: Path) -> list[FieldError]:
         keys = collection.repetitions([_read_key(item, self._key) for item in value])
         return self._mark(
-            [
-                fielderror.duplicate(at.item(position), rendering.wire(value[position]) if self._shows_items else key)
-                for position, key in keys
-            ]
+            [fielderror.duplicate(at.item(position), self._show(value[position], key)) for position, key in keys]
         )
 
     def _mark(self, errors: list[FieldError]) -> list[FieldError]:
@@ -126,12 +139,14 @@ class Each(Walk):
         key = _read_key(item, name)
         if key in previous:
             is_at_item = name == "itself" or name != self._unique
-            return [fielderror.duplicate(at if is_at_item else Path(name, at), key)]
+            return [fielderror.duplicate(at if is_at_item else Path(name, at), self._show(item, key))]
         previous.add(key)
         return []
 
 
-def _read_key(item: Any, name: str) -> Any:
+def _read_key(item: Any, name: Key) -> Any:
+    if callable(name):
+        return name(item)
     if name == "itself":
         return item
     return item.get(name, "") if isinstance(item, Mapping) else getattr(item, rulecompiler.snake_case(name))
@@ -151,35 +166,5 @@ def one_member(*names: str) -> Rule:
         if not members:
             return [fielderror.invalid(at, "", f"must specify one of: {choice}")]
         return [fielderror.invalid(at, f"{{{', '.join(members)}}}", f"must specify exactly one of: {choice}")]
-
-    return rule
-
-
-# Updates
-
-
-def show_text(value: str | None) -> str:
-    """Show a text in a message."""
-    return value or ""
-
-
-def show_enum(value: str | None) -> rendering.Rendered:
-    """Show a value of an enumeration in a message."""
-    return rendering.named(value or "")
-
-
-def show_null(value: Any) -> rendering.Rendered:
-    """Show null in a message, as rules do that are declared on upstream's types."""
-    return rendering.NULL
-
-
-def immutable(*names: str, show: Callable[[Any], Any] = rendering.wire, empty_is_absent: bool = False) -> ChangeRule:
-    """Return the rule that an update leaves these fields as they are; ``show`` is how messages print a value."""
-
-    def rule(value: Document, old: Document, at: Path) -> list[FieldError]:
-        changed = [name for name in names if value.get(name) != old.get(name)]
-        if empty_is_absent:
-            changed = [name for name in changed if value.get(name) or old.get(name)]
-        return [fielderror.invalid(Path(name, at), show(value.get(name)), IMMUTABLE) for name in changed]
 
     return rule

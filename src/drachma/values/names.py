@@ -19,8 +19,6 @@ Problems: TypeAlias = tuple[str, ...]
 Unit: TypeAlias = Literal["characters", "bytes"]
 
 LABEL_LENGTH: Final = 63
-ATTRIBUTE_DOMAIN_LENGTH: Final = 63
-ATTRIBUTE_IDENTIFIER_LENGTH: Final = 32
 SUBDOMAIN_LENGTH: Final = 253
 CHARACTER_BYTES: Final = 4
 """How many bytes a character has at most."""
@@ -195,14 +193,6 @@ _remembered_name = functools.lru_cache(maxsize=_REMEMBERED)(_qualified_name)
 label_key = qualified_name
 
 
-def prefixed_label_key(text: str) -> Problems:
-    """Problems of a label key that must have a prefix."""
-    problems = qualified_name(text)
-    if not problems and "/" not in text:
-        return ("must include a prefix (e.g. 'example.com/key')",)
-    return problems
-
-
 def label_value(text: str) -> Problems:
     """Problems of a label's value, which may be empty."""
     if len(text) <= LABEL_LENGTH and _is_good_value(text):
@@ -218,22 +208,6 @@ def c_identifier(text: str) -> Problems:
     if _is_c_identifier(text):
         return ()
     return (_pattern_problem(_C_IDENTIFIER_RULE, _C_IDENTIFIER, examples=("my_name", "MY_NAME", "MyName")),)
-
-
-def attribute_name(text: str) -> Problems:
-    """Problems of the name of a device's attribute or capacity: ``[domain/]identifier``.
-
-    As upstream, a text with two or more slashes has none.
-    """
-    match text.split("/"):
-        case [identifier]:
-            return _identifier_problems(identifier)
-        case [domain, identifier]:
-            first: Problems = ("the domain must not be empty",)
-            if domain:
-                first = _more_than(domain, ATTRIBUTE_DOMAIN_LENGTH) + driver_name(domain)
-            return first + (_identifier_problems(identifier) if identifier else ("the name must not be empty",))
-    return ()
 
 
 def extended_resource_name(text: str) -> Problems:
@@ -296,14 +270,6 @@ def uid(text: str) -> Problems:
 def mask_trailing_dash(text: str) -> str:
     """Return the text that upstream checks instead of a ``generateName`` that ends in a dash."""
     return text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text
-
-
-def _identifier_problems(text: str) -> Problems:
-    return _more_than(text, ATTRIBUTE_IDENTIFIER_LENGTH) + c_identifier(text)
-
-
-def _more_than(text: str, limit: int) -> Problems:
-    return (f"may not be more than {limit} bytes",) if is_longer(text, limit) else ()
 
 
 def _uuid_problem(text: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from drachma import errors
 from drachma.cli.root import app
 
 GPU = "gpu.example.com"
@@ -185,6 +186,62 @@ def test_shrinking(tmp_path: pathlib.Path) -> None:
     assert result.stdout == (
         "node n1 could go: 0 of 2 devices in use\nnode n2 could go: nothing in use\n2 of 2 nodes could go\n"
     )
+
+
+def used(name: str, node_name: str, device: str) -> list[dict[str, Any]]:
+    """Return a pod of a ReplicaSet on a node, and its claim."""
+    running = pod(name, nodeName=node_name)
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs", "controller": True}
+    running["metadata"] |= {"uid": name, "ownerReferences": [owner]}
+    running["status"] = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": f"{name}-gpu"}]}
+    result = {"request": "r", "driver": GPU, "pool": node_name, "device": device}
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": f"{name}-gpu", "uid": f"{name}-gpu", "ownerReferences": [reference]},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": GPU}}]}},
+        "status": {
+            "allocation": {"devices": {"results": [result]}},
+            "reservedFor": [{"resource": "pods", "name": name, "uid": name}],
+        },
+    }
+    return [running, claim]
+
+
+def test_defragmenting(tmp_path: pathlib.Path) -> None:
+    nodes = [node("n1"), slices("n1", 2), node("n2"), slices("n2", 2)]
+    given = [*nodes, *used("a", "n1", "gpu-0"), *used("b", "n2", "gpu-0")]
+    result = run(tmp_path, "plan", "--defragment", given=given)
+    assert result.stdout.splitlines() == [
+        "1. move pod default/a from n1 (gpu-0) to n2 (gpu-1)",
+        "   node n1 is whole again (2 devices)",
+        "node n2 stays in use: it takes pods of others",
+        "1 of 2 nodes would be whole instead of 0, with 1 move",
+    ]
+    document = json.loads(run(tmp_path, "plan", "--defragment", "-o", "json", given=given).stdout)
+    assert document["moves"] == [
+        {
+            "pod": "default/a",
+            "from": {"node": "n1", "devices": [f"{GPU}/n1/gpu-0"]},
+            "to": {"node": "n2", "devices": [f"{GPU}/n2/gpu-1"]},
+            "gain": "node n1 is whole again (2 devices)",
+        }
+    ]
+    assert (document["broughtBack"], document["wholeAfter"], document["fewest"]) == (["n1"], 1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(["--carry-out"], "--carry-out: expected --defragment, and no -f", id="carry-out"),
+        pytest.param(["--defragment", "--shrink"], "--defragment: goes without --shrink", id="shrink"),
+        pytest.param(["--defragment", "--bring-back", "racks"], "expected nodes or devices", id="goal"),
+    ],
+)
+def test_defragmenting_what_cannot_be(tmp_path: pathlib.Path, arguments: list[str], problem: str) -> None:
+    with pytest.raises(errors.InvalidValueError, match=problem):
+        CliRunner().invoke(app, ["plan", *arguments, "-f", str(tmp_path)], catch_exceptions=False)
 
 
 def test_explaining(tmp_path: pathlib.Path) -> None:

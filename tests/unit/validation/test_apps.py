@@ -25,8 +25,8 @@ def _spec(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_good_one_passes() -> None:
-    assert not list(apps.REPLICA_SET.always({"spec": _spec()}))
-    assert not list(apps.DEPLOYMENT.always({"spec": _spec()}))
+    assert not list(apps.KINDS["ReplicaSet"].always({"spec": _spec()}))
+    assert not list(apps.KINDS["Deployment"].always({"spec": _spec()}))
 
 
 _BOTH = [
@@ -85,7 +85,7 @@ _BOTH = [
 
 @pytest.mark.parametrize(("fields", "want"), _BOTH)
 def test_a_replica_set_is_refused(fields: dict[str, Any], want: list[str]) -> None:
-    found = [str(error) for error in apps.REPLICA_SET.always({"spec": _spec(**fields)})]
+    found = [str(error) for error in apps.KINDS["ReplicaSet"].always({"spec": _spec(**fields)})]
     assert found == want
 
 
@@ -142,5 +142,5 @@ def test_a_replica_set_is_refused(fields: dict[str, Any], want: list[str]) -> No
     ],
 )
 def test_a_deployment_is_refused(fields: dict[str, Any], want: list[str]) -> None:
-    found = [str(error) for error in apps.DEPLOYMENT.always({"spec": _spec(**fields)})]
+    found = [str(error) for error in apps.KINDS["Deployment"].always({"spec": _spec(**fields)})]
     assert found == want

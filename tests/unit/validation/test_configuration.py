@@ -39,5 +39,5 @@ from drachma.validation.path import ROOT
     ],
 )
 def test_refused(content: dict[str, Any], want: list[str]) -> None:
-    found = [str(error) for error in configuration.SECRET.always(content, ROOT, {})]
+    found = [str(error) for error in configuration.KINDS["Secret"].always(content, ROOT, {})]
     assert found == want

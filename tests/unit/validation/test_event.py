@@ -24,5 +24,5 @@ from drachma.validation.path import ROOT
     ],
 )
 def test_refused(content: dict[str, Any], want: list[str]) -> None:
-    found = [str(error) for error in event.EVENT.always(content, ROOT, {"namespace": "default"})]
+    found = [str(error) for error in event.KINDS["Event"].always(content, ROOT, {"namespace": "default"})]
     assert found == want

@@ -97,6 +97,7 @@ MORE = {"cpu": "2"}
 )
 def test_check(limits: list[dict[str, Any]], want: list[str]) -> None:
     problems = [
-        str(problem).removeprefix("spec.limits") for problem in quota.LIMIT_RANGE.always({"spec": {"limits": limits}})
+        str(problem).removeprefix("spec.limits")
+        for problem in quota.KINDS["LimitRange"].always({"spec": {"limits": limits}})
     ]
     assert [problem.removeprefix("[0].") for problem in problems] == want

@@ -53,5 +53,5 @@ from drachma.validation import node
     ],
 )
 def test_refused(content: dict[str, Any], want: list[str]) -> None:
-    found = [str(error) for error in node.NODE.create(content)]
+    found = [str(error) for error in node.KINDS["Node"].create(content)]
     assert found == want

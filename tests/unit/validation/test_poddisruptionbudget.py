@@ -24,7 +24,7 @@ _BOTH = "minAvailable and maxUnavailable cannot be both set"
     ],
 )
 def test_good_ones_pass(spec: dict[str, Any]) -> None:
-    assert not list(poddisruptionbudget.RULES.always({"spec": spec}))
+    assert not list(poddisruptionbudget.KINDS["PodDisruptionBudget"].always({"spec": spec}))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_good_ones_pass(spec: dict[str, Any]) -> None:
     ],
 )
 def test_bad_ones(spec: dict[str, Any], want: str) -> None:
-    assert [str(error) for error in poddisruptionbudget.RULES.always({"spec": spec})] == [want]
+    assert [str(error) for error in poddisruptionbudget.KINDS["PodDisruptionBudget"].always({"spec": spec})] == [want]
 
 
 def test_what_a_status_must_be() -> None:
@@ -88,7 +88,8 @@ def test_what_a_status_must_be() -> None:
         "conditions": [{"type": "", "status": "x"}],
     }
     least = "must be greater than or equal to 0"
-    assert [str(error) for error in poddisruptionbudget.RULES.status({"status": status}, {})] == [
+    rules = poddisruptionbudget.KINDS["PodDisruptionBudget"]
+    assert [str(error) for error in rules.status({"status": status})] == [
         "status.conditions[0].type: Required value: is required",
         'status.conditions[0].status: Unsupported value: "x": supported values: "False", "True", "Unknown"',
         "status.conditions[0].lastTransitionTime: Required value",

@@ -103,5 +103,5 @@ from drachma.validation import quota
     ],
 )
 def test_refused(content: dict[str, Any], want: list[str]) -> None:
-    found = [str(error) for error in quota.RESOURCE_QUOTA.always(content)]
+    found = [str(error) for error in quota.KINDS["ResourceQuota"].always(content)]
     assert found == want

@@ -21,13 +21,15 @@ def _set(*, claims: tuple[str, ...], **pod: Any) -> dict[str, Any]:
 
 
 def test_volumes_of_claims_can_be_mounted() -> None:
-    assert not list(apps.STATEFUL_SET.always(_set(claims=("data",))))
+    assert not list(apps.KINDS["StatefulSet"].always(_set(claims=("data",))))
 
 
 def test_what_no_claim_is_for_cannot() -> None:
-    (error,) = apps.STATEFUL_SET.always(_set(claims=("other",)))
+    (error,) = apps.KINDS["StatefulSet"].always(_set(claims=("other",)))
     assert str(error) == 'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"'
 
 
 def test_names_that_the_set_gives_are_not_looked_at() -> None:
-    assert not list(apps.STATEFUL_SET.always(_set(claims=("data",), hostname="Not A Name", subdomain="Neither!")))
+    assert not list(
+        apps.KINDS["StatefulSet"].always(_set(claims=("data",), hostname="Not A Name", subdomain="Neither!"))
+    )

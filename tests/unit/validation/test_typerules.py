@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from drachma.api import resourceclaim, types
-from drachma.validation import fielderror, rulecompiler, rulenotation, typerules
+from drachma.validation import fielderror, kindrules, rulecompiler, rulenotation, typerules
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import ROOT, Path
 
@@ -168,6 +168,44 @@ def test_conditions_read_facts() -> None:
     assert not types["Type"]({"a": 1}, ROOT, {"name": "c"})
 
 
+@pytest.mark.parametrize(
+    ("line", "value", "old", "want"),
+    [
+        pytest.param("a: immutable", {"a": 2}, {"a": 1}, ["a: Invalid value: 2: field is immutable"], id="immutable"),
+        pytest.param("a: immutable", {"a": 1}, {"a": 1}, [], id="the-same"),
+        pytest.param("a: immutable", {"a": ""}, {}, [], id="empty-is-absent"),
+        pytest.param("a?: immutable", {"a": ""}, {}, ['a: Invalid value: "": field is immutable'], id="empty"),
+        pytest.param("a: immutable(null)", {}, {"a": 1}, ["a: Invalid value: null: field is immutable"], id="removed"),
+        pytest.param('a b: immutable "stays"', {"b": 1}, {"b": 2}, ["b: Invalid value: 1: stays"], id="several"),
+        pytest.param(
+            "a.b: immutable",
+            {"a": {"b": 1}},
+            {"a": {}},
+            ["a.b: Invalid value: 1: field is immutable"],
+            id="field-below",
+        ),
+        pytest.param('a: forbidden "x" if a changed', {"a": 2}, {"a": 1}, ["a: Forbidden: x"], id="changed"),
+        pytest.param('a: forbidden "x" if a changed', {"a": 1}, {"a": 1}, [], id="not-changed"),
+        pytest.param('a: forbidden "x" if a < facts.a', {"a": 1}, {"a": 2}, ["a: Forbidden: x"], id="less-than-before"),
+        pytest.param('a: forbidden "x" if facts.b.c', {"a": 1}, {"b": {"c": 1}}, ["a: Forbidden: x"], id="fact-below"),
+        pytest.param('a: forbidden "x" if not facts', {"a": 1}, None, ["a: Forbidden: x"], id="no-facts"),
+        pytest.param("a<: Part", {"a": {"b": 2}}, {"a": {"b": 1}}, ["a.b: Forbidden: changed"], id="old-value-below"),
+        pytest.param("a<: Part", {"a": {"b": 2}}, None, ["a.b: Forbidden: changed"], id="no-old-value-below"),
+    ],
+)
+def test_rules_of_updates(line: str, value: dict[str, Any], old: dict[str, Any] | None, want: list[str]) -> None:
+    text = f'Type\n    {line}\nPart\n    b: forbidden "changed" if b changed\n'
+    assert [str(error) for error in rulenotation.read(text, globals())["Type"](value, ROOT, old)] == want
+
+
+def test_kinds_have_the_rules_of_their_writes() -> None:
+    rules = kindrules.read(rulenotation.read("Kind\n    a!\nKind.update\n    b: immutable\n", globals()))["Kind"]
+    assert [str(error) for error in rules.always({})] == ["a: Required value"]
+    assert [str(error) for error in rules.update({"b": 1}, ROOT, {})] == ["b: Invalid value: 1: field is immutable"]
+    assert not rules.create({})
+    assert not rules.status({})
+
+
 def test_facts_reach_the_rules_that_take_them() -> None:
     assert errors("a: larger_than_fact", {"a": 3}, facts=3) == ["a: Invalid value: 3: must be greater than 3"]
     assert errors("a: larger_than_fact", {"a": 4}, facts=3) == []
@@ -235,7 +273,8 @@ def test_rules_name_fields_that_their_types_have(path: pathlib.Path) -> None:
         elif line and not line.startswith("#"):
             title = line
             types_with_lines[title] = []
-    for title, lines in types_with_lines.items():
+    for full_title, lines in types_with_lines.items():
+        title = full_title.partition(".")[0]
         name = path.relative_to(RULES).with_suffix("").as_posix()
         fields = next(filter(None, (_fields(place, title) for place in GROUPS.get(name, ("core/v1",)))), None)
         if fields is not None:

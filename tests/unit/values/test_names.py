@@ -101,10 +101,6 @@ CASES = [
         ),
         id="qualified-two-slashes",
     ),
-    pytest.param(names.prefixed_label_key, "a.b/c", (), id="prefixed"),
-    pytest.param(
-        names.prefixed_label_key, "c", ("must include a prefix (e.g. 'example.com/key')",), id="prefixed-bare"
-    ),
     pytest.param(names.label_value, "", (), id="value-empty"),
     pytest.param(names.label_value, "A_b.c-1", (), id="value"),
     pytest.param(names.label_value, "a b", (VALUE,), id="value-with-space"),
@@ -113,18 +109,6 @@ CASES = [
     pytest.param(names.c_identifier, "1a", (C_IDENTIFIER,), id="identifier-with-digit-first"),
     pytest.param(names.c_identifier, "a-b", (C_IDENTIFIER,), id="identifier-with-dash"),
     pytest.param(names.c_identifier, "", (C_IDENTIFIER,), id="identifier-empty"),
-    pytest.param(names.attribute_name, "model", (), id="attribute"),
-    pytest.param(names.attribute_name, "gpu.example.com/model", (), id="attribute-with-domain"),
-    pytest.param(names.attribute_name, "/model", ("the domain must not be empty",), id="attribute-empty-domain"),
-    pytest.param(names.attribute_name, "a.b/", ("the name must not be empty",), id="attribute-empty-name"),
-    pytest.param(names.attribute_name, "a" * 33, ("may not be more than 32 bytes",), id="attribute-long-identifier"),
-    pytest.param(
-        names.attribute_name,
-        "a" * 64 + "/b-c",
-        ("may not be more than 63 bytes", C_IDENTIFIER),
-        id="attribute-long-domain-and-bad-identifier",
-    ),
-    pytest.param(names.attribute_name, "a/b/c", (), id="attribute-two-slashes-pass-as-upstream"),
     pytest.param(names.extended_resource_name, "example.com/gpu", (), id="extended"),
     pytest.param(
         names.extended_resource_name,

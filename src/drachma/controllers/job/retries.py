@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from drachma.api import pod
+from drachma.claims import conditions
 
 INITIAL_SECONDS: Final = 10.0
 LONGEST_SECONDS: Final = 600.0
@@ -41,9 +42,9 @@ def finish_time(pod: pod.Pod) -> dt.datetime:
     moments = [_container_end(each) for each in _lasting_containers(pod)]
     if moments and None not in moments:
         return max(moment for moment in moments if moment is not None)
-    for each in pod.status.conditions:
-        if each.type == "Ready" and each.status == "False" and each.last_transition_time is not None:
-            return each.last_transition_time
+    ready = conditions.find(pod.status.conditions, "Ready")
+    if ready is not None and ready.status == "False" and ready.last_transition_time is not None:
+        return ready.last_transition_time
     metadata = pod.metadata
     if metadata.deletion_timestamp is not None:
         return metadata.deletion_timestamp - dt.timedelta(seconds=metadata.deletion_grace_period_seconds or 0)

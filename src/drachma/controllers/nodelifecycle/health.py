@@ -77,7 +77,6 @@ def unknown_conditions(host: node.Node, *, now: dt.datetime) -> list[node.NodeCo
     if current is not None and current.status == "Unknown":
         return []
     changed = []
-    since = now.replace(microsecond=0)
     conditions_by_type = {each.type: each for each in host.status.conditions}
     for kind in _KUBELETS_CONDITIONS:
         condition = conditions_by_type.get(kind)
@@ -95,7 +94,7 @@ def unknown_conditions(host: node.Node, *, now: dt.datetime) -> list[node.NodeCo
                 last_heartbeat_time=host.metadata.creation_timestamp
                 if condition is None
                 else condition.last_heartbeat_time,
-                last_transition_time=since,
+                last_transition_time=conditions.since(condition, "Unknown", now=now),
             )
         )
     return changed

@@ -188,9 +188,8 @@ class NodeLifecycle:
             ready = conditions.find(each.status.conditions, "Ready")
             if ready is None or ready.status == "False":
                 continue
-            changed = structs.replace(
-                ready, status="False", last_transition_time=self._clock.utc().replace(microsecond=0)
-            )
+            since = conditions.since(ready, "False", now=self._clock.utc())
+            changed = structs.replace(ready, status="False", last_transition_time=since)
             try:
                 await objectwrites.write_pod_status(self._client, each, {"conditions": [changed]})
             except errors.ObjectNotFoundError:

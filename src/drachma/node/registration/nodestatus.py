@@ -82,15 +82,9 @@ class NodeStatus:
 
     def _condition(self, kind: str, status: node.NodeStatus, *, now: dt.datetime) -> dict[str, Any]:
         value, reason, message = _FACTS[kind]
-        since = conditions.since(conditions.find(status.conditions, kind), value, now=now)
-        return {
-            "type": kind,
-            "status": value,
-            "reason": reason,
-            "message": message,
-            "lastHeartbeatTime": meta.time_text(now),
-            "lastTransitionTime": meta.time_text(since or now),
-        }
+        before = conditions.find(status.conditions, kind)
+        condition = conditions.document(kind, value, reason=reason, message=message, now=now, before=before)
+        return {**condition, "lastHeartbeatTime": meta.time_text(now)}
 
     def _endpoint(self) -> dict[str, Any]:
         """Return the addresses and the port of the node's endpoint; empty without one."""

@@ -14,7 +14,7 @@ from datetime import datetime
 import msgspec
 
 from drachma.api import labelselectors, node, pod
-from drachma.queueing.admission import feasibility, preemption, usageledger
+from drachma.queueing.admission import decisionevents, feasibility, preemption, usageledger
 from drachma.queueing.admission.cycle import (
     Cycle,
     Entry,
@@ -221,6 +221,64 @@ class Admitter:
         before = self._pending
         self._pending = {each.metadata.name: self._pending_queue(each, before) for each in queues}
 
+    def put_queue(
+        self,
+        queue: clusterqueue.ClusterQueue,
+        now: datetime,
+        *,
+        is_active: bool,
+        holders: Iterable[workload.Workload] = (),
+    ) -> None:
+        """Add a cluster queue with its quota holders, or replace it. Searches in its cohorts start over.
+
+        Costs the queues of its cohorts; :meth:`set_queues` costs all queues and quota holders.
+        """
+        name = queue.metadata.name
+        trees = self._tree_queues(name)
+        self.snapshot.put_queue(queue, is_active=is_active)
+        state = self.snapshot.state(name)
+        if state is not None:
+            for each in holders:
+                if workloadstate.key(each) not in self.snapshot.holders:
+                    self.snapshot.add(self.info(each, name))
+            self._recount_shared_claims(state)
+        self._selectors[name] = labelselectors.of(queue.spec.namespace_selector)
+        self._pending[name] = self._pending_queue(queue, self._pending)
+        self._start_over(trees | self._tree_queues(name), now)
+
+    def remove_queue(self, name: str, now: datetime) -> None:
+        """Remove a cluster queue with its quota holders, if it is known. Searches in its cohorts start over."""
+        tree = self._tree_queues(name)
+        self.snapshot.remove_queue(name)
+        self._selectors.pop(name, None)
+        self._pending.pop(name, None)
+        self._start_over(tree, now)
+
+    def _tree_queues(self, name: str) -> dict[str, None]:
+        """Return the names of all queues in the tree of a queue, including itself."""
+        state = self.snapshot.state(name)
+        if state is None or state.node.parent is None:
+            return {name: None}
+        return {each.name: None for each in state.node.root.walk() if each.is_queue}
+
+    def _start_over(self, names: Iterable[str], now: datetime) -> None:
+        """Let flavor searches start over and retry parked workloads, because quota may have become free."""
+        for name in names:
+            state, pending = self.snapshot.state(name), self._pending.get(name)
+            if state is not None:
+                state.generation += 1
+            if pending is not None:
+                pending.retry(now)
+
+    def set_local_queue(self, key: usageledger.LocalQueueKey, queue: localqueue.LocalQueue | None) -> None:
+        """Add or replace a local queue, or remove it."""
+        if queue is None:
+            self._local_queues.pop(key, None)
+        else:
+            self._local_queues[key] = queue
+        if self.ledger is not None:
+            self.ledger.set_local_queue(key, queue)
+
     def _pending_queue(self, queue: clusterqueue.ClusterQueue, before: Mapping[str, PendingQueue]) -> PendingQueue:
         """Return the pending workloads of a queue: the existing ones, or a copy if the queue has another order now."""
         if self.ledger is not None and usageledger.is_by_usage(queue.spec):
@@ -338,12 +396,8 @@ class Admitter:
         """
         names: dict[str, None] = {}
         for each in cluster_queues:
-            if each in names or each in self.snapshot.tree.circular:
-                continue
-            state = self.snapshot.state(each)
-            names[each] = None
-            if state is not None and state.node.parent is not None:
-                names.update((below.name, None) for below in state.node.root.walk() if below.is_queue)
+            if each not in names and each not in self.snapshot.tree.circular:
+                names |= {each: None, **self._tree_queues(each)}
         return sum(
             self._pending[name].retry(now, takes=functools.partial(self._takes_namespace, name)) for name in names
         )
@@ -354,6 +408,8 @@ class Admitter:
 
     def run_cycle(self, now: datetime) -> CycleReport | None:
         """Run one cycle on due second passes and the heads of all active queues, or return None if there are none."""
+        if not self._waits_in and not self.second_passes:
+            return None
         heads = [
             Head(self.snapshot.holders[key], passes=number)
             for key, number in self.second_passes.take_due(now).items()
@@ -427,7 +483,7 @@ class Admitter:
                 self.snapshot.add(self.info(after, entry.info.cluster_queue))
                 if claimsharing.shares(after):
                     self.retry([entry.info.cluster_queue], now)
-                events += _admission_events(entry, after, now)
+                events += decisionevents.admission_events(entry, after, now)
                 if entry.replaced is not None:
                     changed[entry.replaced.info.key] = self._replace(entry, entry.replaced, now, events)
                 continue
@@ -498,19 +554,7 @@ class Admitter:
         message = preemption.message(entry.info, target, path=self.snapshot.queues[entry.info.cluster_queue].path)
         victim = transitions.preempted(target.info.workload, reason=target.reason, message=message, now=now)
         victim = transitions.evict(victim, reason=transitions.PREEMPTED, message=message, now=now)
-        priorities = preemption.priorities(entry.info, target.info)
-        metadata = victim.metadata
-        name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
-        events += (
-            Event(target.info.key, NORMAL, "EvictedDueToPreempted", message),
-            Event(target.info.key, NORMAL, "Preempted", f"{message}; {priorities}"),
-            Event(
-                entry.info.key,
-                NORMAL,
-                "PreemptedWorkload",
-                f"Preempted workload {name} (UID: {metadata.uid}) in ClusterQueue {target.queue.name}; {priorities}",
-            ),
-        )
+        events += decisionevents.preemption_events(entry.info, target, message)
         self._set_version(target.info, victim)
         return victim
 
@@ -524,23 +568,6 @@ def _counts_alike(wl: workload.Workload, before: workload.Workload) -> bool:
         and wl.spec == before.spec
         and wl.metadata.annotations == before.metadata.annotations
     )
-
-
-def _admission_events(entry: Entry, after: workload.Workload, now: datetime) -> list[Event]:
-    queue = entry.info.cluster_queue
-    events = []
-    if not entry.info.has_reservation:
-        queued = workloadstate.queued_at(after)
-        waited = round((now - queued).total_seconds()) if queued is not None else 0
-        message = f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s"
-        considered = entry.assignment.considered
-        if considered:
-            message += f"; Flavors considered: {considered}"
-        events.append(Event(entry.info.key, NORMAL, "QuotaReserved", message))
-    if workloadstate.is_admitted(after) and not entry.info.workload.status.unhealthy_nodes:
-        message = f"Admitted by ClusterQueue {queue}, wait time since reservation was 0s"
-        events.append(Event(entry.info.key, NORMAL, "Admitted", message))
-    return events
 
 
 def is_active(

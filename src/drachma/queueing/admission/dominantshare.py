@@ -36,11 +36,6 @@ class Share(msgspec.Struct, frozen=True):
         return any(requested.get(key, 0) > 0 for key in self.borrowed)
 
     @property
-    def is_zero(self) -> bool:
-        """True if the node borrows nothing that other nodes could lend."""
-        return self.ratio == 0
-
-    @property
     def weighted(self) -> float:
         """Exact share."""
         if self.ratio == 0:

@@ -218,6 +218,8 @@ class PendingQueue:
         """
         self._retried_at = self._pops
         self._hopeless.clear()
+        if not self._parked and not self._heaps:
+            return 0
         namespaces = {info.workload.metadata.namespace for info in self._parked.values()}
         namespaces.update(*(heap.namespaces for heap in self._heaps.values()))
         unwelcome = {name for name in namespaces if not takes(name)}

@@ -4,8 +4,10 @@ Quota flows upwards: the subtree quota of a node is its own quota and the quota 
 its lending limit retains is local. Usage flows upwards too, as far as it exceeds the local quota. The amount that is
 available to a node is the free local quota plus the amount that its parent can spare, within its borrowing limit.
 
-The shape and the quotas of a tree do not change, except in simulations (:func:`snapshot.with_quota`). Usage changes by
-:meth:`Node.add` and :meth:`Node.remove`, and adding removed usage restores the tree exactly.
+Cluster queues come and go one by one (:meth:`QuotaTree.add_queue`, :meth:`QuotaTree.remove_queue`), which costs the
+siblings of the queue and of its cohorts; cohorts change with a new tree. Other quotas are simulated
+(:func:`snapshot.with_quota`). Usage changes by :meth:`Node.add` and :meth:`Node.remove`, and adding removed usage
+restores the tree exactly.
 """
 
 from __future__ import annotations
@@ -206,19 +208,38 @@ class Node:
             excess = amounts.minus(excess, node.local_available(key))
         return self.root.height, False
 
-    def measure(self) -> int:
+    def measure(self) -> None:
         """Compute the heights of this node and all nodes below."""
-        heights = [child.measure() + 1 for child in self.cohorts]
-        self.height = max([1 if self.queues or self.cohorts else 0, *heights])
-        return self.height
+        for child in self.cohorts:
+            child.measure()
+        self._measure()
+
+    def measure_upwards(self) -> None:
+        """Compute the heights of this node and of its ancestors, after its children have changed."""
+        for node in (self, *self.ancestors):
+            node._measure()
+
+    def _measure(self) -> None:
+        """Compute the height of this node from the heights of its children."""
+        self.height = max([1 if self.queues or self.cohorts else 0, *(child.height + 1 for child in self.cohorts)])
 
     def settle(self) -> None:
         """Compute subtree quota and usage of this node and all nodes below from the usage of cluster queues."""
+        for child in (*self.cohorts, *self.queues, *self.retired):
+            child.settle()
+        self._settle()
+
+    def settle_upwards(self) -> None:
+        """Compute subtree quota and usage of this node and of its ancestors, after its children have changed."""
+        for node in (self, *self.ancestors):
+            node._settle()
+
+    def _settle(self) -> None:
+        """Compute subtree quota and usage of this node from those of its children."""
         self.subtree = {key: quota.nominal for key, quota in self.quotas.items()}
         if not self.is_queue:
             self.usage = {}
         for child in (*self.cohorts, *self.queues, *self.retired):
-            child.settle()
             for key, amount in child.subtree.items():
                 lent = amounts.minus(amount, child.local.get(key, 0))
                 self.subtree[key] = amounts.plus(self.subtree.get(key, 0), lent)
@@ -243,6 +264,7 @@ class QuotaTree:
         self.cohorts: dict[str, Node] = {}
         self.circular: set[str] = set()
         """Cluster queues that are left out because their cohorts form a cycle."""
+        self._circular_cohorts: set[str] = set()
         parents: dict[str, str] = {}
         for cohort in cohorts:
             name = cohort.metadata.name
@@ -252,25 +274,53 @@ class QuotaTree:
                 parents[name] = cohort.spec.parent_name
         for name in _circular(parents):
             del self.cohorts[name]
-            parents[name] = name
+            self._circular_cohorts.add(name)
+        self._declared: Final = frozenset(self.cohorts)
+        """Cohorts that exist as objects."""
         for name, parent in parents.items():
             if name in self.cohorts:
                 self._join(self.cohorts[name], self._cohort(parent))
         for queue in queues:
-            name = queue.metadata.name
-            parent = queue.spec.cohort_name
-            if parent and parents.get(parent) == parent:
-                self.circular.add(name)
-                continue
-            quotas = quotas_of(queue.spec.resource_groups)
-            node = Node(name, quotas, is_queue=True, weight=_weight(queue.spec.fair_sharing))
-            self.queues[name] = node
-            if parent:
-                self._join(node, self._cohort(parent))
+            self._put(queue)
         for node in (*self.cohorts.values(), *self.queues.values()):
             if node.parent is None:
                 node.settle()
                 node.measure()
+
+    def _put(self, queue: clusterqueue.ClusterQueue) -> Node | None:
+        """Add a cluster queue without computing its quota. Return None if its cohorts form a cycle."""
+        name = queue.metadata.name
+        parent = queue.spec.cohort_name
+        if parent in self._circular_cohorts:
+            self.circular.add(name)
+            return None
+        quotas = quotas_of(queue.spec.resource_groups)
+        node = Node(name, quotas, is_queue=True, weight=_weight(queue.spec.fair_sharing))
+        self.queues[name] = node
+        if parent:
+            self._join(node, self._cohort(parent))
+        return node
+
+    def add_queue(self, queue: clusterqueue.ClusterQueue, usage: Usage) -> Node | None:
+        """Add a cluster queue with its usage. Return None if its cohorts form a cycle."""
+        node = self._put(queue)
+        if node is not None:
+            node.usage = dict(usage)
+            node.settle_upwards()
+            node.measure_upwards()
+        return node
+
+    def remove_queue(self, node: Node) -> None:
+        """Remove a cluster queue, retired or not, and its cohort if only this queue named it."""
+        self.queues.pop(node.name, None)
+        cohort = node.parent
+        if cohort is None:
+            return
+        (cohort.queues if node in cohort.queues else cohort.retired).remove(node)
+        cohort.settle_upwards()
+        cohort.measure_upwards()
+        if cohort.name not in self._declared and not (cohort.queues or cohort.retired or cohort.cohorts):
+            del self.cohorts[cohort.name]
 
     def retire(self, name: str) -> None:
         """Leave a cluster queue out of searches; its quota and usage still count in its cohort."""
@@ -278,7 +328,7 @@ class QuotaTree:
         if node.parent is not None:
             node.parent.queues.remove(node)
             node.parent.retired.append(node)
-            node.root.measure()
+            node.parent.measure_upwards()
 
     def _cohort(self, name: str) -> Node:
         """Return a cohort, creating it if it is only named."""

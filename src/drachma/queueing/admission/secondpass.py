@@ -24,6 +24,9 @@ class SecondPasses:
     def __init__(self) -> None:
         self._passes: Final[dict[str, _Pass]] = {}
 
+    def __len__(self) -> int:
+        return len(self._passes)
+
     def put(self, key: str, now: datetime, *, number: int = 0) -> None:
         """Schedule the attempt after ``number`` failed ones, unless an attempt is scheduled already."""
         if key not in self._passes:

@@ -117,6 +117,7 @@ class Snapshot:
         queues = tuple(queues)
         self.tree = QuotaTree(queues, cohorts)
         self.flavors = flavors or {}
+        self._checks = checks or {}
         self.ledger = ledger
         self.topologies = topologies
         generations = generations or {}
@@ -132,9 +133,49 @@ class Snapshot:
             if node is None:
                 self.inactive.add(name)
             else:
-                state = QueueState(queue, node, generation=generations.get(name, 0))
-                state.set_flavors(self.flavors, checks or {})
-                self.queues[name] = state
+                self._add_state(QueueState(queue, node, generation=generations.get(name, 0)))
+
+    def _add_state(self, state: QueueState) -> None:
+        state.set_flavors(self.flavors, self._checks)
+        self.queues[state.name] = state
+
+    def put_queue(self, queue: clusterqueue.ClusterQueue, *, is_active: bool) -> None:
+        """Add a cluster queue, or replace it; its quota holders stay. Costs the siblings in its cohort.
+
+        A queue in a cycle of cohorts is inactive, and its quota holders do not count.
+        """
+        name = queue.metadata.name
+        before = self._take_queue(name)
+        node = self.tree.add_queue(queue, before.node.usage if before is not None else {})
+        if node is None or not is_active:
+            self.inactive.add(name)
+        if node is None:
+            self._drop_holders(before)
+            return
+        state = QueueState(queue, node, generation=before.generation if before is not None else 0)
+        if before is not None:
+            state.workloads = before.workloads
+        self._add_state(state)
+        if not is_active:
+            self._retire(name)
+
+    def remove_queue(self, name: str) -> None:
+        """Remove a cluster queue with its quota holders, if it is known."""
+        self._drop_holders(self._take_queue(name))
+
+    def _take_queue(self, name: str) -> QueueState | None:
+        """Remove a cluster queue without its quota holders, and return it."""
+        self.inactive.discard(name)
+        self.tree.circular.discard(name)
+        state = self.queues.pop(name, None) or self._retired.pop(name, None)
+        if state is not None:
+            self.tree.remove_queue(state.node)
+        return state
+
+    def _drop_holders(self, state: QueueState | None) -> None:
+        for info in state.workloads.values() if state is not None else ():
+            del self.holders[info.key]
+            self.topologies.discount(info.topology_usage)
 
     def set_topologies(self, topologies: Topologies) -> None:
         """Replace the topologies, after nodes have changed. Costs a walk through all quota holders."""
@@ -161,8 +202,11 @@ class Snapshot:
     def retire_inactive(self) -> None:
         """Leave inactive queues out of searches; their usage still counts in their cohorts."""
         for name in self.inactive & self.queues.keys():
-            self._retired[name] = self.queues.pop(name)
-            self.tree.retire(name)
+            self._retire(name)
+
+    def _retire(self, name: str) -> None:
+        self._retired[name] = self.queues.pop(name)
+        self.tree.retire(name)
 
     def past_usage(self, info: WorkloadInfo) -> float | None:
         """Return the past usage of a holder's local queue, or None if it does not matter."""

@@ -47,6 +47,11 @@ def admitted_usage(holders: Iterable[WorkloadInfo], queue_key: LocalQueueKey) ->
     return total
 
 
+def _weight(local_queue: localqueue.LocalQueue) -> float:
+    sharing = local_queue.spec.fair_sharing
+    return 1.0 if sharing is None or sharing.weight is None else sharing.weight.as_approximate_float()
+
+
 class _Entry:
     """State of one local queue."""
 
@@ -54,8 +59,8 @@ class _Entry:
 
     def __init__(self, local_queue: localqueue.LocalQueue) -> None:
         self.uid = local_queue.metadata.uid
-        sharing, status = local_queue.spec.fair_sharing, local_queue.status.fair_sharing
-        self.weight = 1.0 if sharing is None or sharing.weight is None else sharing.weight.as_approximate_float()
+        status = local_queue.status.fair_sharing
+        self.weight = _weight(local_queue)
         stored_sharing = status.admission_fair_sharing_status if status is not None else None
         self.consumed: Consumed = (
             {}
@@ -82,18 +87,24 @@ class UsageLedger:
 
     def set_local_queues(self, queues: Iterable[localqueue.LocalQueue]) -> None:
         """Set all local queues: new ones start with their status, and missing ones are forgotten."""
-        before, self._entries = self._entries, {}
-        for each in queues:
-            key = each.metadata.namespace, each.metadata.name
-            entry, old_entry = _Entry(each), before.get(key)
-            if old_entry is not None and old_entry.uid == entry.uid:
-                old_entry.weight = entry.weight
-                entry = old_entry
-            self._entries[key] = entry
-            self._weigh(entry)
-        for name, (key, _) in tuple(self._penalties.items()):
-            if self._entries.get(key) is not before.get(key):
+        present = {(each.metadata.namespace, each.metadata.name): each for each in queues}
+        for key in [*present, *(key for key in self._entries if key not in present)]:
+            self.set_local_queue(key, present.get(key))
+
+    def set_local_queue(self, key: LocalQueueKey, queue: localqueue.LocalQueue | None) -> None:
+        """Set a local queue: a new one starts with its status, and a missing one is forgotten."""
+        before = self._entries.get(key)
+        if queue is not None and before is not None and before.uid == queue.metadata.uid:
+            before.weight = _weight(queue)
+            self._weigh(before)
+            return
+        if before is not None:
+            del self._entries[key]
+            for name in [name for name, (place, _) in self._penalties.items() if place == key]:
                 del self._penalties[name]
+        if queue is not None:
+            entry = self._entries[key] = _Entry(queue)
+            self._weigh(entry)
 
     def usage(self, key: LocalQueueKey) -> float:
         """Return the past usage of a local queue as one number; the least comes first."""

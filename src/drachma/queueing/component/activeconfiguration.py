@@ -31,6 +31,10 @@ from drachma.values import labels
 Listener = Callable[[], None]
 
 
+_ALL_AT_ONCE: Final = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
+"""Dispatcher that nominates all clusters of a workload."""
+
+
 class ActiveConfiguration:
     """Holds a validated configuration, and calls listeners when another one becomes active."""
 
@@ -57,10 +61,15 @@ class ActiveConfiguration:
         self.patience: workloadstep.Patience | None = _patience(config, self.gates)
         retention = config.object_retention_policies.workloads if config.object_retention_policies is not None else None
         self.retention: timedelta | None = _span(retention.after_finished) if retention is not None else None
+        multi_kueue = config.multi_kueue or configuration.MultiKueue()
+        timeout = _span(multi_kueue.worker_lost_timeout)
+        self.worker_lost_timeout: timedelta = timedelta(minutes=15) if timeout is None else timeout
+        self.nominates_all_clusters: bool = (multi_kueue.dispatcher_name or _ALL_AT_ONCE) == _ALL_AT_ONCE
         integrations = config.integrations or configuration.Integrations()
         self.jobs: JobSettings = JobSettings(
             management=Management(
-                frameworks=frozenset(integrations.frameworks or ()),
+                frameworks=_with_pods(frozenset(integrations.frameworks or ())),
+                only_pods_of_parents=frameworks.POD not in (integrations.frameworks or ()),
                 without_queue_name=bool(config.manage_jobs_without_queue_name),
             ),
             namespaces=labelselectors.of(config.managed_jobs_namespace_selector or meta.LabelSelector()),
@@ -106,6 +115,11 @@ class ActiveConfiguration:
     def subscribe(self, listener: Listener) -> None:
         """Call a function whenever another configuration becomes active."""
         self._listeners.append(listener)
+
+
+def _with_pods(names: frozenset[str]) -> frozenset[str]:
+    """Return the names of kinds with that of pods, if one of the kinds is queued through its pods."""
+    return names | {frameworks.POD} if names & set(frameworks.POD_PARENTS) else names
 
 
 def _policy(document: Mapping[str, Any]) -> QueueingPolicy:

@@ -18,23 +18,19 @@ from drachma.api import event
 from drachma.queueing.admission.admitter import Admitter, CycleReport
 from drachma.queueing.admission.cycle import Status
 from drachma.queueing.admission.feasibility import PLACEMENT_FAILED, Placement
-from drachma.queueing.admission.queuestatus import Readiness
 from drachma.queueing.admission.topologyplacement import needs_second_pass
 from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import (
-    BY_CLUSTER_QUEUE,
-    BY_LOCAL_QUEUE,
     Caches,
-    Source,
     call_on_change,
-    is_spec_changed,
     key_of,
 )
 from drachma.queueing.component.decisionwrites import DecisionWrites
 from drachma.queueing.component.deviceview import DeviceView
 from drachma.queueing.component.nodefollower import NodeFollower
 from drachma.queueing.component.pendingview import PendingView
+from drachma.queueing.component.queuefollower import QueueFollower
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.component.statusrequests import StatusRequests
 from drachma.queueing.component.workloadwrites import WorkloadLocks
@@ -44,7 +40,6 @@ from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.lifecycle import workloadreconcile
 from drachma.queueing.workloads import workloadstate
 from drachma.runtime import Surroundings, events, workqueue
-from drachma.runtime.informer import Handler
 
 _log = logging.getLogger(__name__)
 
@@ -99,18 +94,21 @@ class Admission:
             on_refused=self._handle_refused,
         )
         self._tasks: Final[set[asyncio.Task[None]]] = set()
-        self._are_queues_stale = True
         self._are_places_stale = True
         self._to_retry: set[str] = set()
         """Cluster queues in which quota became free since the last cycle."""
-        self._readiness: dict[str, tuple[clusterqueue.ClusterQueueSpec, Readiness]] = {}
         self._nodes: Final = NodeFollower(caches, admitter=lambda: self.admitter, on_room=self._handle_room)
         self._second_pass: datetime | None = None
         """Time of the next second pass that a task waits for."""
-        for queues in (caches.cluster_queues, caches.cohorts, caches.local_queues):
-            self._follow_specs(queues)
-        for informer in (caches.flavors, caches.topologies, caches.checks):
-            call_on_change(informer, self._handle_queue)
+        self._queues: Final = QueueFollower(
+            caches,
+            admitter=lambda: self.admitter,
+            writes=self._writes,
+            workloads=workloads,
+            statuses=statuses,
+            clock=surroundings.clock,
+            on_change=self._wake.set,
+        )
         for place in (caches.namespaces, caches.limit_ranges, caches.runtime_classes):
             call_on_change(place, self._handle_place)
         configured.subscribe(self._handle_configuration)
@@ -135,21 +133,6 @@ class Admission:
 
     # Event handlers
 
-    def _follow_specs(self, source: Source[Any]) -> None:
-        """Follow queues: refresh when one is added, deleted or changed in more than its status."""
-
-        def updated(old: Any, new: Any) -> None:
-            if is_spec_changed(old, new):
-                self._handle_queue()
-
-        source.add_handler(
-            Handler(added=lambda _: self._handle_queue(), updated=updated, deleted=lambda _: self._handle_queue())
-        )
-
-    def _handle_queue(self) -> None:
-        self._are_queues_stale = True
-        self._wake.set()
-
     def _handle_room(self) -> None:
         """Retry workloads that found no places on a topology."""
         self._to_retry.update(self.admitter.topology_queues())
@@ -162,7 +145,8 @@ class Admission:
     def _handle_configuration(self) -> None:
         """Rebuild the admitter and reconcile all workloads."""
         self.admitter = self._make_admitter()
-        self._are_queues_stale = self._are_places_stale = True
+        self._are_places_stale = True
+        self._queues.expire()
         for each in self._caches.workloads.cache:
             self._workloads.hasten(key_of(each))
         self._wake.set()
@@ -339,57 +323,16 @@ class Admission:
             self._are_places_stale = False
             self.admitter.set_places(self._caches.places)
             self.admitter.set_runtime_classes(self._caches.runtime_classes_by_name)
-            if not self._are_queues_stale:
-                self._retry_all()
-        if self._are_queues_stale:
-            self._are_queues_stale = False
-            self._set_queues()
-
-    def _set_queues(self) -> None:
-        caches = self._caches
-        queues = tuple(caches.cluster_queues.cache)
-        readiness = {each.metadata.name: (each.spec, caches.readiness(each)) for each in queues}
-        holders = [
-            each
-            for each in caches.workloads.cache
-            if workloadstate.has_reservation(each)
-            and not workloadstate.is_finished(each)
-            and not self.is_decided(workloadstate.key(each))
-        ]
-        decided = [each for each in self._writes.under_way() if each.status.admission is not None]
-        self._nodes.fill()
-        self.admitter.set_queues(
-            queues,
-            cohorts=caches.cohorts.cache,
-            local_queues=caches.local_queues.cache,
-            flavors=caches.flavors.cache,
-            topologies=caches.topologies.cache,
-            checks=caches.checks.cache,
-            inactive=[name for name, (_, each) in readiness.items() if not each.is_active],
-            holders=[*holders, *decided],
-        )
-        changed = [name for name, value in readiness.items() if self._readiness.get(name) != value]
-        changed += [name for name in self._readiness if name not in readiness]
-        self._readiness = readiness
-        for name in changed:
-            self._reconcile_all_of(name)
-            self._statuses.add(name)
-        for local in caches.local_queues.cache:
-            self._statuses.add(key_of(local))
-            for each in caches.workloads.cache.by(BY_LOCAL_QUEUE, key_of(local)):
-                if workloadstate.key(each) not in self.admitter.snapshot.holders:
-                    self._workloads.hasten(key_of(each))
-        self._retry_all()
+            self._retry_all()
+        if self._queues.are_all_stale:
+            self._nodes.fill()
+        self._queues.refresh()
 
     def _retry_all(self) -> None:
         now = workloadwrites.current_time(self._clock)
         for queue in self.admitter.queues.values():
             queue.retry(now)
         self._wake.set()
-
-    def _reconcile_all_of(self, cluster_queue: str) -> None:
-        for each in self._caches.workloads.cache.by(BY_CLUSTER_QUEUE, cluster_queue):
-            self._workloads.hasten(key_of(each))
 
     # Writes
 

@@ -35,6 +35,7 @@ from drachma.runtime.cache import Cache
 from drachma.runtime.informer import Handler
 
 BY_LOCAL_QUEUE: Final = "queueing-local-queue"
+LOCAL_BY_CLUSTER_QUEUE: Final = "queueing-local-by-cluster-queue"
 BY_CLUSTER_QUEUE: Final = "queueing-cluster-queue"
 BY_OWNER: Final = "queueing-owner"
 BY_TEMPLATE: Final = "queueing-template"
@@ -128,6 +129,7 @@ class Caches:
         cache.add_index(BY_TEMPLATE, _templates)
         cache.add_index(BY_CLAIM, _named_claims)
         cache.add_index(WITH_CLAIMS, lambda each: ("yes",) if _has_claims(each) else ())
+        self.local_queues.cache.add_index(LOCAL_BY_CLUSTER_QUEUE, lambda each: (each.spec.cluster_queue,))
         self.pods.cache.add_index(BY_WORKLOAD, lambda each: (key,) if (key := workload_of(each)) else ())
 
     # Values
@@ -245,6 +247,12 @@ class Caches:
         for owner in owners.values():
             workloads += cache.by(BY_OWNER, owner_value(owner["kind"], job.namespace, owner["metadata"]["name"]))
         return list({each.metadata.name: each for each in workloads}.values())
+
+    def workload_document(self, wl: workload.Workload) -> Document:
+        """Return a cached workload as a whole document."""
+        entry = self.workloads.cache.entry(wl.metadata.name, namespace=wl.metadata.namespace)
+        assert entry is not None, "the workload is in the cache"
+        return entry.document()
 
     def environment(self, namespace_name: str, workloads: Sequence[workload.Workload], owners: Owners) -> Environment:
         """Return the objects that the reconcile of a job reads."""

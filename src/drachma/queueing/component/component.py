@@ -1,25 +1,29 @@
-"""Queueing as one component: admission, and the controllers of workloads, queues, Jobs, JobSets and pods."""
+"""Queueing as one component: admission, and the controllers of workloads, queues, jobs and pods."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from drachma.queueing.admission.feasibility import Placement
-from drachma.queueing.component import jobcontroller
+from drachma.queueing.component import jobcontroller, parentcontroller
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.configurationmap import ConfigurationMap
+from drachma.queueing.component.dispatchcontroller import DispatchController
 from drachma.queueing.component.elasticpodcontroller import ElasticPodController
 from drachma.queueing.component.jobcontroller import JobController
 from drachma.queueing.component.jobwrites import JobWrites
 from drachma.queueing.component.nodefailurecontroller import NodeFailureController
 from drachma.queueing.component.ownerreader import OwnerReader
+from drachma.queueing.component.parentcontroller import ParentController
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.podcontroller import PodController
+from drachma.queueing.component.provisioningcontroller import ProvisioningController
 from drachma.queueing.component.queuecontroller import QueueController
 from drachma.queueing.component.queuelevels import QueueLevels
 from drachma.queueing.component.queuemeasures import QueueMeasures
+from drachma.queueing.component.remoteclusters import Connect
 from drachma.queueing.component.reviews import Reviews
 from drachma.queueing.component.statusrequests import StatusRequests
 from drachma.queueing.component.topologypodcontroller import TopologyPodController
@@ -36,7 +40,8 @@ class QueueingComponent:
     """All of queueing, built on informers that need not run yet.
 
     The configuration follows the ConfigMap, unless ``is_fixed``. If the policy requires that pods find nodes,
-    ``placement`` checks that. ``view`` shows pending workloads. ``role`` is a label of all metrics: ``leader`` or
+    ``placement`` checks that. ``view`` shows pending workloads. ``connect`` reaches other clusters;
+    without it workloads are not dispatched. ``role`` is a label of all metrics: ``leader`` or
     ``standalone``.
     """
 
@@ -48,6 +53,7 @@ class QueueingComponent:
         is_fixed: bool = False,
         placement: Placement | None = None,
         view: PendingView | None = None,
+        connect: Connect | None = None,
         role: str = "standalone",
     ) -> None:
         configured = configured or ActiveConfiguration()
@@ -88,10 +94,24 @@ class QueueingComponent:
                 JobController(surroundings, caches, configured, writes=job_writes, kind=kind)
                 for kind in jobcontroller.ALL
             ),
+            *(
+                ParentController(surroundings, caches, configured, writes=job_writes, kind=kind)
+                for kind in parentcontroller.ALL
+            ),
             PodController(surroundings, caches, configured, writes=job_writes),
             ElasticPodController(surroundings, caches, configured),
             TopologyPodController(surroundings, caches, configured),
             NodeFailureController(surroundings, caches, configured, recorder=recorder, locks=locks),
+            *(
+                ()
+                if connect is None
+                else (
+                    DispatchController(
+                        surroundings, caches, configured, recorder=recorder, locks=locks, connect=connect
+                    ),
+                )
+            ),
+            ProvisioningController(surroundings, caches, configured, recorder=recorder, locks=locks),
             admission,
         )
 

@@ -14,9 +14,10 @@ from drachma.queueing.component.caches import BY_OWNER, Caches, owner_value
 from drachma.queueing.component.jobwrites import JobWrites
 from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.configuration.frameworks import BATCH_JOB, JOB_SET
-from drachma.queueing.jobs import reconciler, templatejobs
-from drachma.queueing.jobs.batchjob import STOPPING, BatchJob
-from drachma.queueing.jobs.jobset import JobSet
+from drachma.queueing.integrations import models
+from drachma.queueing.integrations.batchjob import STOPPING, BatchJob
+from drachma.queueing.integrations.jobset import JobSet
+from drachma.queueing.jobs import reconciler
 from drachma.queueing.jobs.settings import QUEUE_LABEL, Owners
 from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.kinds import workload
@@ -25,6 +26,7 @@ from drachma.runtime.cache import Key, key_of
 from drachma.runtime.informer import Handler
 
 _WORKERS: Final = 8
+_TRAIN_JOB: Final = "trainer.kubeflow.org/trainjob"
 
 
 class JobKind(NamedTuple):
@@ -33,6 +35,8 @@ class JobKind(NamedTuple):
     framework: str
     model: type[SuspendableJob]
     resource: target.Target[Any]
+    starts_late: bool = False
+    """True if the job's controller accepts changes of its pods only before the job is resumed."""
     restores_late: bool = False
     """True if API servers allow changes of the pod template only while the job is suspended and has no start time."""
 
@@ -42,7 +46,10 @@ JOB_SETS: Final = JobKind(JOB_SET, JobSet, resources.JOB_SETS)
 ALL: Final = (
     JOBS,
     JOB_SETS,
-    *(JobKind(name, model, resources.TEMPLATE_JOBS[name]) for name, model in templatejobs.ALL.items()),
+    *(
+        JobKind(name, model, resources.INSTALLED_JOBS[name], starts_late=name == _TRAIN_JOB)
+        for name, model in models.ALL.items()
+    ),
 )
 """Kinds that have a controller; a new kind of jobs is added here."""
 
@@ -116,7 +123,8 @@ class JobController:
             owners: Owners = {}
         else:
             before = entry.document()
-            job = self._kind.model(before)
+            related = await self._owners.read_references(self._kind.model.references(before))
+            job = self._kind.model(before, related)
             owners = await self._owners.read(before, key.namespace)
         workloads = self._caches.job_workloads(job, owners=owners)
         environment = self._caches.environment(key.namespace, workloads, owners)
@@ -151,6 +159,9 @@ class JobController:
             before = await self._suspend_first(before, after)
             if not _differs_in_suspend_only(before, after) and (before.get("status") or {}).get("active"):
                 return False
+        if self._kind.starts_late and before["spec"].get("suspend") and not after["spec"].get("suspend"):
+            prepared = {**after, "spec": {**after["spec"], "suspend": True}}
+            before = await self._writes.update(resource, before, prepared)
         await self._writes.update(resource, before, after)
         return True
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import event
+from drachma.api import event, pod
 from drachma.client import patches, target
 from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.workloadwrites import WorkloadLocks
+from drachma.queueing.integrations import pods
 from drachma.queueing.jobs.interface import without_finalizer
 from drachma.queueing.jobs.reconciler import ReconcileResult
 from drachma.queueing.kinds import decoding, workload
@@ -82,6 +83,23 @@ class JobWrites:
                 preconditions=patches.Preconditions(uid=uid),
                 propagation="Background",
             )
+
+    async def write_pod(self, before: Document, after: Document | None) -> None:
+        """Write a pod, and delete it if its new state has a deletion timestamp; None removes its finalizers."""
+        if after is None:
+            after = {**before, "metadata": {**before["metadata"], "finalizers": []}}
+        is_deleted = pods.is_deleted(after) and not pods.is_deleted(before)
+        if is_deleted:
+            metadata = {name: value for name, value in after["metadata"].items() if name != "deletionTimestamp"}
+            after = {**after, "metadata": metadata}
+        if after != before:
+            try:
+                await self.update(pod.Pod, before, after)
+            except errors.ObjectNotFoundError:
+                return
+        if is_deleted:
+            metadata = before["metadata"]
+            await self.delete(pod.Pod, metadata["namespace"], metadata["name"], uid=metadata["uid"])
 
     # Workloads
 

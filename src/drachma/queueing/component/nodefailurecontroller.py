@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from drachma import errors
-from drachma.api import meta, node, pod
+from drachma.api import node, pod
+from drachma.claims import conditions as statusconditions
 from drachma.client import patches, protocol
 from drachma.queueing import conditions
 from drachma.queueing.component import resources, workloadwrites
@@ -141,13 +142,13 @@ class NodeFailureController:
 
     async def _fail(self, subject: pod.Pod, now: datetime) -> None:
         """Fail a pod that waits for a node on which it will not run, so that its job creates another."""
-        condition: dict[str, Any] = {
-            "type": nodefailures.POD_CONDITION,
-            "status": "True",
-            "reason": nodefailures.POD_REASON,
-            "message": nodefailures.POD_MESSAGE,
-            "lastTransitionTime": meta.time_text(now),
-        }
+        condition = statusconditions.document(
+            nodefailures.POD_CONDITION,
+            "True",
+            reason=nodefailures.POD_REASON,
+            message=nodefailures.POD_MESSAGE,
+            now=now,
+        )
         try:
             await self._client.patch(
                 pod.Pod,

@@ -1,12 +1,15 @@
-"""Owners of jobs and pods, read from the API server: queueing keeps no cache of most kinds that own jobs."""
+"""Owners of jobs and pods, and objects that jobs refer to, read from the API server; most kinds have no cache."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from drachma import errors
 from drachma.client import protocol, target
+from drachma.queueing.configuration.frameworks import GroupVersionKind
 from drachma.queueing.jobs import ancestry
+from drachma.queueing.jobs.interface import Reference
 from drachma.queueing.jobs.settings import Document, Owners
 
 
@@ -24,17 +27,33 @@ class OwnerReader:
             if reference is None or (reference["apiVersion"], reference["kind"]) not in ancestry.FOLLOWED_KINDS:
                 break
             key = (reference["apiVersion"], reference["kind"], reference["name"])
-            owner = await self._get(reference, namespace)
+            group, _, version = reference["apiVersion"].rpartition("/")
+            kind = GroupVersionKind(group, version, reference["kind"])
+            owner = await self._get(Reference(kind, namespace, reference["name"]))
             if owner is None or key in owners:
                 break
             owners[key] = document = owner
         return owners
 
-    async def _get(self, reference: Document, namespace: str) -> Document | None:
-        group, _, version = reference["apiVersion"].rpartition("/")
-        plural = f"{reference['kind'].lower()}s"
-        kind = target.metadata_of(group, version, plural=plural, kind=reference["kind"], namespaced=True)
+    async def read_references(self, references: Sequence[Reference]) -> Owners:
+        """Return the objects that a job refers to, as far as they exist, with one GET for each."""
+        objects = [(each, await self._get(each)) for each in references]
+        return {
+            (each.kind.api_version, each.kind.kind, each.name): document
+            for each, document in objects
+            if document is not None
+        }
+
+    async def _get(self, reference: Reference) -> Document | None:
+        kind, namespace = reference.kind, reference.namespace
+        resource = target.metadata_of(
+            kind.group,
+            kind.version,
+            plural=f"{kind.kind.lower()}s",
+            kind=kind.kind,
+            namespaced=bool(namespace),
+        )
         try:
-            return await self._client.get_document(kind, reference["name"], namespace=namespace)
+            return await self._client.get_document(resource, reference.name, namespace=namespace)
         except errors.ObjectNotFoundError:
             return None

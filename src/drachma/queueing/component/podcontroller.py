@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from drachma import errors
 from drachma.api import pod
 from drachma.queueing.component import jobwrites, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
@@ -14,8 +13,9 @@ from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.jobwrites import JobWrites
 from drachma.queueing.configuration.frameworks import POD
 from drachma.queueing.configuration.gates import Gate
-from drachma.queueing.jobs import pods, reconciler
-from drachma.queueing.jobs.podgroup import PodGroup
+from drachma.queueing.integrations import pods
+from drachma.queueing.integrations.podgroup import PodGroup
+from drachma.queueing.jobs import reconciler
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import workloadstate
 from drachma.runtime import Surroundings, controller, workqueue
@@ -95,6 +95,8 @@ class PodController:
         if POD not in settings.management.frameworks:
             return None
         documents = self._documents(key)
+        if settings.management.only_pods_of_parents and documents and not pods.has_parent(documents[0]):
+            return None
         now = workloadwrites.current_time(self._clock)
         group = PodGroup(
             key.namespace,
@@ -112,7 +114,7 @@ class PodController:
         environment = self._caches.environment(key.namespace, workloads, {})
         result = reconciler.reconcile(group, environment, now, settings=settings)
         for before in documents:
-            await self._write_pod(before, group.pods.get(before["metadata"]["name"]))
+            await self._writes.write_pod(before, group.pods.get(before["metadata"]["name"]))
         await self._writes.write_workloads(workloads, result)
         references = {pods.key(each): jobwrites.document_reference(each) for each in documents}
         references |= {workloadstate.key(each): workload_reference(each) for each in workloads}
@@ -129,22 +131,6 @@ class PodController:
             names = sorted(each.metadata.name for each in members)
         entries = (self._pods.cache.entry(name, namespace=key.namespace) for name in names)
         return [entry.document() for entry in entries if entry is not None]
-
-    async def _write_pod(self, before: Document, after: Document | None) -> None:
-        if after is None:
-            after = {**before, "metadata": {**before["metadata"], "finalizers": []}}
-        is_deleted = pods.is_deleted(after) and not pods.is_deleted(before)
-        if is_deleted:
-            metadata = {name: value for name, value in after["metadata"].items() if name != "deletionTimestamp"}
-            after = {**after, "metadata": metadata}
-        if after != before:
-            try:
-                await self._writes.update(pod.Pod, before, after)
-            except errors.ObjectNotFoundError:
-                return
-        if is_deleted:
-            metadata = before["metadata"]
-            await self._writes.delete(pod.Pod, metadata["namespace"], metadata["name"], uid=metadata["uid"])
 
 
 def _is_managed(subject: pod.Pod) -> bool:

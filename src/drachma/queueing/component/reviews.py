@@ -13,6 +13,7 @@ from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.jobs.settings import Owners
+from drachma.queueing.kinds import admissioncheck
 from drachma.queueing.rules.jobwebhooks import DEFAULT_QUEUE, Place
 from drachma.queueing.rules.webhooks import Circumstances, Webhook
 from drachma.values import fieldtext
@@ -33,7 +34,7 @@ class Reviews:
     async def mutate(self, webhook: Webhook, review: Document) -> Document:
         """Return the answer of a mutating webhook. Raises errors.DecodeError if the review cannot be read."""
         request = _request(review)
-        after = webhook.complete(request["object"], await self._circumstances(request))
+        after = webhook.complete(request["object"], await self._circumstances(webhook, request))
         if after is None:
             return _answer(request, is_allowed=True)
         patch = base64.b64encode(msgspec.json.encode(_changes(request["object"], after))).decode()
@@ -42,15 +43,18 @@ class Reviews:
     async def validate(self, webhook: Webhook, review: Document) -> Document:
         """Return the answer of a validating webhook. Raises errors.DecodeError if the review cannot be read."""
         request = _request(review)
-        problems = webhook.check(request["object"], request.get("oldObject"), await self._circumstances(request))
+        problems = webhook.check(
+            request["object"], request.get("oldObject"), await self._circumstances(webhook, request)
+        )
         if not problems:
             return _answer(request, is_allowed=True)
         message = fieldtext.together(map(str, problems))
         return _answer(request, is_allowed=False, status={"code": 403, "reason": "Forbidden", "message": message})
 
-    async def _circumstances(self, request: Document) -> Circumstances:
+    async def _circumstances(self, webhook: Webhook, request: Document) -> Circumstances:
         namespace = request.get("namespace") or ""
-        owners = await self._owners.read(request["object"], namespace) if namespace else {}
+        owners = dict(await self._owners.read(request["object"], namespace)) if namespace else {}
+        owners |= await self._owners.read_references(webhook.references(request["object"]))
 
         def place() -> Place:
             return self._place(namespace, owners)
@@ -59,6 +63,16 @@ class Reviews:
             self._configured.gates, self._configured.jobs, place, subresource=request.get("subResource") or ""
         )
 
+    def _dispatches(self, queue: str, namespace: str) -> bool:
+        local_queue = self._caches.local_queues.cache.get(queue, namespace=namespace)
+        cluster_queue = None if local_queue is None else self._caches.cluster_queue_of(local_queue)
+        if cluster_queue is None:
+            return False
+        strategy = cluster_queue.spec.admission_checks_strategy
+        rules = strategy.admission_checks if strategy is not None else ()
+        checks = (self._caches.checks.cache.get(rule.name) for rule in rules)
+        return any(each is not None and each.spec.controller_name == admissioncheck.MULTI_KUEUE for each in checks)
+
     def _place(self, namespace: str, owners: Owners) -> Place:
         namespace_place = self._caches.places.get(namespace)
         return Place(
@@ -66,6 +80,8 @@ class Reviews:
             has_default_queue=self._caches.local_queues.cache.get(DEFAULT_QUEUE, namespace=namespace) is not None,
             has_default_priority=self._caches.workload_priorities.cache.get("default") is not None,
             owner=lambda api_version, kind, name: owners.get((api_version, kind, name)),
+            workload=lambda name: self._caches.workloads.cache.get(name, namespace=namespace),
+            dispatches=lambda queue: self._dispatches(queue, namespace),
         )
 
 

@@ -42,7 +42,7 @@ KINDS: Final = {
 }
 """API kinds by the name that configurations use, in the order of messages."""
 
-TEMPLATE_JOBS: Final = (
+INSTALLED_JOBS: Final = (
     "kubeflow.org/jaxjob",
     "kubeflow.org/mpijob",
     "kubeflow.org/paddlejob",
@@ -51,10 +51,18 @@ TEMPLATE_JOBS: Final = (
     "kubeflow.org/xgboostjob",
     "ray.io/raycluster",
     "ray.io/rayjob",
+    "trainer.kubeflow.org/trainjob",
+    "workload.codeflare.dev/appwrapper",
 )
-"""Kinds of other projects whose pod templates are at known places of their objects."""
+"""Kinds of jobs that users install with other projects."""
 
-CARRIED_OUT: Final = (BATCH_JOB, JOB_SET, POD, *TEMPLATE_JOBS)
+DEPLOYMENT: Final = "deployment"
+STATEFUL_SET: Final = "statefulset"
+LEADER_WORKER_SET: Final = "leaderworkerset.x-k8s.io/leaderworkerset"
+POD_PARENTS: Final = (DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET)
+"""Kinds that are queued through their pods; each enables the pod integration for its own pods."""
+
+CARRIED_OUT: Final = (BATCH_JOB, JOB_SET, POD, *INSTALLED_JOBS, *POD_PARENTS)
 """Frameworks that have an implementation here."""
 
 NOT_DISPATCHED: Final = frozenset({"deployment", "sparkoperator.k8s.io/sparkapplication"})

@@ -21,6 +21,7 @@ class Gate(enum.StrEnum):
     ADMISSION_FAIR_SHARING = "AdmissionFairSharing"
     ADMISSION_GATED_BY = "AdmissionGatedBy"
     ASSIGN_QUEUE_LABELS_FOR_PODS = "AssignQueueLabelsForPods"
+    CLEANUP_PROVISIONING_REQUESTS = "CleanupProvisioningRequestsOnEviction"
     CONCURRENT_ADMISSION = "ConcurrentAdmission"
     CUSTOM_METRIC_LABELS = "CustomMetricLabels"
     DISABLE_WAIT_FOR_PODS_READY = "DisableWaitForPodsReady"
@@ -37,6 +38,7 @@ class Gate(enum.StrEnum):
     FINISH_ORPHANED_WORKLOADS = "FinishOrphanedWorkloads"
     FLAVOR_FUNGIBILITY = "FlavorFungibility"
     LOCAL_QUEUE_METRICS = "LocalQueueMetrics"
+    LWS_IMMUTABLE_GROUP_SIZE = "LWSImmutableGroupSize"
     METRICS_FOR_COHORTS = "MetricsForCohorts"
     ORCHESTRATED_PREEMPTION = "MultiKueueOrchestratedPreemption"
     PARTIAL_ADMISSION = "PartialAdmission"
@@ -84,8 +86,8 @@ OFF: Final = frozenset({
 """Gates that are off by default."""
 
 WITHOUT_EFFECT: Final = frozenset({
-    "CleanupProvisioningRequestsOnEviction", "DeferRayServiceFinalizationForRedisCleanup",
-    "FailureRecoveryPolicy", "LWSImmutableGroupSize",
+    "DeferRayServiceFinalizationForRedisCleanup",
+    "FailureRecoveryPolicy",
     "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency",
     "MultiKueue", "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile",
     "MultiKueueIncrementalDispatcherConfig", "MultiKueueIncrementalDispatcherRespectConfigOrder",

@@ -1,1 +1,1 @@
-"""Jobs, JobSets, pods and groups of pods: their workloads, and how they start, stop and end."""
+"""The framework of job integrations: a job and its workload, and how jobs start, stop and end."""

@@ -13,6 +13,7 @@ from drachma.queueing.jobs.interface import (
     ConstructedWorkload,
     GenericJob,
     Session,
+    WorkloadSource,
     controller_of,
     owner_reference,
     with_metadata,
@@ -65,7 +66,7 @@ def prebuilt_name(job_labels: Mapping[str, str], annotations: Mapping[str, str],
 
 
 def construct(
-    job: GenericJob,
+    job: WorkloadSource,
     session: Session,
     *,
     name: str,
@@ -118,7 +119,7 @@ def with_controller(wl: workload.Workload, job: GenericJob) -> workload.Workload
     return with_metadata(wl, labels=labels_after, owner_references=(*wl.metadata.owner_references, owner))
 
 
-def seconds_limit(job: GenericJob) -> int | None:
+def seconds_limit(job: WorkloadSource) -> int | None:
     """Return the maximum execution time that a job's label sets, if any."""
     seconds = labels.parse_int64(job.labels.get(LIMIT_LABEL, ""))
     return seconds if seconds is not None and 0 < seconds <= _MAX_SECONDS else None

@@ -47,6 +47,14 @@ class Completion(msgspec.Struct, frozen=True):
     message: str
 
 
+class Reference(NamedTuple):
+    """An object that the pod sets of a job depend on; without a namespace it belongs to the cluster."""
+
+    kind: GroupVersionKind
+    namespace: str
+    name: str
+
+
 class Candidates(NamedTuple):
     """Workloads of a job: the one that matches its spec, and the rest."""
 
@@ -126,8 +134,8 @@ class Session:
         return self.put(transitions.finished(wl, reason=reason, message=message, now=self.now))
 
 
-class GenericJob(Protocol):
-    """A job of any kind during one reconcile."""
+class WorkloadSource(Protocol):
+    """An object for which workloads are constructed."""
 
     @property
     def kind(self) -> GroupVersionKind: ...
@@ -141,12 +149,19 @@ class GenericJob(Protocol):
     def uid(self) -> str: ...
     @property
     def key(self) -> str:
-        """``namespace/name`` of the job, under which events are recorded."""
+        """``namespace/name`` of the object, under which events are recorded."""
 
     @property
     def labels(self) -> Mapping[str, str]: ...
     @property
     def annotations(self) -> Mapping[str, str]: ...
+
+    def pod_sets(self, gates: Gates) -> list[dict[str, Any]]:
+        """Return the pod sets of the workload. Raises errors.InvalidValueError for wrong annotations."""
+
+
+class GenericJob(WorkloadSource, Protocol):
+    """A job of any kind during one reconcile."""
 
     # State
 
@@ -191,9 +206,6 @@ class GenericJob(Protocol):
     @property
     def event_keys(self) -> Iterable[str]:
         """Keys of the objects that get events about admission checks."""
-
-    def pod_sets(self, gates: Gates) -> list[dict[str, Any]]:
-        """Return the pod sets of the job's workload. Raises errors.InvalidValueError for wrong annotations."""
 
     def can_requeue(self, wl: workload.Workload, gates: Gates) -> bool:
         """Return True if the workload may go back to its queue after an eviction."""

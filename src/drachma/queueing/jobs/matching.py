@@ -13,6 +13,7 @@ from drachma.queueing.jobs.interface import (
     RetryError,
     Session,
     UnretryableError,
+    WorkloadSource,
     controller_of,
     with_metadata,
     with_spec,
@@ -54,7 +55,11 @@ class WorkloadMatcher:
         self._delete(unmatched, has_match=match is not None)
         if outdated is not None:
             return self._update(outdated)
-        return None if match is None else self._sync_priority(self._sync_admission_gates(match))
+        return (
+            None
+            if match is None
+            else sync_priority(self._job, sync_admission_gates(job, match, session), self._session)
+        )
 
     def create(self) -> None:
         """Create the workload of a job that has none. Raises RetryError if that is not possible now."""
@@ -120,11 +125,11 @@ class WorkloadMatcher:
         # Preemption compares the running slice and its replacement with other workloads: they need one priority.
         running_slice = elastic.active(self._slices())
         if current is not None:
-            current = self._sync_priority(current)
+            current = sync_priority(self._job, current, self._session)
         if running_slice is not None and (
             current is None or workloadstate.key(current) != workloadstate.key(running_slice)
         ):
-            self._sync_priority(session.workloads[workloadstate.key(running_slice)])
+            sync_priority(self._job, session.workloads[workloadstate.key(running_slice)], self._session)
         return current, True
 
     def _slices(self) -> list[workload.Workload]:
@@ -168,14 +173,8 @@ class WorkloadMatcher:
         try:
             return self._job.construct_workload(self._session)
         except ClassMissingError:
-            self._record_missing_class()
+            record_missing_class(self._job, self._session)
             raise
-
-    def _record_missing_class(self) -> None:
-        name = self._job.labels.get(PRIORITY_LABEL, "")
-        if name:
-            message = f"WorkloadPriorityClass {quotation.quote(name)} not found"
-            self._session.record(self._job.key, "WorkloadPriorityClassNotFound", message, event_type=WARNING)
 
     def _update(self, wl: workload.Workload) -> workload.Workload:
         """Update the spec of a workload without quota to that of its suspended job."""
@@ -193,41 +192,50 @@ class WorkloadMatcher:
         self._session.record(self._job.key, "UpdatedWorkload", message)
         return after
 
-    def _sync_admission_gates(self, wl: workload.Workload) -> workload.Workload:
-        session = self._session
-        gates = self._job.annotations.get(workload.ADMISSION_GATES, "")
-        annotations = dict(wl.metadata.annotations)
-        if not session.gates.on(Gate.ADMISSION_GATED_BY) or annotations.get(workload.ADMISSION_GATES, "") == gates:
-            return wl
-        annotations.pop(workload.ADMISSION_GATES, None)
-        if gates:
-            annotations[workload.ADMISSION_GATES] = gates
-        message = f"Updated workload AdmissionGatedBy to {quotation.quote(gates)}"
-        session.record(self._job.key, "UpdatedWorkload", message)
-        return session.put(with_metadata(wl, annotations=annotations))
 
-    def _sync_priority(self, wl: workload.Workload) -> workload.Workload:
-        """Update the priority to that of the job's label, unless it came from the pods."""
-        job, session = self._job, self._session
-        class_ref = wl.spec.priority_class_ref
-        if class_ref is None and workloadstate.has_reservation(wl):
-            return wl
-        if class_ref is not None and (class_ref.group, class_ref.kind) != (GROUP, WORKLOAD_PRIORITY):
-            return wl
-        if (class_ref.name if class_ref is not None else "") == job.labels.get(PRIORITY_LABEL, ""):
-            return wl
-        try:
-            new_ref, priority = session.environment.priorities.resolve(job.labels, session.pod_sets(wl))
-        except ClassMissingError as error:
-            self._record_missing_class()
-            raise RetryError(f"prepare workload priority: {error}") from None
-        view = None if new_ref is None else decoding.decode(new_ref, workload.PriorityClassRef)
-        after = with_spec(wl, priority_class_ref=view, priority=priority)
-        if after == wl:
-            return wl
-        key = workloadstate.key(wl)
-        session.record(job.key, "UpdatedWorkload", f"Updated workload priority class: {key}")
-        return session.put(after)
+def sync_admission_gates(job: WorkloadSource, wl: workload.Workload, session: Session) -> workload.Workload:
+    """Update the admission gates of a workload to those of its job, and return the workload."""
+    gates = job.annotations.get(workload.ADMISSION_GATES, "")
+    annotations = dict(wl.metadata.annotations)
+    if not session.gates.on(Gate.ADMISSION_GATED_BY) or annotations.get(workload.ADMISSION_GATES, "") == gates:
+        return wl
+    annotations.pop(workload.ADMISSION_GATES, None)
+    if gates:
+        annotations[workload.ADMISSION_GATES] = gates
+    message = f"Updated workload AdmissionGatedBy to {quotation.quote(gates)}"
+    session.record(job.key, "UpdatedWorkload", message)
+    return session.put(with_metadata(wl, annotations=annotations))
+
+
+def sync_priority(job: WorkloadSource, wl: workload.Workload, session: Session) -> workload.Workload:
+    """Update the priority to that of the job's label, unless it came from the pods, and return the workload."""
+    class_ref = wl.spec.priority_class_ref
+    if class_ref is None and workloadstate.has_reservation(wl):
+        return wl
+    if class_ref is not None and (class_ref.group, class_ref.kind) != (GROUP, WORKLOAD_PRIORITY):
+        return wl
+    if (class_ref.name if class_ref is not None else "") == job.labels.get(PRIORITY_LABEL, ""):
+        return wl
+    try:
+        new_ref, priority = session.environment.priorities.resolve(job.labels, session.pod_sets(wl))
+    except ClassMissingError as error:
+        record_missing_class(job, session)
+        raise RetryError(f"prepare workload priority: {error}") from None
+    view = None if new_ref is None else decoding.decode(new_ref, workload.PriorityClassRef)
+    after = with_spec(wl, priority_class_ref=view, priority=priority)
+    if after == wl:
+        return wl
+    key = workloadstate.key(wl)
+    session.record(job.key, "UpdatedWorkload", f"Updated workload priority class: {key}")
+    return session.put(after)
+
+
+def record_missing_class(job: WorkloadSource, session: Session) -> None:
+    """Record that the priority class of a job does not exist."""
+    name = job.labels.get(PRIORITY_LABEL, "")
+    if name:
+        message = f"WorkloadPriorityClass {quotation.quote(name)} not found"
+        session.record(job.key, "WorkloadPriorityClassNotFound", message, event_type=WARNING)
 
 
 def _replace_spec(wl: workload.Workload, other: workload.Workload) -> workload.Workload:

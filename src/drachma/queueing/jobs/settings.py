@@ -30,6 +30,8 @@ class Management(msgspec.Struct, frozen=True):
 
     frameworks: frozenset[str] = frozenset({frameworks.BATCH_JOB})
     """Kinds of jobs, as configurations name them."""
+    only_pods_of_parents: bool = False
+    """True if pods are queued only as pods of Deployments, StatefulSets and LeaderWorkerSets."""
     without_queue_name: bool = False
     """True if jobs without a queue name are suspended too."""
 

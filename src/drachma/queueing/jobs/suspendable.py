@@ -18,24 +18,32 @@ from drachma.queueing.jobs.interface import (
     Completion,
     ConstructedWorkload,
     Document,
+    Reference,
     Session,
     controller_of,
     with_metadata,
 )
+from drachma.queueing.jobs.settings import Owners
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import podsetinfo
 from drachma.queueing.workloads.podsetinfo import PodSetInfo
+
+_NOTHING: Final[Owners] = {}
 
 
 class SuspendableJob(ABC):
     """A GenericJob over one document."""
 
     kind: ClassVar[GroupVersionKind]
+    managed_by_path: ClassVar[tuple[str, ...]] = ("managedBy",)
+    """Place in the spec of the name of the controller that runs the job."""
     has_ancestors: Final = True
     follows_queue: Final = True
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, related: Owners = _NOTHING) -> None:
+        """``related`` has the objects that references() names, as far as they exist."""
         self.document = document
+        self.related: Final = related
         self._is_gone = False
 
     @classmethod
@@ -44,6 +52,11 @@ class SuspendableJob(ABC):
         job = cls({"metadata": {"namespace": namespace, "name": name}})
         job._is_gone = True
         return job
+
+    @classmethod
+    def references(cls, document: Document) -> Sequence[Reference]:
+        """Return the objects that the pod sets of a job depend on."""
+        return ()
 
     # Identity
 
@@ -135,6 +148,9 @@ class SuspendableJob(ABC):
         return True
 
     # Changes of the job
+
+    def prepare(self) -> None:  # noqa: B027
+        """Add the fields that Kueue's webhook adds to every new job."""
 
     @abstractmethod
     def start(self, infos: Sequence[PodSetInfo]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.jobs import topologyrequest
@@ -25,6 +25,10 @@ class TemplateSlot(NamedTuple):
     pods: int
     index_label: str | None = None
     """Label that numbers the pods."""
+    sub_group_label: str | None = None
+    """Label that numbers the groups that the pods form."""
+    sub_groups: int | None = None
+    """Number of the groups that the pods form."""
     default: Document | None = None
     """Template that the job's controller uses if the job has none."""
     completed: Callable[[dict[str, Any]], dict[str, Any]] = lambda spec: spec
@@ -33,6 +37,9 @@ class TemplateSlot(NamedTuple):
 
 class TemplateJob(SuspendableJob):
     """A job with one pod set for each of its templates."""
+
+    checks_topology: ClassVar = True
+    """True if Kueue's webhook checks the topology annotations of the templates."""
 
     @property
     @abstractmethod
@@ -45,7 +52,7 @@ class TemplateJob(SuspendableJob):
 
     def template(self, slot: TemplateSlot) -> Document:
         """Return the pod template of a slot."""
-        template: Document = _get(self.spec, slot.path) or slot.default or {}
+        template: Document = get_path(self.spec, slot.path) or slot.default or {}
         return template
 
     def pod_sets(self, gates: Gates) -> list[dict[str, Any]]:
@@ -62,7 +69,13 @@ class TemplateJob(SuspendableJob):
         }
         if gates.on(Gate.TAS):
             annotations = metadata.get("annotations") or {}
-            pod_set["topologyRequest"] = topologyrequest.build(annotations, gates, index_label=slot.index_label)
+            pod_set["topologyRequest"] = topologyrequest.build(
+                annotations,
+                gates,
+                index_label=slot.index_label,
+                sub_group_index_label=slot.sub_group_label,
+                sub_group_count=slot.sub_groups,
+            )
         return pod_set
 
     def start(self, infos: Sequence[PodSetInfo]) -> None:
@@ -70,7 +83,7 @@ class TemplateJob(SuspendableJob):
         podsetinfo.check_count(infos, len(slots))
         spec = self.spec
         for slot, info in zip(slots, infos, strict=True):
-            spec = _put(spec, slot.path, info.applied(self.template(slot)))
+            spec = put_path(spec, slot.path, info.applied(self.template(slot)))
         self._set(spec, is_suspended=False)
 
     def restore(self, infos: Sequence[PodSetInfo]) -> None:
@@ -79,8 +92,8 @@ class TemplateJob(SuspendableJob):
         slots, spec = self.slots, self.spec
         if len(infos) == len(slots):
             for slot, info in zip(slots, infos, strict=True):
-                if _get(spec, slot.path):
-                    spec = _put(spec, slot.path, info.restored(self.template(slot)))
+                if get_path(spec, slot.path):
+                    spec = put_path(spec, slot.path, info.restored(self.template(slot)))
         self._set(spec, is_suspended=True)
 
     def suspend(self) -> None:
@@ -100,18 +113,19 @@ class TemplateJob(SuspendableJob):
         return next((each for each in conditions if each["type"] == kind and each["status"] == "True"), None)
 
 
-def _get(value: Any, path: Path) -> Any:
+def get_path(value: Any, path: Path) -> Any:
+    """Return the value at a path, or None if a key is missing."""
     for step in path:
         value = value[step] if isinstance(step, int) else (value or {}).get(step)
     return value
 
 
-def _put(value: Any, path: Path, inner: Any) -> Any:
+def put_path(value: Any, path: Path, inner: Any) -> Any:
     """Return a document with another value at a path."""
     if not path:
         return inner
     step, deeper = path[0], path[1:]
     if isinstance(step, int):
-        return [_put(each, deeper, inner) if position == step else each for position, each in enumerate(value)]
+        return [put_path(each, deeper, inner) if position == step else each for position, each in enumerate(value)]
     mapping = value or {}
-    return {**mapping, step: _put(mapping.get(step), deeper, inner)}
+    return {**mapping, step: put_path(mapping.get(step), deeper, inner)}

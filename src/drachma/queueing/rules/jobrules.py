@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+from msgspec import structs
+
 from drachma import errors
 from drachma.queueing.configuration import frameworks
 from drachma.queueing.configuration.gates import Gate, Gates
-from drachma.queueing.jobs import construction, podgroup, pods, topologyrequest
-from drachma.queueing.jobs.batchjob import MIN_PARALLELISM, SYNC_COMPLETIONS, BatchJob
-from drachma.queueing.jobs.jobset import JobSet
+from drachma.queueing.integrations import podgroup, pods
+from drachma.queueing.integrations.batchjob import MIN_PARALLELISM, SYNC_COMPLETIONS, BatchJob
+from drachma.queueing.integrations.jobset import JobSet
+from drachma.queueing.integrations.trainjob import TrainJob
+from drachma.queueing.jobs import construction, topologyrequest
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL
-from drachma.queueing.jobs.templatejob import TemplateJob
+from drachma.queueing.jobs.suspendable import SuspendableJob
+from drachma.queueing.jobs.templatejob import TemplateJob, TemplateSlot
 from drachma.queueing.kinds import workload
 from drachma.queueing.rules import topologyrules, workloadrules
 from drachma.validation import fielderror
@@ -68,27 +73,42 @@ def job_set_problems(
     return tuple(problems)
 
 
-def template_job_problems(
-    document: Document, old: Document | None, gates: Gates, *, model: type[TemplateJob], has_default_queue: bool
+def installed_job_problems(
+    job: SuspendableJob, old: Document | None, gates: Gates, *, has_default_queue: bool
 ) -> tuple[FieldError, ...]:
     """Return the problems of a job of another project that is created, or changed from ``old``."""
     problems: list[FieldError] = []
-    job = model(document)
+    model, document = type(job), job.document
     if old is not None:
         suspended = (job.is_suspended, model(old).is_suspended)
         problems += _Changes(document, old, suspended, has_default_queue=has_default_queue).problems(gates)
     name = next(name for name, kind in frameworks.KINDS.items() if kind == model.kind)
     problems += _common(document, name, gates)
-    if gates.on(Gate.TAS):
+    if gates.on(Gate.TAS) and isinstance(job, TemplateJob) and job.checks_topology:
         for slot in job.slots:
-            path = SPEC
-            for step in slot.path:
-                path = path.item(step) if isinstance(step, int) else path.child(step)
             annotations = _template_annotations(job.template(slot))
-            path = path.child("metadata", "annotations")
+            path = _template_path(slot).child("metadata", "annotations")
             problems += topologyrules.check_annotations(annotations, path, gates)
             problems += topologyrules.check_upper_bound(annotations, path, slot.pods)
+    if gates.on(Gate.TAS) and isinstance(job, TrainJob):
+        problems += _train_job_topology(job, gates)
     return tuple(problems)
+
+
+def _train_job_topology(job: TrainJob, gates: Gates) -> Errors:
+    """Check the templates of the JobSet that the trainer would create; without a runtime there are none."""
+    advice = '. Adjust either the "TrainJob.spec.runtimePatches" or the "TrainingRuntime.Template" annotations'
+    if not job.has_runtime:
+        return
+    job_set = job.job_set()
+    for slot in job_set.slots:
+        annotations = _template_annotations(job_set.template(slot))
+        path = Path("job").key(slot.pod_set).child("annotations")
+        for problem in (
+            *topologyrules.check_annotations(annotations, path, gates),
+            *topologyrules.check_upper_bound(annotations, path, slot.pods),
+        ):
+            yield structs.replace(problem, detail=f"{problem.detail}{advice} for the corresponding Job")
 
 
 def pod_problems(
@@ -146,15 +166,25 @@ def _is_elastic(document: Document, gates: Gates) -> bool:
 
 
 def _common(document: Document, framework: str, gates: Gates) -> Errors:
-    yield from _subdomain(_LABELS.key(QUEUE_LABEL), _labels(document).get(QUEUE_LABEL))
+    yield from queue_name_problems(document)
     yield from _prebuilt_name(document, gates)
     yield from _time_limit(document)
+    yield from elastic_problems(document, framework, gates)
+    if gates.on(Gate.ADMISSION_GATED_BY):
+        yield from workloadrules.check_gates(_annotations(document))
+
+
+def queue_name_problems(document: Document) -> Errors:
+    """Return the problems of a queue name."""
+    yield from _subdomain(_LABELS.key(QUEUE_LABEL), _labels(document).get(QUEUE_LABEL))
+
+
+def elastic_problems(document: Document, framework: str, gates: Gates) -> Errors:
+    """Return the problem of an elastic job of a kind that cannot be elastic."""
     if _is_elastic(document, gates) and framework not in _ELASTIC_KINDS:
         kind = frameworks.KINDS[framework]
         kind_text = quotation.quote(f"{kind.group}/{kind.version}, Kind={kind.kind}")
         yield fielderror.forbidden(_ELASTIC_PATH, f"elastic job is not supported for {kind_text}")
-    if gates.on(Gate.ADMISSION_GATED_BY):
-        yield from workloadrules.check_gates(_annotations(document))
 
 
 def _time_limit(document: Document) -> Errors:
@@ -217,7 +247,7 @@ class _Changes:
         yield from self._queue()
         yield from self._prebuilt(gates)
         yield from self._time_limit()
-        yield from self._priority()
+        yield from priority_problems(self._new, self._old, is_suspended=self._is_held)
         is_elastic = _is_elastic(self._new, gates)
         if is_elastic != _is_elastic(self._old, gates):
             yield fielderror.invalid(_ELASTIC_PATH, is_elastic, _IMMUTABLE)
@@ -245,14 +275,16 @@ class _Changes:
         if not (self._is_held and self._was_held) and limit != before:
             yield fielderror.invalid(_LABELS.key(construction.LIMIT_LABEL), limit, _IMMUTABLE)
 
-    def _priority(self) -> Errors:
-        priority, before = _label(self._new, PRIORITY_LABEL), _label(self._old, PRIORITY_LABEL)
-        path = _LABELS.key(PRIORITY_LABEL)
-        if not self._is_held and priority and not before:
-            detail = "WorkloadPriorityClass cannot be added to a non-suspended workload"
-            yield fielderror.invalid(path, priority, detail)
-        elif before and not priority:
-            yield fielderror.invalid(path, "", "WorkloadPriorityClass cannot be removed from a workload")
+
+def priority_problems(new: Document, old: Document, *, is_suspended: bool) -> Errors:
+    """Return the problems of a change of the priority class."""
+    priority, before = _label(new, PRIORITY_LABEL), _label(old, PRIORITY_LABEL)
+    path = _LABELS.key(PRIORITY_LABEL)
+    if not is_suspended and priority and not before:
+        detail = "WorkloadPriorityClass cannot be added to a non-suspended workload"
+        yield fielderror.invalid(path, priority, detail)
+    elif before and not priority:
+        yield fielderror.invalid(path, "", "WorkloadPriorityClass cannot be removed from a workload")
 
 
 # Jobs
@@ -309,6 +341,13 @@ def _template_annotations(template: Document) -> Mapping[str, str]:
     return (template.get("metadata") or {}).get("annotations") or {}
 
 
+def _template_path(slot: TemplateSlot) -> Path:
+    path = SPEC
+    for step in slot.path:
+        path = path.item(step) if isinstance(step, int) else path.child(step)
+    return path
+
+
 def _job_topology(job: BatchJob, gates: Gates) -> Errors:
     annotations = _template_annotations(job.document["spec"].get("template") or {})
     problems = tuple(topologyrules.check_annotations(annotations, _TEMPLATE_ANNOTATIONS, gates))
@@ -325,11 +364,9 @@ def _job_topology(job: BatchJob, gates: Gates) -> Errors:
 
 
 def _job_set_topology(job_set: JobSet, gates: Gates) -> Errors:
-    annotations = [_template_annotations(each) for each in job_set.templates]
-    paths = [
-        SPEC.child("replicatedJobs").item(position).child("template", "spec", "template", "metadata", "annotations")
-        for position in range(len(annotations))
-    ]
+    slots = job_set.slots
+    annotations = [_template_annotations(job_set.template(slot)) for slot in slots]
+    paths = [_template_path(slot).child("metadata", "annotations") for slot in slots]
     try:
         pod_sets = job_set.pod_sets(gates)
     except errors.InvalidValueError:

@@ -9,15 +9,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.queueing.configuration.gates import Gate
-from drachma.queueing.jobs import ancestry, elastic, pods
+from drachma.queueing.integrations import pods
+from drachma.queueing.integrations.parents import PodParent
+from drachma.queueing.jobs import ancestry, elastic
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL, JobSettings
-from drachma.queueing.jobs.templatejob import TemplateJob
-from drachma.queueing.kinds import workload
+from drachma.queueing.jobs.suspendable import SuspendableJob
+from drachma.queueing.jobs.templatejob import get_path, put_path
+from drachma.queueing.kinds import admissioncheck, workload
 
 Document: TypeAlias = Mapping[str, Any]
 
 DEFAULT_QUEUE: Final = "default"
-_BY_PARENT: Final = "kueue.x-k8s.io/pod-suspending-parent"
 
 
 class Place(NamedTuple):
@@ -27,7 +29,11 @@ class Place(NamedTuple):
     has_default_queue: bool
     has_default_priority: bool
     owner: Callable[[str, str, str], Document | None]
-    """Returns an object of the namespace by apiVersion, kind and name."""
+    """Returns an object of the namespace, or of the cluster, by apiVersion, kind and name."""
+    workload: Callable[[str], workload.Workload | None] = lambda name: None
+    """Returns a workload of the namespace by name."""
+    dispatches: Callable[[str], bool] = lambda queue: False
+    """Returns True if the jobs of a local queue of the namespace run in other clusters."""
 
 
 def completed_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
@@ -38,11 +44,12 @@ def completed_job(document: Document, place: Place, settings: JobSettings) -> di
     is_held = bool(after["spec"].get("suspend"))
     if is_queued and is_in_scope and not is_held and _ancestor(document, place, settings) is None:
         after["spec"] = {**after["spec"], "suspend": True}
+    after = _dispatched(after, place, ("managedBy",))
     return after if after != document else None
 
 
-def completed_template_job(
-    document: Document, place: Place, settings: JobSettings, *, model: type[TemplateJob]
+def completed_installed_job(
+    document: Document, place: Place, settings: JobSettings, *, model: type[SuspendableJob]
 ) -> dict[str, Any] | None:
     """Like completed_job(), for jobs of other projects, which suspend in their own fields."""
     job = model(document)
@@ -55,7 +62,31 @@ def completed_template_job(
         suspended = model(after)
         suspended.suspend()
         after = dict(suspended.document)
+    prepared = model(_dispatched(after, place, model.managed_by_path))
+    prepared.prepare()
+    after = dict(prepared.document)
     return after if after != document else None
+
+
+def completed_parent(
+    document: Document, place: Place, settings: JobSettings, *, model: type[PodParent]
+) -> dict[str, Any] | None:
+    """Return a Deployment, StatefulSet or LeaderWorkerSet whose pods are gated; None if nothing changes."""
+    if model(document).is_of_another_parent:
+        return None
+    is_in_scope = settings.namespaces.matches(place.labels)
+    parent = model(_labelled_by_default(document, place, settings, is_in_scope=is_in_scope))
+    if is_managed_parent(parent, place, settings):
+        parent = model(parent.completed(settings.gates))
+    return dict(parent.document) if parent.document != document else None
+
+
+def is_managed_parent(parent: PodParent, place: Place, settings: JobSettings) -> bool:
+    """Return True if the pods of a parent are queued. The changes of one that is being deleted do not matter."""
+    if parent.metadata.get("deletionTimestamp") or _ancestor(parent.document, place, settings) is not None:
+        return False
+    is_in_scope = settings.namespaces.matches(place.labels)
+    return bool(parent.labels.get(QUEUE_LABEL)) or (settings.management.without_queue_name and is_in_scope)
 
 
 def completed_batch_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
@@ -73,7 +104,7 @@ def completed_batch_job(document: Document, place: Place, settings: JobSettings)
 def completed_pod(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
     """Return a new pod with its queue and gate, or None if nothing changes."""
     after = dict(document)
-    is_of_parent = _BY_PARENT in (document["metadata"].get("annotations") or {})
+    is_of_parent = pods.PARENT in (document["metadata"].get("annotations") or {})
     if not is_of_parent:
         if not settings.namespaces.matches(place.labels) or _ancestor(document, place, settings) is not None:
             return None
@@ -131,6 +162,14 @@ def _labelled_by_default(
         after = _labelled(after, QUEUE_LABEL, DEFAULT_QUEUE)
     is_ranked = settings.gates.on(Gate.PRIORITY_CLASS_DEFAULTING) and place.has_default_priority
     return _labelled(after, PRIORITY_LABEL, "default") if is_ranked and not _label(after, PRIORITY_LABEL) else after
+
+
+def _dispatched(document: dict[str, Any], place: Place, path: tuple[str, ...]) -> dict[str, Any]:
+    """Return a job that is left to the dispatcher, if its queue dispatches and no other controller is named."""
+    queue = _label(document, QUEUE_LABEL)
+    if not queue or get_path(document["spec"], path) or not place.dispatches(queue):
+        return document
+    return {**document, "spec": put_path(document["spec"], path, admissioncheck.MULTI_KUEUE)}
 
 
 def _label(document: Document, name: str) -> str:

@@ -6,7 +6,7 @@ them over HTTPS.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -15,12 +15,14 @@ from msgspec import structs
 from drachma.queueing.configuration import frameworks
 from drachma.queueing.configuration.frameworks import GroupVersionKind
 from drachma.queueing.configuration.gates import Gate, Gates
-from drachma.queueing.jobs import templatejobs
+from drachma.queueing.integrations import models
+from drachma.queueing.integrations.parents import Deployment, LeaderWorkerSet, PodParent, StatefulSet
+from drachma.queueing.jobs.interface import Reference
 from drachma.queueing.jobs.settings import JobSettings
-from drachma.queueing.jobs.templatejob import TemplateJob
+from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.kinds import clusterqueue, decoding, resourceflavor, workload
 from drachma.queueing.lifecycle.workloadreconcile import IN_USE
-from drachma.queueing.rules import jobrules, jobwebhooks, queuerules, workloadrules
+from drachma.queueing.rules import jobrules, jobwebhooks, parentrules, queuerules, workloadrules
 from drachma.queueing.rules.jobwebhooks import Place
 from drachma.validation.fielderror import FieldError
 
@@ -41,7 +43,12 @@ class Circumstances(NamedTuple):
 
 
 Completed: TypeAlias = Callable[[Document, Circumstances], dict[str, Any] | None]
+References: TypeAlias = Callable[[Document], Sequence[Reference]]
 Problems: TypeAlias = Callable[[Document, Document | None, Circumstances], tuple[FieldError, ...]]
+
+
+def _no_references(_document: Document) -> Sequence[Reference]:
+    return ()
 
 
 class Webhook(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +61,10 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the kind in configurations, if it is a kind of jobs."""
     with_status: bool = False
     """True if writes of the status are checked too."""
+    mutates_updates: bool = False
+    """True if changed objects get defaults too."""
+    references: References = _no_references
+    """Returns the objects that the checks of an object depend on."""
 
     @property
     def singular(self) -> str:
@@ -171,17 +182,38 @@ def _pod_problems(document: Document, old: Document | None, around: Circumstance
     return jobrules.pod_problems(document, old, around.jobs.gates, has_default_queue=around.place().has_default_queue)
 
 
-def _template_job_webhook(framework: str, model: type[TemplateJob]) -> Webhook:
+def _installed_job_webhook(framework: str, model: type[SuspendableJob]) -> Webhook:
     def completed(document: Document, around: Circumstances) -> dict[str, Any] | None:
-        return jobwebhooks.completed_template_job(document, around.place(), around.jobs, model=model)
+        return jobwebhooks.completed_installed_job(document, around.place(), around.jobs, model=model)
 
     def problems(document: Document, old: Document | None, around: Circumstances) -> tuple[FieldError, ...]:
-        has_default_queue = around.place().has_default_queue
-        return jobrules.template_job_problems(
-            document, old, around.jobs.gates, model=model, has_default_queue=has_default_queue
+        place = around.place()
+        related = {
+            (each.kind.api_version, each.kind.kind, each.name): stored
+            for each in model.references(document)
+            if (stored := place.owner(each.kind.api_version, each.kind.kind, each.name)) is not None
+        }
+        job = model(document, related)
+        return jobrules.installed_job_problems(job, old, around.jobs.gates, has_default_queue=place.has_default_queue)
+
+    return _job_webhook(framework, completed, problems, references=model.references)
+
+
+def _parent_webhook(model: type[PodParent]) -> Webhook:
+    def completed(document: Document, around: Circumstances) -> dict[str, Any] | None:
+        return jobwebhooks.completed_parent(document, around.place(), around.jobs, model=model)
+
+    def problems(document: Document, old: Document | None, around: Circumstances) -> tuple[FieldError, ...]:
+        parent, place = model(document), around.place()
+        return parentrules.problems(
+            parent,
+            None if old is None else model(old),
+            around.jobs.gates,
+            is_managed=jobwebhooks.is_managed_parent(parent, place, around.jobs),
+            find_workload=place.workload,
         )
 
-    return _job_webhook(framework, completed, problems)
+    return _job_webhook(model.framework, completed, problems, mutates_updates=True)
 
 
 def _kueue_webhook(kind: str, completed: Completed | None = _completed_queue, *, with_status: bool = False) -> Webhook:
@@ -193,8 +225,22 @@ def _kueue_webhook(kind: str, completed: Completed | None = _completed_queue, *,
     )
 
 
-def _job_webhook(framework: str, completed: Completed, problems: Problems) -> Webhook:
-    return Webhook(kind=frameworks.KINDS[framework], problems=problems, completed=completed, framework=framework)
+def _job_webhook(
+    framework: str,
+    completed: Completed,
+    problems: Problems,
+    *,
+    references: References = _no_references,
+    mutates_updates: bool = False,
+) -> Webhook:
+    return Webhook(
+        kind=frameworks.KINDS[framework],
+        problems=problems,
+        completed=completed,
+        framework=framework,
+        references=references,
+        mutates_updates=mutates_updates,
+    )
 
 
 ALL: Final = (
@@ -205,6 +251,7 @@ ALL: Final = (
     _job_webhook(frameworks.BATCH_JOB, _completed_batch_job, _job_problems),
     _job_webhook(frameworks.JOB_SET, _completed_job, _job_set_problems),
     _job_webhook(frameworks.POD, _completed_pod, _pod_problems),
-    *(_template_job_webhook(name, model) for name, model in templatejobs.ALL.items()),
+    *(_installed_job_webhook(name, model) for name, model in models.ALL.items()),
+    *map(_parent_webhook, (Deployment, StatefulSet, LeaderWorkerSet)),
 )
 """Order in which a write passes the webhooks."""

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from drachma.api import node, pod
-from drachma.claims import taints
+from drachma.claims import conditions, taints
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.kinds import resourceflavor, workload
 from drachma.queueing.topology import assignment, podusage, ungating
@@ -218,7 +218,7 @@ class _Inspection:
 
 
 def _ready_condition(checked: node.Node) -> node.NodeCondition | None:
-    return next((each for each in checked.status.conditions if each.type == "Ready"), None)
+    return conditions.find(checked.status.conditions, "Ready")
 
 
 def _is_live(checked: workload.Workload) -> bool:

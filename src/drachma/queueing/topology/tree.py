@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from drachma.api import node, pod
+from drachma.claims import conditions
 from drachma.queueing import amounts
 from drachma.queueing.topology.assignment import HOSTNAME, Assignment, DomainCount
 
@@ -192,9 +193,7 @@ class Tree:
 
 def is_usable(checked: node.Node) -> bool:
     """Return True if a node is ready and schedulable."""
-    return not checked.spec.unschedulable and any(
-        condition.type == "Ready" and condition.status == "True" for condition in checked.status.conditions
-    )
+    return not checked.spec.unschedulable and conditions.is_true(checked.status.conditions, "Ready")
 
 
 def is_running(checked: pod.Pod) -> bool:

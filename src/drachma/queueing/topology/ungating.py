@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from drachma import errors
 from drachma.api import meta, pod
+from drachma.queueing import conditions
 from drachma.queueing.kinds import workload
 from drachma.queueing.topology import assignment
 from drachma.values import labels, quotation
@@ -92,7 +93,7 @@ def workload_name(named: meta.Object) -> str:
 
 
 def _is_admitted(checked: workload.Workload) -> bool:
-    return any(each.type == "Admitted" and each.status == "True" for each in checked.status.conditions)
+    return conditions.is_true(checked.status.conditions, conditions.ADMITTED)
 
 
 def _all_ranks(

@@ -19,12 +19,16 @@ class HeldError(CollisionError):
     """Another scheduler holds this very pod, or the pod is bound or gone."""
 
 
-class Peers(Protocol):
-    """Other schedulers that write at the same time."""
+class AllocationOrder(Protocol):
+    """Order of allocations, which decides if several schedulers allocate the same devices."""
 
     async def check_claims(self, claims: Iterable[resourceclaim.ResourceClaim]) -> None:
         """Return once no other scheduler can own the devices of these claims. Raises CollisionError if one does."""
         ...
+
+
+class Peers(Protocol):
+    """Other schedulers that write at the same time."""
 
     async def hold_back(self, waiting_pod: pod.Pod) -> Any:
         """Return a hold on a pod that gets no node for now. Raises CollisionError if another scheduler holds it."""
@@ -44,6 +48,8 @@ class Measures(Protocol):
 
     def preempted(self, preemptor: str, victims: int) -> None: ...
 
+    def allocated_twice(self, action: str) -> None: ...
+
 
 class Handle(NamedTuple):
     """Client, clock and everything else that a plugin needs to write."""
@@ -56,3 +62,5 @@ class Handle(NamedTuple):
     recorder: events.Recorder
     measures: Measures
     peers: Peers | None = None
+    order: AllocationOrder | None = None
+    """Check of allocations after they are written; None if no other scheduler allocates."""

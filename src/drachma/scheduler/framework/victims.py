@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from drachma.accounting import ledger
 from drachma.api import pod
-from drachma.claims import wellknown
+from drachma.claims import conditions, wellknown
 from drachma.scheduler.snapshot import Snapshot, assignment, nodeinfo
 
 _MOST_COMPARED: Final = 8
@@ -178,12 +178,10 @@ def start_time(victim: pod.Pod) -> datetime:
 
 def is_being_preempted(evicted_pod: pod.Pod) -> bool:
     """Return True if a pod is being deleted because a scheduler evicted it."""
-    return evicted_pod.metadata.deletion_timestamp is not None and any(
-        condition.type == wellknown.DISRUPTION_TARGET
-        and condition.status == "True"
-        and condition.reason == wellknown.PREEMPTION_BY_SCHEDULER
-        for condition in evicted_pod.status.conditions
-    )
+    if evicted_pod.metadata.deletion_timestamp is None:
+        return False
+    target = conditions.find(evicted_pod.status.conditions, wellknown.DISRUPTION_TARGET)
+    return target is not None and (target.status, target.reason) == ("True", wellknown.PREEMPTION_BY_SCHEDULER)
 
 
 def _violations(victim: Victim, beyond: set[str]) -> int:

@@ -40,6 +40,21 @@ class ClaimOrder:
         for claim in written_claims:
             self._check(claim)
 
+    def collision(self, claim: Claim) -> str | None:
+        """Return why earlier allocations leave no room for the allocation of a claim as it is known, or None.
+
+        The order of allocations that were made before this process looked is not known; they never collide.
+        """
+        if claim.status.allocation is None or not self._devices.claims.allocated_at(
+            claim.metadata.namespace, claim.metadata.name
+        ):
+            return None
+        try:
+            self._check(claim)
+        except handle.CollisionError as error:
+            return str(error)
+        return None
+
     def _check(self, claim: Claim) -> None:
         metadata = claim.metadata
         label = f"{metadata.namespace}/{metadata.name}"

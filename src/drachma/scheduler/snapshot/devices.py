@@ -142,13 +142,13 @@ class Devices:
 
     def put_rule(self, rule: devicetaintrule.DeviceTaintRule) -> None:
         """Apply a taint rule."""
-        self.catalog.put_rule(rule)
-        self.views.changed(nodechanges.EVERYTHING)
+        for published in self.catalog.put_rule(rule):
+            self._slice_changed(published)
 
     def remove_rule(self, name: str) -> None:
         """Remove the taints of a rule."""
-        self.catalog.remove_rule(name)
-        self.views.changed(nodechanges.EVERYTHING)
+        for published in self.catalog.remove_rule(name):
+            self._slice_changed(published)
 
     def put_class(self, entry: deviceclass.DeviceClass) -> None:
         """Add or update a class."""

@@ -33,25 +33,41 @@ class DisruptionBudgets:
         self._budgets: forkmap.ForkMap[cache.Key, _Budget] = (
             forkmap.ForkMap() if parent is None else parent._budgets.fork()
         )
+        self._universal: forkmap.ForkMap[cache.Key, _Budget] = (
+            forkmap.ForkMap() if parent is None else parent._universal.fork()
+        )
+        """Budgets of every pod in their namespace, which only evictions respect."""
 
     def fork(self) -> DisruptionBudgets:
         """Return a copy that can be changed separately."""
         return DisruptionBudgets(self)
 
     def put(self, new: poddisruptionbudget.PodDisruptionBudget) -> None:
-        """Add or update a budget. As upstream, a budget that selects every pod or none covers no pod here."""
+        """Add or update a budget. As upstream, preemption ignores a budget that selects every pod or none."""
+        self.remove(new)
         try:
             selector = labelselectors.of(new.spec.selector)
         except errors.InvalidValueError:
             selector = labels.NOTHING
         if selector.requirements:
             self._budgets[cache.key_of(new)] = _Budget(selector, new)
-        else:
-            self._budgets.pop(cache.key_of(new), None)
+        elif selector is not labels.NOTHING:
+            self._universal[cache.key_of(new)] = _Budget(selector, new)
 
     def remove(self, deleted: poddisruptionbudget.PodDisruptionBudget) -> None:
         """Remove a budget."""
         self._budgets.pop(cache.key_of(deleted), None)
+        self._universal.pop(cache.key_of(deleted), None)
+
+    def blocking(self, victim: pod.Pod) -> str:
+        """Return why the API server would refuse the eviction of a pod, or an empty text if it would not."""
+        covering = [each for each in (*self._budgets.values(), *self._universal.values()) if each.covers(victim)]
+        names = ", ".join(sorted(str(each.stated.metadata.name) for each in covering))
+        if len(covering) > 1:
+            return f"several disruption budgets cover it ({names}), and evictions support only one"
+        if covering and covering[0].stated.status.disruptions_allowed < 1:
+            return f"disruption budget {names} allows no disruption now"
+        return ""
 
     def violating(self, victims: Iterable[pod.Pod]) -> set[str]:
         """Return the uids of the pods that exceed a budget if all of these are evicted in their order."""

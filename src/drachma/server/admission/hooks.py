@@ -1,7 +1,8 @@
 """Hooks: functions of components in the server's process, which are called like webhooks.
 
 Their refusals look to clients like those of a webhook of the same name. They see objects in the stored form, and mutate
-new ones only. For large objects they run in another thread, so they may only depend on what they read in the store.
+new ones, or changed ones too. For large objects they run in another thread, so they may only depend on what they read
+in the store.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,17 +35,19 @@ class Verdict(NamedTuple):
 class Hook(NamedTuple):
     """A hook; ``name`` is that of the webhook, ``of`` are keys of resources.
 
-    ``mutate`` returns the new object, or None to leave it as it is.
+    ``mutate`` returns the new object, or None to leave it as it is. It gets changed objects too with
+    ``mutates_updates``.
     """
 
     name: str
     of: frozenset[str]
     mutate: Callable[[Review], dict[str, Any] | None] | None = None
     validate: Callable[[Review], Verdict] | None = None
+    mutates_updates: bool = False
 
 
 def mutate(hook: Hook, store: Reader, proposal: Proposal) -> None:
-    """Have a hook complete a new object."""
+    """Have a hook complete an object."""
     assert hook.mutate is not None, "the hook mutates"
     changed = hook.mutate(_review(proposal, store))
     if changed is not None:

@@ -75,6 +75,6 @@ KIND: Final = Kind(
         ),
         _cells,
     ),
-    rules=rules.API_SERVICE,
+    rules=rules.KINDS["APIService"],
     strategy=APIServiceStrategy,
 )

@@ -39,7 +39,7 @@ CONTROLLER_REVISION: Final = Kind(
         ),
         _revision_cells,
     ),
-    rules=rules.CONTROLLER_REVISION,
+    rules=rules.KINDS["ControllerRevision"],
     strategy=DocumentStrategy,
 )
 
@@ -80,7 +80,7 @@ REPLICA_SET: Final = Kind(
         ),
         _replica_set_cells,
     ),
-    rules=rules.REPLICA_SET,
+    rules=rules.KINDS["ReplicaSet"],
     strategy=ReplicaSetStrategy,
 )
 
@@ -134,7 +134,7 @@ DEPLOYMENT: Final = Kind(
         ),
         _deployment_cells,
     ),
-    rules=rules.DEPLOYMENT,
+    rules=rules.KINDS["Deployment"],
     strategy=DeploymentStrategy,
 )
 
@@ -209,7 +209,7 @@ DAEMON_SET: Final = Kind(
         ),
         _daemon_set_cells,
     ),
-    rules=rules.DAEMON_SET,
+    rules=rules.KINDS["DaemonSet"],
     strategy=DaemonSetStrategy,
 )
 
@@ -274,6 +274,6 @@ STATEFUL_SET: Final = Kind(
         ),
         _stateful_set_cells,
     ),
-    rules=rules.STATEFUL_SET,
+    rules=rules.KINDS["StatefulSet"],
     strategy=StatefulSetStrategy,
 )

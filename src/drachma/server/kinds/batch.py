@@ -136,7 +136,7 @@ JOB: Final = Kind(
         special={"status.successful": _succeeded},
         unknown=_unknown_job_field,
     ),
-    rules=rules.JOB,
+    rules=rules.KINDS["Job"],
     strategy=JobStrategy,
 )
 
@@ -201,6 +201,6 @@ CRON_JOB: Final = Kind(
         ),
         _cron_job_cells,
     ),
-    rules=rules.CRON_JOB,
+    rules=rules.KINDS["CronJob"],
     strategy=CronJobStrategy,
 )

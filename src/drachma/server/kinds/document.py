@@ -91,11 +91,11 @@ class DocumentStrategy:
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Iterable[FieldError]:
         """Return the errors of an update."""
-        return self.resource.rules.update(content, old, ROOT, subject.metadata)
+        return self.resource.rules.update(content, ROOT, {**old, "metadata": subject.metadata})
 
     def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Iterable[FieldError]:
         """Return the errors of an update of the status."""
-        return self.resource.rules.status(content, old, ROOT, subject.metadata)
+        return self.resource.rules.status(content, ROOT, {**old, "metadata": subject.metadata})
 
     def check_subresource(self, content: Document, old: Mapping[str, Any], write: Write) -> Errors:
         """Yield the problems of a status update through one of several subresources."""

@@ -51,6 +51,6 @@ KIND: Final = Kind(
         ),
         _cells,
     ),
-    rules=endpoints.ENDPOINT_SLICE,
+    rules=endpoints.KINDS["EndpointSlice"],
     strategy=EndpointSliceStrategy,
 )

@@ -106,6 +106,6 @@ KIND: Final = Kind(
         special={field: _reader(field) for field in _FIELDS},
         unknown=selectable.unknown_in_core,
     ),
-    rules=event.NEWER_EVENT,
+    rules=event.KINDS["NewerEvent"],
     strategy=EventStrategy,
 )

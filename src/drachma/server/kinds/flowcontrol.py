@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any, Final
 
+from drachma.claims import conditions
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.surface import cells, layout, resources
@@ -21,15 +22,14 @@ class FlowSchemaStrategy(DocumentStrategy):
 
 def _flow_schema_cells(schema: Document, now: datetime) -> layout.Cells:
     spec, status = cells.part(schema, "spec"), cells.part(schema, "status")
-    conditions = status.get("conditions") or ()
-    dangling = next((each.get("status", "") for each in conditions if each.get("type") == "Dangling"), "?")
+    dangling = conditions.find_document(status.get("conditions") or (), "Dangling")
     return [
         cells.name(schema),
         cells.part(spec, "priorityLevelConfiguration").get("name", ""),
         spec.get("matchingPrecedence", 0),
         cells.part(spec, "distinguisherMethod").get("type") or "<none>",
         cells.since_creation(schema, now),
-        dangling,
+        "?" if dangling is None else dangling.get("status", ""),
     ]
 
 
@@ -51,7 +51,7 @@ FLOW_SCHEMA: Final = Kind(
         ),
         _flow_schema_cells,
     ),
-    rules=rules.FLOW_SCHEMA,
+    rules=rules.KINDS["FlowSchema"],
     strategy=FlowSchemaStrategy,
 )
 
@@ -108,6 +108,6 @@ PRIORITY_LEVEL: Final = Kind(
         ),
         _priority_level_cells,
     ),
-    rules=rules.PRIORITY_LEVEL,
+    rules=rules.KINDS["PriorityLevelConfiguration"],
     strategy=PriorityLevelConfigurationStrategy,
 )

@@ -57,7 +57,7 @@ INGRESS: Final = Kind(
         ),
         _ingress_cells,
     ),
-    rules=rules.INGRESS,
+    rules=rules.KINDS["Ingress"],
     strategy=IngressStrategy,
 )
 
@@ -106,7 +106,7 @@ INGRESS_CLASS: Final = Kind(
         ),
         _class_cells,
     ),
-    rules=rules.INGRESS_CLASS,
+    rules=rules.KINDS["IngressClass"],
     strategy=IngressClassStrategy,
 )
 
@@ -133,7 +133,7 @@ IP_ADDRESS: Final = Kind(
     layout=layout.Layout(
         (layout.NAME, layout.text("ParentRef", "The object that the address belongs to."), layout.AGE), _address_cells
     ),
-    rules=rules.IP_ADDRESS,
+    rules=rules.KINDS["IPAddress"],
     strategy=IPAddressStrategy,
 )
 
@@ -172,6 +172,6 @@ NETWORK_POLICY: Final = Kind(
     layout=layout.Layout(
         (layout.NAME, layout.text("Pod-Selector", "The pods that it is about."), layout.AGE), _policy_cells
     ),
-    rules=rules.NETWORK_POLICY,
+    rules=rules.KINDS["NetworkPolicy"],
     strategy=NetworkPolicyStrategy,
 )

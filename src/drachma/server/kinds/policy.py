@@ -51,6 +51,6 @@ POD_DISRUPTION_BUDGET: Final = Kind(
         ),
         _budget_cells,
     ),
-    rules=poddisruptionbudget.RULES,
+    rules=poddisruptionbudget.KINDS["PodDisruptionBudget"],
     strategy=PodDisruptionBudgetStrategy,
 )

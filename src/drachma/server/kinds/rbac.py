@@ -75,7 +75,7 @@ CLUSTER_ROLE: Final = Kind(
     namespaced=False,
     traits=TRAITS,
     layout=layout.CREATED,
-    rules=rbac.CLUSTER_ROLE,
+    rules=rbac.KINDS["ClusterRole"],
     strategy=RoleStrategy,
 )
 
@@ -88,7 +88,7 @@ CLUSTER_ROLE_BINDING: Final = Kind(
     namespaced=False,
     traits=TRAITS,
     layout=BINDING_LAYOUT,
-    rules=rbac.CLUSTER_ROLE_BINDING,
+    rules=rbac.KINDS["ClusterRoleBinding"],
     strategy=BindingStrategy,
 )
 
@@ -101,7 +101,7 @@ ROLE: Final = Kind(
     namespaced=True,
     traits=TRAITS,
     layout=layout.CREATED,
-    rules=rbac.ROLE,
+    rules=rbac.KINDS["Role"],
     strategy=RoleStrategy,
 )
 
@@ -114,6 +114,6 @@ ROLE_BINDING: Final = Kind(
     namespaced=True,
     traits=TRAITS,
     layout=BINDING_LAYOUT,
-    rules=rbac.ROLE_BINDING,
+    rules=rbac.KINDS["RoleBinding"],
     strategy=BindingStrategy,
 )

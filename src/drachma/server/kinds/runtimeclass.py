@@ -22,6 +22,6 @@ KIND: Final = Kind(
     layout=layout.Layout(
         (layout.NAME, layout.text("Handler", "The handler in container runtimes."), layout.AGE), _cells
     ),
-    rules=node.RUNTIME_CLASS,
+    rules=node.KINDS["RuntimeClass"],
     strategy=DocumentStrategy,
 )

@@ -48,7 +48,7 @@ PRIORITY_CLASS: Final = Kind(
         ),
         _class_cells,
     ),
-    rules=rules.PRIORITY_CLASS,
+    rules=rules.KINDS["PriorityClass"],
     strategy=PriorityClassStrategy,
 )
 
@@ -120,7 +120,7 @@ POD_GROUP: Final = Kind(
         ),
         _group_cells,
     ),
-    rules=rules.POD_GROUP,
+    rules=rules.KINDS["PodGroup"],
     strategy=PodGroupStrategy,
 )
 
@@ -149,7 +149,7 @@ COMPOSITE_POD_GROUP: Final = Kind(
         ),
         _composite_cells,
     ),
-    rules=rules.COMPOSITE_POD_GROUP,
+    rules=rules.KINDS["CompositePodGroup"],
     strategy=PodGroupStrategy,
 )
 
@@ -189,6 +189,6 @@ WORKLOAD: Final = Kind(
     kind="Workload",
     namespaced=True,
     storage_version="v1beta1",
-    rules=rules.WORKLOAD,
+    rules=rules.KINDS["Workload"],
     strategy=WorkloadStrategy,
 )

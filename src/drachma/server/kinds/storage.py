@@ -49,7 +49,7 @@ STORAGE_CLASS: Final = Kind(
         ),
         _class_cells,
     ),
-    rules=rules.STORAGE_CLASS,
+    rules=rules.KINDS["StorageClass"],
     strategy=StorageClassStrategy,
 )
 
@@ -84,7 +84,7 @@ VOLUME_ATTACHMENT: Final = Kind(
         ),
         _attachment_cells,
     ),
-    rules=rules.VOLUME_ATTACHMENT,
+    rules=rules.KINDS["VolumeAttachment"],
     strategy=DocumentStrategy,
 )
 
@@ -155,7 +155,7 @@ CSI_DRIVER: Final = Kind(
         ),
         _driver_cells,
     ),
-    rules=rules.CSI_DRIVER,
+    rules=rules.KINDS["CSIDriver"],
     strategy=CSIDriverStrategy,
 )
 
@@ -174,7 +174,7 @@ CSI_NODE: Final = Kind(
     layout=layout.Layout(
         (layout.NAME, layout.integer("Drivers", "The number of drivers of the node."), layout.AGE), _node_cells
     ),
-    rules=rules.CSI_NODE,
+    rules=rules.KINDS["CSINode"],
     strategy=DocumentStrategy,
 )
 
@@ -186,6 +186,6 @@ CSI_STORAGE_CAPACITY: Final = Kind(
     kind="CSIStorageCapacity",
     namespaced=True,
     layout=layout.CREATED,
-    rules=rules.CSI_STORAGE_CAPACITY,
+    rules=rules.KINDS["CSIStorageCapacity"],
     strategy=DocumentStrategy,
 )

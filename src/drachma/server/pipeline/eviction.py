@@ -5,7 +5,7 @@ refused in upstream's words if the budget allows no disruption, if the controlle
 if the pod has several budgets. Pods that have ended, have not started or are being deleted need no budget.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -166,7 +166,7 @@ def _needs_no_budget(pod: _Document) -> bool:
 
 def _needs_no_charge(pod: _Document, budget: _Document) -> bool:
     """Return True if a pod that is not ready can be evicted without a charge."""
-    ready = _condition((pod.get("status") or {}).get("conditions") or (), "Ready")
+    ready = conditions.find_document((pod.get("status") or {}).get("conditions") or (), "Ready")
     if ready is not None and ready.get("status") == "True":
         return False
     counts = budget["status"]
@@ -193,7 +193,7 @@ def _check(budget: _Document) -> None:
 
 def _explain_refusal(current: _Document) -> str:
     desired, healthy = current["desiredHealthy"], current["currentHealthy"]
-    condition = _condition(current.get("conditions") or (), poddisruptionbudget.DISRUPTION_ALLOWED) or {}
+    condition = conditions.find_document(current.get("conditions") or (), poddisruptionbudget.DISRUPTION_ALLOWED) or {}
     reason, message = condition.get("reason", ""), condition.get("message", "")
     is_explained = condition.get("status") == "False" and bool(message)
     # The counts mean nothing if the controller has failed.
@@ -217,10 +217,6 @@ def _exhausted_conditions(before: _Document, moment: str) -> list[_Document]:
         "message": "",
     }
     return conditions.put_document(before.get("conditions") or (), condition)
-
-
-def _condition(conditions: Sequence[_Document], kind: str) -> _Document | None:
-    return next((each for each in conditions if each.get("type") == kind), None)
 
 
 def _cause(message: str) -> dict[str, str]:

@@ -176,7 +176,8 @@ class _Admission:
         """Yield the steps of hooks, policies and webhooks that change an object."""
         for hook in self._functions:
             if hook.mutate is not None:
-                yield Step(hook.name, functools.partial(hooks.mutate, hook, self._store), on=_NEW, of=hook.of)
+                operations = _WHOLE if hook.mutates_updates else _NEW
+                yield Step(hook.name, functools.partial(hooks.mutate, hook, self._store), on=operations, of=hook.of)
         yield Step("MutationChain", self._mutations.admit, on=STORES, needs_cluster=True)
         yield RemovalStep("MutatingAdmissionWebhook", self._mutating_webhooks.admit_removal)
 

@@ -15,7 +15,7 @@ from drachma.server.calls.call import Call
 from drachma.server.histogram import Histogram
 from drachma.server.reads import watching
 from drachma.server.reads.reader import Reader
-from drachma.server.wire import limitmetrics
+from drachma.server.wire import limitmetrics, metrictext
 
 COMPONENT: Final = "apiserver"
 
@@ -157,54 +157,50 @@ class Reading(NamedTuple):
     def write(self) -> bytes:
         """Return the metrics in Prometheus' text format."""
         registry = prometheus_client.CollectorRegistry(auto_describe=False)
-        registry.register(_Families((*self._families(), *self.others)))
-        return exposition.generate_latest(registry)
+        registry.register(_Families(self.others))
+        return "".join(self._own_lines()).encode() + exposition.generate_latest(registry)
 
-    def _families(self) -> Iterator[core.Metric]:
-        requests = core.CounterMetricFamily(
+    def _own_lines(self) -> Iterator[str]:
+        yield from metrictext.write_values(
             "apiserver_request_total",
+            "counter",
             "Requests by verb, dry run, group, version, resource, scope, component and response code.",
-            labels=(*Labels._fields, "component", "code"),
+            (*Labels._fields, "component", "code"),
+            (
+                ((*labels, COMPONENT, str(code)), count)
+                for labels, codes, _ in self.requests
+                for code, count in codes.items()
+            ),
         )
-        durations = core.HistogramMetricFamily(
+        yield from metrictext.write_histograms(
             "apiserver_request_duration_seconds",
             "Response latency by verb, dry run, group, version, resource, subresource, scope and component.",
-            labels=(*Labels._fields, "component"),
+            (*Labels._fields, "component"),
+            (((*labels, COMPONENT), histogram) for labels, _, histogram in self.requests if labels.verb != _WATCH),
         )
-        for labels, codes, histogram in self.requests:
-            for code, count in codes.items():
-                requests.add_metric((*labels, COMPONENT, str(code)), count)
-            if labels.verb != _WATCH:
-                durations.add_metric((*labels, COMPONENT), histogram.buckets(), histogram.sum)
-        yield requests
-        yield durations
-        sizes = core.HistogramMetricFamily(
+        yield from metrictext.write_histograms(
             "apiserver_response_sizes",
             "Response size in bytes by group, version, verb, resource, subresource, scope and component.",
-            labels=_WITHOUT_DRY_RUN,
+            _WITHOUT_DRY_RUN,
+            ((part, histogram) for part, histogram in self.sizes if part[0] != _WATCH),
         )
-        for part, histogram in self.sizes:
-            if part[0] != _WATCH:
-                sizes.add_metric(part, histogram.buckets(), histogram.sum)
-        yield sizes
-        in_flight = core.GaugeMetricFamily(
-            "apiserver_current_inflight_requests", "Requests being served, by kind.", labels=("request_kind",)
+        yield from metrictext.write_values(
+            "apiserver_current_inflight_requests",
+            "gauge",
+            "Requests being served, by kind.",
+            ("request_kind",),
+            ((("readOnly",), self.in_flight[0]), (("mutating",), self.in_flight[1])),
         )
-        for kind, count in zip(("readOnly", "mutating"), self.in_flight, strict=True):
-            in_flight.add_metric((kind,), count)
-        yield in_flight
-        long_running = core.GaugeMetricFamily(
-            "apiserver_longrunning_requests", "Open watches.", labels=_WITHOUT_DRY_RUN
+        yield from metrictext.write_values(
+            "apiserver_longrunning_requests", "gauge", "Open watches.", _WITHOUT_DRY_RUN, self.watches.items()
         )
-        for part, count in self.watches.items():
-            long_running.add_metric(part, count)
-        yield long_running
-        watch_bytes = core.CounterMetricFamily(
-            "apiserver_watch_bytes", "Bytes sent to watches.", labels=("group", "version", "resource")
+        yield from metrictext.write_values(
+            "apiserver_watch_bytes_total",
+            "counter",
+            "Bytes sent to watches.",
+            ("group", "version", "resource"),
+            self.watch_bytes.items(),
         )
-        for part, total in self.watch_bytes.items():
-            watch_bytes.add_metric(part, total)
-        yield watch_bytes
 
 
 class _Families(collecting.Collector):

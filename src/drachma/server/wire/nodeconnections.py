@@ -2,7 +2,7 @@
 
 A node writes its own addresses, and this server shows its credentials to whatever listens there. So the addresses that
 stand for the server's own machine or link are refused, as upstream refuses them (``address not allowed``), and so is
-the API server itself at any address. Two things are exempt: endpoints that this process serves
+the API server itself at any address. Two things are exempt: endpoints that this program serves
 (:class:`LocalEndpoints`), and loopback addresses where the operator has allowed them.
 """
 
@@ -31,14 +31,14 @@ _Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Endpoint(Protocol):
-    """Node endpoint that this process serves."""
+    """Node endpoint that a process of this program serves."""
 
     def serves(self, node: str, host: str, port: int) -> bool:
         """Return True if the endpoint answers for this node at this address."""
 
 
 class LocalEndpoints:
-    """Node endpoints of this process, each with the TLS settings that accept its certificate alone."""
+    """Node endpoints of this program, each with the TLS settings that accept its certificate alone."""
 
     def __init__(self, tls: nodetls.NodeTls) -> None:
         self._tls = tls
@@ -47,6 +47,10 @@ class LocalEndpoints:
     def add(self, endpoint: Endpoint, *, certificate: bytes) -> None:
         """Register an endpoint that serves with this certificate (PEM)."""
         self._endpoints.append((endpoint, self._tls.pin(certificate)))
+
+    def remove(self, endpoint: Endpoint) -> None:
+        """Forget an endpoint whose process has ended, if it is known."""
+        self._endpoints = [each for each in self._endpoints if each[0] is not endpoint]
 
     def context(self, node: str, address: _Address, port: int) -> ssl.SSLContext | None:
         """Return how to connect to the endpoint that serves a node there, or None if this process serves none."""

@@ -82,6 +82,7 @@ class Request:
     """
 
     __slots__ = (
+        "_accept",
         "_query",
         "_receive",
         "acts_as",
@@ -109,6 +110,7 @@ class Request:
         self.is_audited = False
         self._receive = receive
         self._query: options.Query | None = None
+        self._accept: str | None = None
 
     @property
     def query(self) -> options.Query:
@@ -199,10 +201,12 @@ class Request:
     @property
     def accept(self) -> str:
         """The Accept header; a 406 for one that is far longer than any client's, because forms are cached by it."""
-        value: bytes = self.headers.get(b"accept", b"")
-        if len(value) > _LONGEST_ACCEPT:
-            raise status.not_acceptable(mediatypes.BODY_TYPES)
-        return value.decode("latin-1")
+        if self._accept is None:
+            value: bytes = self.headers.get(b"accept", b"")
+            if len(value) > _LONGEST_ACCEPT:
+                raise status.not_acceptable(mediatypes.BODY_TYPES)
+            self._accept = value.decode("latin-1")
+        return self._accept
 
     def header(self, name: bytes) -> str:
         """Return the value of a header, or an empty string."""

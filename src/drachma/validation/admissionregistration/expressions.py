@@ -10,7 +10,7 @@ from typing import Any, Final
 from drachma import cel
 from drachma.cel import admission, program, types
 from drachma.cel.environment import Expressions
-from drachma.validation import fielderror
+from drachma.validation import collection, fielderror
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
 from drachma.values import names
@@ -26,10 +26,8 @@ def check_conditions(
     compiler = admission.Compiler(has_params=has_params, composes=False)
     if len(conditions) > CONDITIONS:
         yield fielderror.too_many(at, len(conditions), CONDITIONS)
-    previous: set[str] = set()
-    for position, condition in enumerate(conditions):
-        where = at.item(position)
-        text, name = condition.get("expression", "").strip(), condition.get("name", "")
+    for where, condition, name, is_repeated in collection.by_name(conditions, at):
+        text = condition.get("expression", "").strip()
         if not text:
             yield fielderror.required(where.child("expression"))
         else:
@@ -40,9 +38,8 @@ def check_conditions(
             yield fielderror.required(where.child("name"))
         else:
             yield from fielderror.problems(where.child("name"), name, names.qualified_name(name))
-            if name in previous:
+            if is_repeated:
                 yield fielderror.duplicate(where.child("name"), name)
-        previous.add(name)
 
 
 def expressions_of(items: Sequence[Mapping[str, Any]] | None, field: str = "expression") -> frozenset[str]:

@@ -8,10 +8,9 @@ import msgspec
 
 from drachma.api import meta
 from drachma.cel import admission, patches, types
-from drachma.validation import conditions, fielderror, rendering, rulenotation, typerules
+from drachma.validation import collection, conditions, fielderror, kindrules, rendering, rulenotation, typerules
 from drachma.validation.admissionregistration import expressions
 from drachma.validation.fielderror import Errors
-from drachma.validation.kindrules import KindRules
 from drachma.validation.path import SPEC, STATUS, Path
 from drachma.values import names
 
@@ -67,22 +66,14 @@ def _check_mutation(
             yield fielderror.invalid(at.child(other_field), f"{{{other_field}}}", detail)
 
 
-_ACTIONS: Final = ("Audit", "Deny", "Warn")
 _BOTH: Final = (
     "must not contain both Deny and Warn (repeating the same validation failure information in the API response "
     "and headers serves no purpose)"
 )
 
 
-def _actions(actions: Sequence[str], at: Path) -> Errors:
-    previous: set[str] = set()
-    for position, action in enumerate(actions):
-        if action not in _ACTIONS:
-            yield fielderror.not_supported(at.item(position), rendering.named(action), _ACTIONS)
-        if action in previous:
-            yield fielderror.duplicate(at.item(position), rendering.named(action))
-        previous.add(action)
-    if {"Deny", "Warn"} <= previous:
+def _deny_or_warn(actions: Sequence[str], at: Path) -> Errors:
+    if {"Deny", "Warn"} <= set(actions):
         yield fielderror.invalid(at, rendering.wire(list(actions)), _BOTH)
 
 
@@ -169,10 +160,9 @@ def _annotations(
         ]
         yield fielderror.invalid(SPEC.child("auditAnnotations"), rendering.wire(display), detail)
     old_expressions = expressions.expressions_of(old, "valueExpression")
-    previous: set[str] = set()
-    for position, annotation in enumerate(annotations):
-        at = SPEC.child("auditAnnotations").item(position)
-        key, text = annotation.get("key", ""), annotation.get("valueExpression", "")
+    place = SPEC.child("auditAnnotations")
+    for at, annotation, key, is_repeated in collection.by_name(annotations, place, field="key"):
+        text = annotation.get("valueExpression", "")
         if name:
             full = f"{name}/{key}"
             yield from fielderror.problems(at.child("key"), full, names.qualified_name(full))
@@ -187,9 +177,8 @@ def _annotations(
             yield from expressions.check(
                 trimmed, where, compiler, types.STRING, types.NULL, stored_expressions=old_expressions, quoted=text
             )
-        if key in previous:
+        if is_repeated:
             yield fielderror.duplicate(at.child("key"), key)
-        previous.add(key)
 
 
 def check_status(status: Mapping[str, Any]) -> Errors:
@@ -207,5 +196,4 @@ def _not_blank(text: str, at: Path) -> Errors:
 
 _TYPES: Final = rulenotation.load("admissionregistration/policies", globals())
 _WARNINGS: Final = typerules.Each(_TYPES["ExpressionWarning"])
-VALIDATING_BINDING: Final = KindRules(always=_TYPES["ValidatingAdmissionPolicyBinding"])
-MUTATING_BINDING: Final = KindRules(always=_TYPES["MutatingAdmissionPolicyBinding"])
+KINDS: Final = kindrules.read(_TYPES)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib import parse
 
-from drachma.validation import fielderror, rendering, rulenotation
+from drachma.validation import collection, fielderror, rendering, rulenotation
 from drachma.validation.admissionregistration import expressions
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
@@ -29,9 +29,7 @@ def check(webhooks: Webhooks, *, old: Webhooks | None = None) -> Errors:
     old_expressions = expressions.expressions_of(
         [condition for each in before for condition in each.get("matchConditions") or ()]
     )
-    previous: set[str] = set()
-    for position, webhook in enumerate(webhooks):
-        at = _AT.item(position)
+    for at, webhook, name, is_repeated in collection.by_name(webhooks, _AT):
         yield from _TYPES["Webhook"](webhook, at, _NO_SIDE_EFFECTS if is_strict else _SIDE_EFFECTS)
         if not skips_conditions:
             conditions = webhook.get("matchConditions") or ()
@@ -44,10 +42,8 @@ def check(webhooks: Webhooks, *, old: Webhooks | None = None) -> Errors:
             yield from check_review_versions(webhook["admissionReviewVersions"], place, needs_known=needs_version)
         else:
             yield fielderror.required(place, f"must specify one of {', '.join(_REVIEW_VERSIONS)}")
-        name = webhook.get("name", "")
-        if needs_unique and name and name in previous:
+        if needs_unique and name and is_repeated:
             yield fielderror.duplicate(at.child("name"), name)
-        previous.add(name)
 
 
 def _conditions(webhooks: Webhooks) -> list[list[Any]]:

@@ -1,12 +1,9 @@
-"""Rules for updates of the spec of a pod.
-
-Upstream also prints what differs, in a notation of its own; we do not (see docs/differences.md).
-"""
+"""Rules for updates of the spec of a pod."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering
+from drachma.validation import fielderror, internalform, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, Path
 from drachma.validation.podspec import affinity, containers, pod, tolerations
@@ -20,6 +17,8 @@ UPDATABLE: Final = (
 
 _LONGEST_DEADLINE: Final = 2**31 - 1
 _CHANGEABLE: Final = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
+_SPEC_TYPE: Final = "PodSpec"
+_EPHEMERAL_TYPE: Final = "EphemeralContainer"
 
 
 def check(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
@@ -41,11 +40,11 @@ def check(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
     yield from _gates(spec.get("schedulingGates") or (), old.get("schedulingGates") or ())
     if spec == old:
         return
-    restored = dict(spec)
+    restored = _restored(spec, old)
     if old.get("schedulingGates"):
         yield from _steering(restored, old)
-    if _fixed(restored, old) != _fixed(old, old):
-        yield fielderror.forbidden(SPEC, UPDATABLE)
+    if restored != old:
+        yield fielderror.forbidden(SPEC, f"{UPDATABLE}\n{internalform.diff(old, restored, _SPEC_TYPE)}")
 
 
 def _image(container: Mapping[str, Any], at: Path) -> Errors:
@@ -132,16 +131,25 @@ def _requirement(requirement: Mapping[str, Any]) -> dict[str, Any]:
     return {go: requirement.get(wire, empty) for go, wire, empty in fields}
 
 
-def _fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a spec without the fields that updates may change."""
-    fixed = {field: value for field, value in spec.items() if field not in _CHANGEABLE}
+def _restored(spec: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec with the old values of the fields that updates may change."""
+    restored = {field: value for field, value in spec.items() if field not in _CHANGEABLE}
+    restored.update({field: old[field] for field in _CHANGEABLE if field in old})
     for field in ("containers", "initContainers"):
-        if fixed.get(field):
-            fixed[field] = [{**container, "image": ""} for container in fixed[field]]
+        if spec.get(field):
+            restored[field] = [
+                _with_image(container, before.get("image"))
+                for container, before in zip(spec[field], old[field], strict=True)
+            ]
     grace = old.get("terminationGracePeriodSeconds")
-    if grace is not None and grace < 0 and fixed.get("terminationGracePeriodSeconds") == 1:
-        fixed["terminationGracePeriodSeconds"] = grace
-    return fixed
+    if grace is not None and grace < 0 and spec.get("terminationGracePeriodSeconds") == 1:
+        restored["terminationGracePeriodSeconds"] = grace
+    return restored
+
+
+def _with_image(container: Mapping[str, Any], image: str | None) -> dict[str, Any]:
+    others = {field: value for field, value in container.items() if field != "image"}
+    return others if image is None else {**others, "image": image}
 
 
 def check_ephemeral_containers(
@@ -158,4 +166,5 @@ def check_ephemeral_containers(
         if before.get("name") not in current:
             yield fielderror.forbidden(at, f"{prefix} removed\n")
         elif current[before.get("name")] != before:
-            yield fielderror.forbidden(at, f"{prefix} changed\n")
+            change = internalform.diff(before, current[before.get("name")], _EPHEMERAL_TYPE)
+            yield fielderror.forbidden(at, f"{prefix} changed\n{change}")

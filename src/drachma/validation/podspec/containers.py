@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from drachma.validation import constraints, fielderror, rendering, rulenotation
+from drachma.validation import collection, constraints, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Document, Path
 from drachma.validation.podspec import mounts, resources
@@ -35,13 +35,10 @@ def check(containers: Sequence[Document], at: Path, *, pod: Pod) -> Errors:
     if not containers:
         yield fielderror.required(at)
         return
-    previous: set[str] = set()
-    for position, container in enumerate(containers):
-        place, name = at.item(position), container.get("name", "")
+    for place, container, name, is_repeated in collection.by_name(containers, at):
         yield from _TYPES["Container"](container, place, pod)
-        if name in previous:
+        if is_repeated:
             yield fielderror.duplicate(place.child("name"), name)
-        previous.add(name)
         yield from _TYPES["ProbedContainer"](container, place, pod)
         yield from _TYPES["RestartedContainer"](container, place)
     yield from _check_host_ports(enumerate(containers), at)
@@ -69,14 +66,11 @@ def check_init(containers: Sequence[Document], at: Path, *, siblings: Sequence[D
 def check_ephemeral(containers: Sequence[Document], at: Path, *, siblings: Sequence[Document], pod: Pod) -> Errors:
     """Yield the errors of ephemeral containers."""
     targets = {container.get("name", "") for container in siblings}
-    previous = set(targets)
-    for position, container in enumerate(containers):
-        place, name = at.item(position), container.get("name", "")
+    for place, container, name, is_repeated in collection.by_name(containers, at, earlier_names=targets):
         yield from _TYPES["Container"](container, place, pod)
         yield from check_image(container, place)
-        if name in previous:
+        if is_repeated:
             yield fielderror.duplicate(place.child("name"), name)
-        previous.add(name)
         target = container.get("targetContainerName", "")
         if target and target not in targets:
             yield fielderror.not_found(place.child("targetContainerName"), target)
@@ -94,15 +88,12 @@ def check_image(container: Document, at: Path) -> Errors:
 
 
 def _ports(ports: Sequence[Document], at: Path) -> Errors:
-    previous = set()
-    for position, port in enumerate(ports):
-        place, name = at.item(position), port.get("name", "")
+    for place, port, name, is_repeated in collection.by_name(ports, at):
         if name:
             problems = constraints.port_name_problems(name)
             yield from fielderror.problems(place.child("name"), name, problems)
-            if not problems and name in previous:
+            if not problems and is_repeated:
                 yield fielderror.duplicate(place.child("name"), name)
-            previous.add(name)
         yield from _TYPES["ContainerPort"](port, place)
 
 
@@ -129,12 +120,10 @@ def _container_resources(requirements: Document, at: Path, pod: Pod) -> Errors:
 
 
 def _resize_policies(policies: Sequence[Document], at: Path, pod: Pod) -> Errors:
-    previous = set()
-    for position, policy in enumerate(policies):
-        name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
-        if name in previous:
-            yield fielderror.duplicate(at.item(position), rendering.named(name))
-        previous.add(name)
+    for place, policy, name, is_repeated in collection.by_name(policies, at, field="resourceName"):
+        restart = policy.get("restartPolicy", "")
+        if is_repeated:
+            yield fielderror.duplicate(place, rendering.named(name))
         yield from _is_resizable(name, at) if name else [fielderror.required(at)]
         yield from _is_resize_policy(restart, at) if restart else [fielderror.required(at)]
         if pod.restart_policy == "Never" and restart != "NotRequired":

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, rulenotation
+from drachma.validation import collection, fielderror, rendering, rulenotation
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Document, Path
 
@@ -32,17 +32,14 @@ def _no_padding(text: str, at: Path) -> Errors:
 
 
 def _sysctls(sysctls: Sequence[Document], at: Path) -> Errors:
-    previous = set()
-    for position, sysctl in enumerate(sysctls):
-        name, place = sysctl.get("name", ""), at.item(position).child("name")
+    for place, _, name, is_repeated in collection.by_name(sysctls, at):
         if not name:
-            yield fielderror.required(place)
+            yield fielderror.required(place.child("name"))
         elif len(name) > _SYSCTL_LENGTH or not _is_sysctl(name):
             detail = f"must have at most {_SYSCTL_LENGTH} characters and match regex ^{_SYSCTL}$"
-            yield fielderror.invalid(place, name, detail)
-        elif name in previous:
-            yield fielderror.duplicate(place, name)
-        previous.add(name)
+            yield fielderror.invalid(place.child("name"), name, detail)
+        elif is_repeated:
+            yield fielderror.duplicate(place.child("name"), name)
 
 
 def _show(context: Document) -> rendering.Rendered:

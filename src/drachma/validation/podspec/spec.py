@@ -21,7 +21,6 @@ _UNNAMED: Final = Path("[]")
 
 _CONTAINER_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 _LONGEST_SEARCHES: Final = 2048
-_LONGEST_HOSTNAME: Final = 64
 _SEARCH_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SEARCH: Final = rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*"
 _is_search: Final = re.compile(_SEARCH).fullmatch
@@ -43,10 +42,10 @@ def _check_contents(spec: Document, at: Path, sort: Sort) -> Errors:
     """Check volumes, claims and containers."""
     claims = spec.get("resourceClaims") or ()
     own, init = spec.get("containers") or (), spec.get("initContainers") or ()
-    mountable = {}
+    mountable: dict[str, Document] = {}
     if spec.get("volumes"):
-        yield from volumes.check(spec["volumes"], at.child("volumes"))
-        mountable = volumes.mountable(spec["volumes"], at)
+        errors, mountable = volumes.check(spec["volumes"], at.child("volumes"))
+        yield from errors
     if claims and sort.is_mirror:
         yield fielderror.forbidden(_UNNAMED, "static pods do not support resource claims")
     elif claims:
@@ -90,11 +89,6 @@ def _check_service_account(spec: Document, at: Path) -> Errors:
     if deprecated != account:
         detail = f"must be the same as serviceAccountName: {quotation.quote(account)}"
         yield fielderror.invalid(at.child("deprecatedServiceAccount"), deprecated, detail)
-
-
-def _host_length(name: str, at: Path) -> Errors:
-    if names.byte_length(name) > _LONGEST_HOSTNAME:
-        yield fielderror.too_long(at, _LONGEST_HOSTNAME)
 
 
 def _searches_length(searches: Sequence[str], at: Path) -> Errors:

@@ -1,85 +1,27 @@
 """Rules for the volumes of a pod: each has one source."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from drachma.validation import constraints, fielderror, rulenotation
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Document, Path
 from drachma.validation.podspec import environment
 
-_SOURCES: Final = {
-    "emptyDir": "EmptyDirVolumeSource",
-    "hostPath": "HostPathVolumeSource",
-    "gitRepo": "GitRepoVolumeSource",
-    "gcePersistentDisk": "GCEPersistentDiskVolumeSource",
-    "awsElasticBlockStore": "AWSElasticBlockStoreVolumeSource",
-    "secret": "SecretVolumeSource",
-    "nfs": "NFSVolumeSource",
-    "iscsi": "ISCSIVolumeSource",
-    "glusterfs": "GlusterfsVolumeSource",
-    "flocker": "FlockerVolumeSource",
-    "persistentVolumeClaim": "PersistentVolumeClaimVolumeSource",
-    "rbd": "RBDVolumeSource",
-    "cinder": "CinderVolumeSource",
-    "cephfs": "CephFSVolumeSource",
-    "quobyte": "QuobyteVolumeSource",
-    "downwardAPI": "DownwardAPIVolumeSource",
-    "fc": "FCVolumeSource",
-    "flexVolume": "FlexVolumeSource",
-    "configMap": "ConfigMapVolumeSource",
-    "azureFile": "AzureFileVolumeSource",
-    "vsphereVolume": "VsphereVirtualDiskVolumeSource",
-    "photonPersistentDisk": "PhotonPersistentDiskVolumeSource",
-    "portworxVolume": "PortworxVolumeSource",
-    "azureDisk": "AzureDiskVolumeSource",
-    "storageos": "StorageOSVolumeSource",
-    "projected": "ProjectedVolumeSource",
-    "scaleIO": "ScaleIOVolumeSource",
-    "csi": "CSIVolumeSource",
-    "ephemeral": "EphemeralVolumeSource",
-    "image": "ImageVolumeSource",
-}
-"""Fields of a volume of which it has one, in the order in which upstream looks for it, and their types."""
 
-_ORDER: Final = tuple(_SOURCES)
-
-
-def check(volumes: Sequence[Document], at: Path) -> Errors:
-    """Yield the errors of volumes."""
-    previous: set[str] = set()
+def check(volumes: Sequence[Document], at: Path) -> tuple[list[FieldError], dict[str, Document]]:
+    """Return the errors of volumes, and the volumes without errors by name: containers can mount them."""
+    errors: list[FieldError] = []
+    mountable: dict[str, Document] = {}
     for position, volume in enumerate(volumes):
-        errors = list(_check_volume(volume, at.item(position), earlier_names=previous))
-        if not errors:
-            previous.add(volume["name"])
-        yield from errors
-
-
-def mountable(volumes: Iterable[Document], at: Path) -> dict[str, Document]:
-    """Return the volumes without errors by name: containers can mount them."""
-    valid: dict[str, Document] = {}
-    for volume in volumes:
-        if not any(_check_volume(volume, at, earlier_names=valid)):
-            valid[volume["name"]] = volume
-    return valid
-
-
-def _check_volume(volume: Document, at: Path, *, earlier_names: Iterable[str]) -> Errors:
-    sources = [field for field, value in volume.items() if field in _SOURCES and value is not None]
-    if not sources:
-        yield fielderror.required(at, "must specify a volume type")
-    for position, field in enumerate(sorted(sources, key=_ORDER.index) if len(sources) > 1 else sources):
-        if position:
-            # Upstream spells two of the names differently here.
-            display = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}.get(field, field)
-            yield fielderror.forbidden(at.child(display), "may not specify more than 1 volume type")
-        else:
-            display = {"gcePersistentDisk": "persistentDisk"}.get(field, field)
-            yield from _TYPES[_SOURCES[field]](volume[field], at.child(display))
-    name = volume.get("name", "")
-    yield from constraints.label(name, at.child("name"))
-    if name in earlier_names:
-        yield fielderror.duplicate(at.child("name"), name)
+        place, name = at.item(position), volume.get("name", "")
+        own = _TYPES["Volume"](volume, place)
+        if name in mountable:
+            own.append(fielderror.duplicate(place.child("name"), name))
+        if not own:
+            mountable[name] = volume
+        errors += own
+    return errors, mountable
 
 
 # Sources

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from drachma.validation import collection
 from drachma.validation.path import SPEC, Path
 from drachma.validation.podspec import affinity, apparmor
 from drachma.values import quantity, quotation
@@ -92,12 +93,9 @@ def _containers(spec: Mapping[str, Any], at: Path) -> Iterator[tuple[Mapping[str
 
 
 def _repeated(spec: Mapping[str, Any], at: Path, *, field: str, key: str) -> Iterator[str]:
-    previous = set()
-    for position, item in enumerate(spec.get(field) or ()):
-        value = item.get(key, "")
-        if value in previous:
-            yield f"{at.child(field).item(position).child(key)}: duplicate {key} {quotation.quote(value)}"
-        previous.add(value)
+    for place, _, value, is_repeated in collection.by_name(spec.get(field) or (), at.child(field), field=key):
+        if is_repeated:
+            yield f"{place.child(key)}: duplicate {key} {quotation.quote(value)}"
 
 
 def _fractions(resources: Mapping[str, Any], at: Path) -> Iterator[str]:
@@ -110,15 +108,12 @@ def _fractions(resources: Mapping[str, Any], at: Path) -> Iterator[str]:
 
 
 def _hidden(variables: Any, at: Path) -> Iterator[str]:
-    previous = set()
-    for position, variable in enumerate(variables):
-        name, value = variable.get("name", ""), variable.get("value", "")
-        reference = f"$({name})"
+    for place, variable, name, is_repeated in collection.by_name(variables, at):
+        value, reference = variable.get("value", ""), f"$({name})"
         extends = variable.get("valueFrom") is None and value != reference and reference in value
-        if name in previous and not extends:
+        if is_repeated and not extends:
             display = quotation.quote(name)
-            yield f"{at.item(position)}: hides previous definition of {display}, which may be dropped when using apply"
-        previous.add(name)
+            yield f"{place}: hides previous definition of {display}, which may be dropped when using apply"
 
 
 def _ports(containers: list[tuple[Mapping[str, Any], Path]]) -> Iterator[str]:

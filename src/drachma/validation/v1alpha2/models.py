@@ -32,10 +32,7 @@ def check_at_most_one(present: Sequence[str], at: Path) -> Errors:
 
 
 def check_selector(text: str, at: Path, *, driver: str, gates: Gates) -> Errors:
-    """A selector: it compiles, gives a bool and is cheap enough, also as the device selector that it becomes."""
-    if not text:
-        yield fielderror.required(at)
-        return
+    """Yield the errors of a selector, also of the device selector that it becomes."""
     if names.byte_length(text) > limits.CEL_BYTES:
         yield fielderror.too_long(at, limits.CEL_BYTES)
         return

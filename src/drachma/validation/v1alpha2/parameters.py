@@ -1,94 +1,72 @@
 """Rules for ResourceClaimParameters and ResourceClassParameters."""
 
-from collections.abc import Iterable
 from typing import Any, Final
+
+import msgspec
 
 from drachma.api.gates import Gates
 from drachma.api.v1alpha2 import parameters
-from drachma.validation import fielderror, formats
-from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
-from drachma.validation.v1alpha2 import models, resourceclaim
+from drachma.validation import collection, fielderror, formats, rulenotation
+from drachma.validation.context import Context
+from drachma.validation.fielderror import Errors, Found
+from drachma.validation.path import ROOT, Path
+from drachma.validation.v1alpha2 import models
 
-_MODEL: Final = "namedResourcesWithAttributes"
-_MODEL_OF_1_30: Final = "namedResources"
+_Owner = parameters.ResourceRequest | parameters.DriverRequests | parameters.ResourceFilter
 
 
-def check_claim(value: parameters.ResourceClaimParameters, *, gates: Gates) -> Errors:
-    """New or changed parameters of claims."""
-    if value.generated_from is not None:
-        yield from resourceclaim.check_claim_reference(value.generated_from, Path("generatedFrom"))
+class Facts(msgspec.Struct, frozen=True):
+    """Facts about a write, and the driver that selectors are for."""
+
+    gates: Gates
+    driver: str = ""
+
+
+def check_claim(value: parameters.ResourceClaimParameters, context: Context) -> Found:
+    """Return the errors of new or changed parameters of claims."""
+    return _TYPES["ResourceClaimParameters"](value, ROOT, Facts(context.gates))
+
+
+def check_class(value: parameters.ResourceClassParameters, context: Context) -> Found:
+    """Return the errors of new or changed parameters of classes."""
+    return _TYPES["ResourceClassParameters"](value, ROOT, Facts(context.gates))
+
+
+def _check_parts(owner: _Owner, at: Path, facts: Facts) -> Found:
+    """Check the parts of a request or filter, whose selectors are for its driver."""
+    return _TYPES[f"{type(owner).__name__}Parts"](owner, at, Facts(facts.gates, owner.driver_name))
+
+
+def _selector(text: str, at: Path, facts: Facts) -> Errors:
+    return models.check_selector(text, at, driver=facts.driver, gates=facts.gates)
+
+
+def _check_requests_spelling(value: parameters.ResourceClaimParameters, at: Path) -> Errors:
     spellings = {"driverRequests": value.driver_requests, "requests": value.requests}
-    yield from models.check_at_most_one([name for name, value in spellings.items() if value], Path("requests"))
-    for position, request in enumerate(value.requests):
-        yield from _request(request, Path("requests").item(position), gates=gates)
-    yield from _driver_requests(value.driver_requests, Path("driverRequests"), gates=gates)
+    yield from models.check_at_most_one([name for name, value in spellings.items() if value], at.child("requests"))
 
 
-def check_class(value: parameters.ResourceClassParameters, *, gates: Gates) -> Errors:
-    """New or changed parameters of classes."""
-    if value.generated_from is not None:
-        yield from resourceclaim.check_class_reference(value.generated_from, Path("generatedFrom"))
-    filters = Path("filters")
-    yield from _drivers((each.driver_name for each in value.filters), filters)
-    for position, each in enumerate(value.filters):
-        at = filters.item(position)
-        spellings = {_MODEL: each.named_resources_with_attributes, _MODEL_OF_1_30: each.named_resources}
-        yield from models.exactly_one(spellings, at)
-        for name, model in spellings.items():
-            if model is not None:
-                place = at.child(name).child("selector")
-                yield from models.check_selector(model.selector, place, driver=each.driver_name, gates=gates)
-    yield from _vendor_parameters(value.vendor_parameters, Path("vendorParameters"))
-
-
-def _request(request: parameters.ResourceRequest, at: Path, *, gates: Gates) -> Errors:
-    yield from formats.driver_name(request.driver_name, at.child("driverName"))
-    model = request.named_resources_with_attributes
-    yield from models.exactly_one({_MODEL: model}, at)
-    if model is None:
-        return
-    below = at.child(_MODEL)
+def _check_selection(model: parameters.NamedResourcesWithAttributesRequest, at: Path) -> Errors:
     if model.required and model.selector:
-        yield from models.check_at_most_one(["required", "selector"], below)
-    if not model.required:
-        place = below.child("selector")
-        yield from models.check_selector(model.selector, place, driver=request.driver_name, gates=gates)
-    for position, each in enumerate(model.required):
-        place = below.child("required").item(position).child("selector")
-        yield from models.check_selector(each.selector, place, driver=request.driver_name, gates=gates)
+        yield from models.check_at_most_one(["required", "selector"], at)
 
 
-def _driver_requests(value: tuple[parameters.DriverRequests, ...], at: Path, *, gates: Gates) -> Errors:
-    yield from _drivers((each.driver_name for each in value), at)
-    for position, of_driver in enumerate(value):
-        below = at.item(position).child("requests")
-        if not of_driver.requests:
-            yield fielderror.required(below, "empty entries with no requests are not allowed")
-        for index, request in enumerate(of_driver.requests):
-            place = below.item(index)
-            yield from models.exactly_one({_MODEL_OF_1_30: request.named_resources}, place)
-            if request.named_resources is not None:
-                yield from models.check_selector(
-                    request.named_resources.selector,
-                    place.child(_MODEL_OF_1_30).child("selector"),
-                    driver=of_driver.driver_name,
-                    gates=gates,
-                )
-
-
-def _drivers(value: Iterable[str], at: Path) -> Errors:
-    """Every driver is named rightly, and once."""
-    previous: set[str] = set()
-    for position, driver in enumerate(value):
-        place = at.item(position).child("driverName")
-        yield from formats.driver_name(driver, place)
-        if driver in previous:
-            yield fielderror.duplicate(place, driver)
-        previous.add(driver)
+def _check_filter_model(value: parameters.ResourceFilter, at: Path) -> Errors:
+    spellings = {
+        "namedResourcesWithAttributes": value.named_resources_with_attributes,
+        "namedResources": value.named_resources,
+    }
+    yield from models.exactly_one(spellings, at)
 
 
 def _vendor_parameters(value: Any, at: Path) -> Errors:
-    """In the KEP any object; in 1.30 a list with at most one entry for a driver."""
-    if isinstance(value, list):
-        yield from _drivers((str(each.get("driverName", "")) if isinstance(each, dict) else "" for each in value), at)
+    """Check parameters that are any object in the KEP; in 1.30 a list with at most one entry for a driver."""
+    entries = value if isinstance(value, list) else ()
+    drivers = [{"driverName": str(each.get("driverName", "")) if isinstance(each, dict) else ""} for each in entries]
+    for place, _, driver, is_repeated in collection.by_name(drivers, at, field="driverName"):
+        yield from formats.driver_name(driver, place.child("driverName"))
+        if is_repeated:
+            yield fielderror.duplicate(place.child("driverName"), driver)
+
+
+_TYPES: Final = rulenotation.load_structs("v1alpha2/parameters", globals())

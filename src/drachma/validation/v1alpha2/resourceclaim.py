@@ -4,67 +4,58 @@ from typing import Final
 
 from drachma.api.v1alpha2 import resourceclaim, resourceclaimtemplate
 from drachma.validation import (
-    collection,
     fielderror,
     metadata,
     rendering,
     rulenotation,
     typerules,
 )
-from drachma.validation.fielderror import Errors
+from drachma.validation.context import Context
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import SPEC, STATUS, Path
 from drachma.validation.v1alpha2 import models
 from drachma.values import names
-
-_RESERVED_FOR: Final = 32
-_DATA_BYTES: Final = 16 * 1024
 
 _RESERVED: Final = STATUS.child("reservedFor")
 _ALLOCATION: Final = STATUS.child("allocation")
 
 
-def check(claim: resourceclaim.ResourceClaim) -> Errors:
-    """Yield the errors of a new claim."""
-    yield from _TYPES["ResourceClaimSpec"](claim.spec, SPEC)
+def check(claim: resourceclaim.ResourceClaim, context: Context) -> Found:
+    """Return the errors of a new claim."""
+    return _TYPES["ResourceClaimSpec"](claim.spec, SPEC)
 
 
-def check_update(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim) -> Errors:
-    """A changed claim: only its metadata may differ."""
+def check_update(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim, context: Context) -> Errors:
+    """Yield the errors of a changed claim: only its metadata may differ."""
     yield from metadata.check_name(claim.metadata, metadata.dns_subdomain)
     if claim.spec != old.spec:
         yield fielderror.invalid(SPEC, rendering.internal(claim.spec), typerules.IMMUTABLE)
-    yield from check(claim)
+    yield from check(claim, context)
 
 
-def check_template(template: resourceclaimtemplate.ResourceClaimTemplate) -> Errors:
+def check_template(template: resourceclaimtemplate.ResourceClaimTemplate, context: Context) -> Errors:
     """Yield the errors of a new template."""
     yield from metadata.check_template(template.spec.metadata, SPEC.child("metadata"))
     yield from _TYPES["ResourceClaimSpec"](template.spec.spec, SPEC.child("spec"))
 
 
 def check_template_update(
-    template: resourceclaimtemplate.ResourceClaimTemplate, old: resourceclaimtemplate.ResourceClaimTemplate
+    template: resourceclaimtemplate.ResourceClaimTemplate,
+    old: resourceclaimtemplate.ResourceClaimTemplate,
+    context: Context,
 ) -> Errors:
-    """A changed template: only its metadata may differ."""
+    """Yield the errors of a changed template: only its metadata may differ."""
     yield from metadata.check_name(template.metadata, metadata.dns_subdomain)
     if template.spec != old.spec:
         # As a text that the client wrote: the type that upstream shows is that of later versions.
         yield fielderror.invalid(SPEC, rendering.wire(template.spec), typerules.IMMUTABLE)
-    yield from check_template(template)
+    yield from check_template(template, context)
 
 
 def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim) -> Errors:
     """A changed status: allocate, reserve, give back, ask for deallocation."""
     status, before = claim.status, old.status
     yield from _TYPES["ResourceClaimStatus"](status, STATUS)
-    yield from collection.check_set(
-        status.reserved_for,
-        _TYPES["Consumer"],
-        at=_RESERVED,
-        key=lambda consumer: consumer.uid,
-        show=lambda uid: rendering.named(str(uid)),
-        limit=_RESERVED_FOR,
-    )
     yield from _reservations(claim, before)
     if before.allocation is not None and status.allocation is not None and status.allocation != before.allocation:
         yield fielderror.invalid(_ALLOCATION, rendering.internal(status.allocation), typerules.IMMUTABLE)
@@ -84,11 +75,6 @@ def _reservations(claim: resourceclaim.ResourceClaim, before: resourceclaim.Reso
     if is_going and set(status.reserved_for) - set(before.reserved_for):
         detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         yield fielderror.forbidden(_RESERVED, detail)
-
-
-def _handle_data(data: str, at: Path) -> Errors:
-    if names.byte_length(data) > _DATA_BYTES:
-        yield fielderror.too_long(at, _DATA_BYTES)
 
 
 def _check_spelling(data: resourceclaim.StructuredResourceHandle, at: Path) -> Errors:

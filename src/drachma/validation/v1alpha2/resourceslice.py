@@ -7,9 +7,10 @@ from typing import Final
 
 from drachma import errors
 from drachma.api.v1alpha2 import resourceslice
-from drachma.validation import constraints, fielderror, metadata, rendering, rulenotation
+from drachma.validation import constraints, fielderror, rendering, rulenotation
+from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, Found
-from drachma.validation.path import SPEC, Path
+from drachma.validation.path import ROOT, SPEC, Path
 from drachma.values import names, semver
 
 _RESERVED: Final = ".k8s.io"
@@ -26,18 +27,30 @@ _VALUES: Final = {
 _Attribute = resourceslice.Attribute | resourceslice.NamedResourcesAttribute
 
 
-def check_node_slice_update(slice_: resourceslice.NodeResourceSlice, old: resourceslice.NodeResourceSlice) -> Errors:
-    """A changed slice: it stays one of the same driver on the same node."""
-    yield from check_node_slice(slice_)
-    yield from metadata.unchanged(slice_.spec.node_name, old.spec.node_name, SPEC.child("nodeName"))
-    yield from metadata.unchanged(slice_.spec.driver_name, old.spec.driver_name, SPEC.child("driverName"))
+def check_node_slice(slice_: resourceslice.NodeResourceSlice, context: Context) -> Found:
+    """Return the errors of a new slice."""
+    return _TYPES["NodeResourceSliceSpec"](slice_.spec, SPEC)
 
 
-def check_slice_update(slice_: resourceslice.ResourceSlice, old: resourceslice.ResourceSlice) -> Errors:
-    """A changed slice in the spelling of 1.30."""
-    yield from check_slice(slice_)
-    yield from metadata.unchanged(slice_.node_name, old.node_name, Path("nodeName"))
-    yield from metadata.unchanged(slice_.driver_name, old.driver_name, Path("driverName"))
+def check_node_slice_update(
+    slice_: resourceslice.NodeResourceSlice, old: resourceslice.NodeResourceSlice, context: Context
+) -> Errors:
+    """Yield the errors of a changed slice, which stays one of the same driver on the same node."""
+    yield from check_node_slice(slice_, context)
+    yield from _TYPES["Update"](slice_.spec, SPEC, old.spec)
+
+
+def check_slice(slice_: resourceslice.ResourceSlice, context: Context) -> Found:
+    """Return the errors of a new slice in the spelling of 1.30."""
+    return _TYPES["ResourceSlice"](slice_)
+
+
+def check_slice_update(
+    slice_: resourceslice.ResourceSlice, old: resourceslice.ResourceSlice, context: Context
+) -> Errors:
+    """Yield the errors of a changed slice in the spelling of 1.30."""
+    yield from check_slice(slice_, context)
+    yield from _TYPES["Update"](slice_, ROOT, old)
 
 
 _caseless_name: Final = constraints.text(names.dns1123_subdomain_caseless)
@@ -64,10 +77,3 @@ def _check_value(attribute: _Attribute, at: Path) -> Errors:
 
 
 _TYPES: Final = rulenotation.load_structs("v1alpha2/resourceslice", globals())
-check_slice: Final = _TYPES["ResourceSlice"]
-"""Returns the errors of a new slice in the spelling of 1.30."""
-
-
-def check_node_slice(slice_: resourceslice.NodeResourceSlice) -> Found:
-    """Return the errors of a new slice."""
-    return _TYPES["NodeResourceSliceSpec"](slice_.spec, SPEC)

@@ -1,7 +1,7 @@
 """The rules of the kinds of v1alpha2, and the parts of their objects that a write leaves alone."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Final, TypeVar
 
 from msgspec import structs
 
@@ -9,22 +9,13 @@ from drachma.api import meta
 from drachma.api.v1alpha2 import parameters, resourceclaim, resourceclaimtemplate, resourceclass, resourceslice
 from drachma.validation import authorization
 from drachma.validation.context import Context
-from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.fielderror import Errors
 from drachma.validation.kindrules import Check, ObjectRules
 from drachma.validation.v1alpha2 import parameters as parameter_rules
 from drachma.validation.v1alpha2 import resourceclaim as claim_rules
-from drachma.validation.v1alpha2 import resourceclaim as class_rules
 from drachma.validation.v1alpha2 import resourceslice as slice_rules
 
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
-
-
-def _rules_without_context(
-    check: Callable[[Any], Iterable[FieldError]], check_update: Callable[[Any, Any], Errors]
-) -> ObjectRules:
-    return ObjectRules(
-        create=lambda value, context: check(value), update=lambda value, old, context: check_update(value, old)
-    )
 
 
 def _rules_for_every_write(check: Check) -> ObjectRules:
@@ -37,23 +28,19 @@ def _check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resourc
 
 
 RULES: Final[Mapping[type[meta.Object], ObjectRules]] = {
-    resourceclass.ResourceClass: _rules_for_every_write(lambda value, context: class_rules.check_resource_class(value)),
-    resourceclaim.ResourceClaim: structs.replace(
-        _rules_without_context(claim_rules.check, claim_rules.check_update), status=_check_status
+    resourceclass.ResourceClass: _rules_for_every_write(lambda value, context: claim_rules.check_resource_class(value)),
+    resourceclaim.ResourceClaim: ObjectRules(
+        create=claim_rules.check, update=claim_rules.check_update, status=_check_status
     ),
-    resourceclaimtemplate.ResourceClaimTemplate: _rules_without_context(
-        claim_rules.check_template, claim_rules.check_template_update
+    resourceclaimtemplate.ResourceClaimTemplate: ObjectRules(
+        create=claim_rules.check_template, update=claim_rules.check_template_update
     ),
-    parameters.ResourceClaimParameters: _rules_for_every_write(
-        lambda value, context: parameter_rules.check_claim(value, gates=context.gates)
+    parameters.ResourceClaimParameters: _rules_for_every_write(parameter_rules.check_claim),
+    parameters.ResourceClassParameters: _rules_for_every_write(parameter_rules.check_class),
+    resourceslice.NodeResourceSlice: ObjectRules(
+        create=slice_rules.check_node_slice, update=slice_rules.check_node_slice_update
     ),
-    parameters.ResourceClassParameters: _rules_for_every_write(
-        lambda value, context: parameter_rules.check_class(value, gates=context.gates)
-    ),
-    resourceslice.NodeResourceSlice: _rules_without_context(
-        slice_rules.check_node_slice, slice_rules.check_node_slice_update
-    ),
-    resourceslice.ResourceSlice: _rules_without_context(slice_rules.check_slice, slice_rules.check_slice_update),
+    resourceslice.ResourceSlice: ObjectRules(create=slice_rules.check_slice, update=slice_rules.check_slice_update),
 }
 
 

@@ -118,3 +118,59 @@ def test_taking_more_away_than_is_in_use_and_giving_it_back_changes_nothing() ->
     queue.add({CPU: 5000})
 
     assert (queue.usage[CPU], team.usage[CPU]) == (2000, 2000)
+
+
+def test_a_queue_that_joins_a_cohort_lends_to_parked_workloads_of_the_cohort() -> None:
+    admitter = an_admitter(a_queue("small", 2))
+    admitter.enqueue(a_workload("large", "small", 5), NOW)
+    admitter.run_cycle(NOW)
+    assert admitter.queues["small"].parked == ("ns/large",)
+
+    admitter.put_queue(a_queue("lender", 4), NOW, is_active=True)
+    report = admitter.run_cycle(NOW)
+
+    assert report is not None
+    assert report.workloads["ns/large"].status.admission is not None
+
+
+def test_a_queue_that_changes_keeps_its_holders_and_its_pending_workloads() -> None:
+    admitter = an_admitter(a_queue("queue", 2))
+    admitter.hold(a_workload("early", "queue", 2, holds=True))
+    admitter.enqueue(a_workload("late", "queue", 2), NOW)
+    admitter.run_cycle(NOW)
+    generation = admitter.snapshot.queues["queue"].generation
+
+    admitter.put_queue(a_queue("queue", 4), NOW, is_active=True)
+
+    assert admitter.snapshot.queues["queue"].generation > generation
+    assert admitter.snapshot.queues["queue"].node.usage == {CPU: 2000}
+    report = admitter.run_cycle(NOW)
+    assert report is not None
+    assert report.workloads["ns/late"].status.admission is not None
+
+
+def test_a_borrower_that_is_removed_gives_quota_back_to_parked_workloads_of_the_cohort() -> None:
+    admitter = an_admitter(a_queue("lender", 4), a_queue("borrower", 0))
+    admitter.hold(a_workload("early", "borrower", 3, holds=True))
+    admitter.enqueue(a_workload("late", "lender", 4), NOW)
+    admitter.run_cycle(NOW)
+    assert admitter.queues["lender"].parked == ("ns/late",)
+
+    admitter.remove_queue("borrower", NOW)
+    report = admitter.run_cycle(NOW)
+
+    assert report is not None
+    assert report.workloads["ns/late"].status.admission is not None
+    assert "ns/early" not in admitter.snapshot.holders
+
+
+def test_a_queue_of_another_cohort_leaves_parked_workloads_and_their_searches_alone() -> None:
+    admitter = an_admitter(a_queue("queue", 2))
+    admitter.enqueue(a_workload("large", "queue", 5), NOW)
+    admitter.run_cycle(NOW)
+    generation = admitter.snapshot.queues["queue"].generation
+
+    admitter.put_queue(a_queue("elsewhere", 9, cohortName="other"), NOW, is_active=True)
+
+    assert admitter.queues["queue"].parked == ("ns/large",)
+    assert admitter.snapshot.queues["queue"].generation == generation

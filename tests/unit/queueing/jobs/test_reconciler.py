@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from drachma.queueing.integrations.batchjob import BatchJob
 from drachma.queueing.jobs import construction, reconciler
-from drachma.queueing.jobs.batchjob import BatchJob
 from drachma.queueing.jobs.settings import Environment, JobSettings, Priorities
 from drachma.queueing.kinds import decoding, workload
 

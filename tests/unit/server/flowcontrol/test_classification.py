@@ -58,7 +58,7 @@ def _schema(name: str, *, precedence: int = 1000, subjects: list[Any] | None = N
         "matchingPrecedence": precedence,
         "rules": [{"subjects": subjects or [group], **rules}],
     }
-    assert not list(flowcontrol.FLOW_SCHEMA.always({"spec": spec}, ROOT, {"name": name}))
+    assert not list(flowcontrol.KINDS["FlowSchema"].always({"spec": spec}, ROOT, {"name": name}))
     return parse_schema(name, "", spec)
 
 

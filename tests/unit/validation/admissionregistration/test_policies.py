@@ -224,12 +224,14 @@ def test_conditions_that_do_not_change_are_not_looked_at_again() -> None:
     ],
 )
 def test_binding(spec: dict[str, Any], want: list[str]) -> None:
-    assert [str(error) for error in policies.VALIDATING_BINDING.always({"spec": spec})] == want
+    assert [str(error) for error in policies.KINDS["ValidatingAdmissionPolicyBinding"].always({"spec": spec})] == want
 
 
 def test_binding_of_a_mutating_policy_is_not_about_deletions() -> None:
     resources = {**_MATCH, "resourceRules": [{**_RULE, "operations": ["DELETE"]}]}
-    (error,) = policies.MUTATING_BINDING.always({"spec": {"policyName": "p", "matchResources": resources}})
+    (error,) = policies.KINDS["MutatingAdmissionPolicyBinding"].always(
+        {"spec": {"policyName": "p", "matchResources": resources}}
+    )
     assert str(error) == (
         'spec.matchResources.resourceRules.operations: Unsupported value: "DELETE": '
         'supported values: "*", "CONNECT", "CREATE", "UPDATE"'

@@ -120,5 +120,40 @@ GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"x"
     ],
 )
 def test_changes(old: dict[str, Any], new: dict[str, Any], want: list[str]) -> None:
-    found = [str(error) for error in changes.check(_spec(**new), _spec(**old))]
-    assert found == want
+    errors = [str(error) for error in changes.check(_spec(**new), _spec(**old))]
+    assert [error.partition("\n")[0] for error in errors] == want
+
+
+def test_a_refusal_shows_the_difference_in_the_form_of_internal_types() -> None:
+    new = _spec(
+        containers=[{**CONTAINER, "image": "y", "env": [{"name": "A", "value": "1"}]}], tolerations=[{"key": "k"}]
+    )
+    (error,) = changes.check(new, _spec())
+    assert str(error) == (
+        f"{FORBIDDEN}\n"
+        "@@ -10,7 +10,13 @@\n"
+        '    "WorkingDir": "",\n'
+        '    "Ports": null,\n'
+        '    "EnvFrom": null,\n'
+        '-   "Env": null,\n'
+        '+   "Env": [\n'
+        "+    {\n"
+        '+     "Name": "A",\n'
+        '+     "Value": "1",\n'
+        '+     "ValueFrom": null\n'
+        "+    }\n"
+        "+   ],\n"
+        '    "Resources": {\n'
+        '     "Limits": null,\n'
+        '     "Requests": null,\n'
+    ), "the image and the toleration may change, and are not shown"
+
+
+def test_a_changed_ephemeral_container_is_shown() -> None:
+    old, new = ({"ephemeralContainers": [{"name": "debug", "image": image}]} for image in ("a", "b"))
+    (error,) = changes.check_ephemeral_containers(new, old, {})
+    assert str(error).startswith(
+        'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be changed\n'
+        "@@ -1,6 +1,6 @@\n"
+    )
+    assert '\n- "Image": "a",\n+ "Image": "b",\n' in str(error)

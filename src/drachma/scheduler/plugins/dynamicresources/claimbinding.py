@@ -99,8 +99,8 @@ class ClaimBinding(bindingwork.BindingWork):
         self._describe_claims()
         if self._status:
             await self._write_statuses()
-        if self._handle.peers is not None:
-            await self._check_devices(self._handle.peers)
+        if self._handle.order is not None:
+            await self._check_devices(self._handle.order)
 
     async def _write_claims(self) -> None:
         assigned = self._assigned
@@ -119,7 +119,7 @@ class ClaimBinding(bindingwork.BindingWork):
         written_claim = await self._writer.reserve(claim, consumer, allocation=allocation)
         self._reserved.append((written_claim, consumer))
         self._tracker.observe(written_claim)
-        if self._handle.peers is None:
+        if self._handle.order is None:
             # The write is done and noted, so nothing is in flight any more.
             self._tracker.settle(claim.metadata.uid)
         return written_claim
@@ -207,13 +207,13 @@ class ClaimBinding(bindingwork.BindingWork):
         if self._handle.peers is not None:
             await self._check_claims(self._claims())
 
-    async def _check_devices(self, peers: handle.Peers) -> None:
+    async def _check_devices(self, order: handle.AllocationOrder) -> None:
         """Check that the claims are unchanged, and that no other scheduler was faster with their devices."""
         claims = self._claims()
         written_uids = {claim.metadata.uid for claim, _ in self._reserved}
         await self._check_claims(claim for claim in claims if claim.metadata.uid not in written_uids)
         try:
-            await peers.check_claims(claims)
+            await order.check_claims(claims)
         except handle.CollisionError:
             self._is_void = True
             raise

@@ -182,7 +182,7 @@ VALIDATING_BINDING: Final = Kind(
     namespaced=False,
     categories=("api-extensions",),
     layout=_LAYOUT,
-    rules=policies.VALIDATING_BINDING,
+    rules=policies.KINDS["ValidatingAdmissionPolicyBinding"],
     strategy=PolicyBindingStrategy,
 )
 MUTATING_BINDING: Final = Kind(
@@ -194,6 +194,6 @@ MUTATING_BINDING: Final = Kind(
     categories=("api-extensions",),
     deprecations={"v1beta1": resources.Deprecation(deprecated=37, removed=40, replacement="v1")},
     layout=_LAYOUT,
-    rules=policies.MUTATING_BINDING,
+    rules=policies.KINDS["MutatingAdmissionPolicyBinding"],
     strategy=PolicyBindingStrategy,
 )

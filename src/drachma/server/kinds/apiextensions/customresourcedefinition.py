@@ -8,6 +8,7 @@ import msgspec
 
 from drachma.api import types
 from drachma.api.types import model
+from drachma.claims import conditions
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.schema import normalform
@@ -143,8 +144,8 @@ def _warnings(spec: Mapping[str, Any]) -> Iterator[str]:
 
 def is_established(definition: Mapping[str, Any]) -> bool:
     """Return True if the kind is served."""
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+    existing = (definition.get("status") or {}).get("conditions") or ()
+    return conditions.has_true_document(existing, "Established")
 
 
 def _cells(definition: Document, _now: datetime) -> layout.Cells:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from drachma.api import types
 from drachma.api.types import model
 from drachma.server.kinds.apiextensions.definition import Definition, Version
+from drachma.server.surface.openapi import schemas
 from drachma.validation.structural import pruning
 from drachma.validation.structural.schema import Schema
 
@@ -34,9 +35,15 @@ def kind(definition: Definition, version: Version) -> model.Object:
         fields,
         description=schema.description,
         is_open=bool(schema.preserves_unknown_fields),
-        written=version.written,
+        written=_shown(version),
         find_unknown=_unknown(schema),
     )
+
+
+def _shown(version: Version) -> Mapping[str, Any]:
+    """Return the schema that OpenAPI documents show."""
+    selectable = [{"fieldPath": path} for path in version.selectable_fields]
+    return {**version.written, schemas.SELECTABLE_FIELDS: selectable} if selectable else version.written
 
 
 def _unknown(schema: Schema) -> model.FindUnknown:

@@ -30,24 +30,24 @@ _APPROVALS: Final = {
 def desired_status(definition: Document, siblings: Iterable[Document], *, now: str) -> dict[str, Any] | None:
     """Return the status that a definition should have, or None if it already has it."""
     status = definition.get("status") or {}
-    conditions = list(status.get("conditions") or ())
+    existing = list(status.get("conditions") or ())
     accepted = status.get("acceptedNames") or {}
     requested = definition["spec"]["names"]
     if not documents.same(_written(requested), _written(accepted)):
         accepted, condition = _accepted(definition, siblings)
-        conditions = with_condition(conditions, condition, now=now)
+        existing = with_condition(existing, condition, now=now)
         if condition["status"] == "True":
             established = _condition(
                 ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted"
             )
         else:
             established = _condition(ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
-        if not _is_true(conditions, ESTABLISHED):
-            conditions = with_condition(conditions, established, now=now)
+        if not conditions.has_true_document(existing, ESTABLISHED):
+            existing = with_condition(existing, established, now=now)
     group = definition["spec"]["group"]
     if rules.is_protected(group):
-        conditions = with_condition(conditions, _approval(definition), now=now)
-    changed = {**status, "conditions": conditions, "acceptedNames": accepted}
+        existing = with_condition(existing, _approval(definition), now=now)
+    changed = {**status, "conditions": existing, "acceptedNames": accepted}
     return None if documents.same(changed, {"conditions": [], **_filled(status)}) else changed
 
 
@@ -118,10 +118,6 @@ def _condition(kind: str, status: str, reason: str, message: str) -> dict[str, A
 def terminating(status: str, reason: str, message: str) -> dict[str, Any]:
     """Return the condition of a definition that is being deleted."""
     return _condition(TERMINATING, status, reason, message)
-
-
-def _is_true(conditions: Sequence[Document], kind: str) -> bool:
-    return any(each["type"] == kind and each["status"] == "True" for each in conditions)
 
 
 def with_condition(existing: Sequence[Document], condition: Document, *, now: str) -> list[Any]:

@@ -132,6 +132,6 @@ KIND: Final = Kind(
         ),
         _cells,
     ),
-    rules=autoscaling.RULES,
+    rules=autoscaling.KINDS["HorizontalPodAutoscaler"],
     strategy=HorizontalPodAutoscalerStrategy,
 )

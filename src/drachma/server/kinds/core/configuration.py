@@ -28,7 +28,7 @@ CONFIG_MAP: Final = Kind(
     namespaced=True,
     short_names=("cm",),
     layout=layout.Layout((layout.NAME, layout.text("Data", "The number of entries."), layout.AGE), _config_map_cells),
-    rules=configuration.CONFIG_MAP,
+    rules=configuration.KINDS["ConfigMap"],
     strategy=ConfigMapStrategy,
 )
 
@@ -68,6 +68,6 @@ SECRET: Final = Kind(
     selectable=selectable.Selectable(
         fields=frozenset({selectable.NAME, selectable.NAMESPACE, "type"}), unknown=selectable.unknown_in_core
     ),
-    rules=configuration.SECRET,
+    rules=configuration.KINDS["Secret"],
     strategy=SecretStrategy,
 )

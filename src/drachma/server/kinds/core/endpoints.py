@@ -53,6 +53,6 @@ KIND: Final = Kind(
     deprecation_texts={"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
     traits=resources.Traits(creates_on_update=True),
     layout=layout.Layout((layout.NAME, layout.text("Endpoints", "The addresses."), layout.AGE), _cells),
-    rules=rules.ENDPOINTS,
+    rules=rules.KINDS["Endpoints"],
     strategy=EndpointsStrategy,
 )

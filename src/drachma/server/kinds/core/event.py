@@ -90,6 +90,6 @@ KIND: Final = Kind(
         _cells,
     ),
     selectable=selectable.Selectable(fields=_FIELDS, special={"source": _source}, unknown=selectable.unknown_in_core),
-    rules=event.EVENT,
+    rules=event.KINDS["Event"],
     strategy=EventStrategy,
 )

@@ -46,7 +46,7 @@ LIMIT_RANGE: Final = Kind(
     short_names=("limits",),
     traits=resources.Traits(creates_on_update=True),
     layout=layout.CREATED,
-    rules=rules.LIMIT_RANGE,
+    rules=rules.KINDS["LimitRange"],
     strategy=LimitRangeStrategy,
 )
 
@@ -84,6 +84,6 @@ RESOURCE_QUOTA: Final = Kind(
         ),
         _quota_cells,
     ),
-    rules=rules.RESOURCE_QUOTA,
+    rules=rules.KINDS["ResourceQuota"],
     strategy=DocumentStrategy,
 )

@@ -99,6 +99,6 @@ KIND: Final = Kind(
         special={"spec.unschedulable": selectable.boolean("spec", "unschedulable")},
         unknown=selectable.unknown_in_core,
     ),
-    rules=node.NODE,
+    rules=node.KINDS["Node"],
     strategy=NodeStrategy,
 )

@@ -8,6 +8,7 @@ Public: ``summarize(pod, *, now) -> Summary``, ``readiness_gates(pod)``.
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from drachma.claims import conditions
 from drachma.server.surface import age
 
 _NODE_LOST: Final = "NodeLost"
@@ -50,15 +51,15 @@ class _Reading:
         self.conditions = self.status.get("conditions") or []
         self.ready = 0
         self.reason = self.status.get("reason") or self.status.get("phase", "")
-        if any(each.get("type") == "PodScheduled" and each.get("reason") == _GATED for each in self.conditions):
+        scheduled = conditions.find_document(self.conditions, "PodScheduled")
+        if scheduled is not None and scheduled.get("reason") == _GATED:
             self.reason = _GATED
         self.sidecars = {
             each.get("name") for each in self.spec.get("initContainers") or [] if each.get("restartPolicy") == "Always"
         }
 
     def is_true(self, condition_type: str) -> bool:
-        condition: dict[str, Any] = next((each for each in self.conditions if each.get("type") == condition_type), {})
-        return bool(condition.get("status") == "True")
+        return conditions.has_true_document(self.conditions, condition_type)
 
     def read_init_containers(self, all_restarts: _Restarts, sidecar_restarts: _Restarts) -> bool:
         """Return True if the pod is still initialising; the first unfinished container sets the reason."""

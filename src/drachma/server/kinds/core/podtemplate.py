@@ -52,6 +52,6 @@ KIND: Final = Kind(
         ),
         _cells,
     ),
-    rules=rules.POD_TEMPLATE,
+    rules=rules.KINDS["PodTemplate"],
     strategy=PodTemplateStrategy,
 )

@@ -84,6 +84,6 @@ KIND: Final = Kind(
         ),
         _cells,
     ),
-    rules=apps.REPLICATION_CONTROLLER,
+    rules=apps.KINDS["ReplicationController"],
     strategy=ReplicationControllerStrategy,
 )

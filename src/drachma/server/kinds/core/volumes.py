@@ -73,7 +73,7 @@ PERSISTENT_VOLUME: Final = Kind(
         ),
         _volume_cells,
     ),
-    rules=storage.PERSISTENT_VOLUME,
+    rules=storage.KINDS["PersistentVolume"],
     strategy=PersistentVolumeStrategy,
 )
 
@@ -141,6 +141,6 @@ PERSISTENT_VOLUME_CLAIM: Final = Kind(
         ),
         _claim_cells,
     ),
-    rules=storage.PERSISTENT_VOLUME_CLAIM,
+    rules=storage.KINDS["PersistentVolumeClaim"],
     strategy=PersistentVolumeClaimStrategy,
 )

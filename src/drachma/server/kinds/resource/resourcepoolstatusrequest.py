@@ -68,6 +68,6 @@ KIND: Final = Kind(
         ),
         _cells,
     ),
-    rules=resourcepoolstatusrequest.RULES,
+    rules=resourcepoolstatusrequest.KINDS["ResourcePoolStatusRequest"],
     strategy=ResourcePoolStatusRequestStrategy,
 )

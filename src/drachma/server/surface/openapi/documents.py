@@ -13,6 +13,8 @@ from drachma.server.surface.openapi import gnostic, paths, schemas
 Document: TypeAlias = dict[str, Any]
 
 _INFO: Final = {"title": "Kubernetes", "version": "1.37"}
+_CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+"""What upstream says of documents that definitions of custom resources make."""
 _SECURITY: Final = {
     "type": "apiKey",
     "description": "Bearer Token authentication",
@@ -53,11 +55,13 @@ def document(catalog: resources.Catalog, group: str, *, version: str) -> Served:
     """Return ``/openapi/v3/apis/{group}/{version}``."""
     definitions = schemas.Definitions(schemas.V3)
     paths: dict[str, Document] = {}
-    for resource in catalog.resources_in(group, version):
+    served = list(catalog.resources_in(group, version))
+    for resource in served:
         paths |= _add(resource, version, definitions)
+    is_custom = all(resource.schema(version).written is not None for resource in served)
     content = {
         "openapi": "3.0.0",
-        "info": _INFO,
+        "info": _CUSTOM_INFO if is_custom else _INFO,
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": dict(sorted(definitions.made.items())),
@@ -99,7 +103,9 @@ def _add(resource: resources.Resource, version: str, definitions: schemas.Defini
     if resource.traits.is_measured:
         # Measured resources are described by their types alone.
         return {}
-    listing = definitions.add_list(schema, group=resource.group, version=version, kind=resource.list_kind)
+    listing = definitions.add_list(
+        schema, group=resource.group, version=version, kind=resource.list_kind, plural=resource.plural
+    )
     for below in resource.subresources:
         if below.schema is not None:
             _add_subresource(below, below.schema, definitions)

@@ -1,7 +1,7 @@
 """Types as OpenAPI schemas, in the dialects of version 3 and version 2.
 
-Names, extensions and the wrapping of references are upstream's, because kubectl relies on them; texts are ours.
-Version 3 shows schemas of custom resources unchanged. Version 2 shows less of them.
+Names, extensions and the wrapping of references are upstream's, because kubectl relies on them; texts are ours, but for
+those of custom resources. Version 3 shows schemas of custom resources unchanged. Version 2 shows less of them.
 
 Public: ``Definitions(dialect)``, which collects types and the types that they refer to.
 """
@@ -68,8 +68,10 @@ class Definitions:
         self._object(schema)
         self._mark(schema.definition, group=group, version=version, kind=kind)
 
-    def add_list(self, schema: model.Object, *, group: str, version: str, kind: str) -> str:
+    def add_list(self, schema: model.Object, *, group: str, version: str, kind: str, plural: str) -> str:
         """Add the definition of a kind's list, and return its name."""
+        if schema.written is not None:
+            return self._add_custom_list(schema, group=group, version=version, kind=kind, plural=plural)
         fields = (
             model.Field(name="apiVersion", type=model.STRING),
             model.Field(name="items", type=model.ListOf(schema), required=True),
@@ -83,6 +85,31 @@ class Definitions:
         del definition["properties"]["items"][_LIST_TYPE]
         self._mark(listing.definition, group=group, version=version, kind=kind)
         return listing.definition
+
+    def _add_custom_list(self, schema: model.Object, *, group: str, version: str, kind: str, plural: str) -> str:
+        assert schema.written is not None, "the resource is a custom one"
+        metadata = self._wrapped(self.reference(types.get("meta/v1.ListMeta")))
+        name = f"{schema.package}.{kind}"
+        definition: Document = {
+            "description": f"{kind} is a list of {schema.name}",
+            "type": "object",
+            "required": ["items"],
+            "properties": {
+                "apiVersion": _API_VERSION,
+                "items": {
+                    "description": f"List of {plural}. More info: {_CONVENTIONS}",
+                    "type": "array",
+                    "items": self.reference(schema),
+                },
+                "kind": _KIND,
+                "metadata": {"description": _LIST_METADATA, **metadata},
+            },
+        }
+        if SELECTABLE_FIELDS in schema.written:
+            definition[SELECTABLE_FIELDS] = schema.written[SELECTABLE_FIELDS]
+        self.made[name] = definition
+        self._mark(name, group=group, version=version, kind=kind)
+        return name
 
     def reference(self, schema: model.Object) -> Document:
         """Add the definition of a type, and return a reference to it."""
@@ -110,7 +137,8 @@ class Definitions:
         definition: Document = {"description": schema.description, "type": "object"}
         self.made[schema.definition] = definition
         if schema.written is not None:
-            metadata = self._wrapped(self.reference(types.get("meta/v1.ObjectMeta")))
+            reference = self._wrapped(self.reference(types.get("meta/v1.ObjectMeta")))
+            metadata = {"description": _METADATA, **reference}
             self.made[schema.definition] = _custom_schema(schema.written, metadata=metadata, is_v3=self.dialect.is_v3)
             return
         required = sorted(field.name for field in schema.fields.values() if field.required)
@@ -200,8 +228,44 @@ def _description(field: model.Field) -> str:
 
 # Schemas of custom resources
 
-_API_VERSION: Final = {"type": "string", "description": _COMMON_TEXTS["apiVersion"]}
-_KIND: Final = {"type": "string", "description": _COMMON_TEXTS["kind"]}
+_CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+_API_VERSION: Final = {
+    "description": (
+        "APIVersion defines the versioned schema of this representation of an object. Servers should convert "
+        "recognized schemas to the latest internal value, and may reject unrecognized values. More info: "
+        f"{_CONVENTIONS}#resources"
+    ),
+    "type": "string",
+}
+_KIND: Final = {
+    "description": (
+        "Kind is a string value representing the REST resource this object represents. Servers may infer this from "
+        "the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "
+        f"{_CONVENTIONS}#types-kinds"
+    ),
+    "type": "string",
+}
+_METADATA: Final = f"Standard object's metadata. More info: {_CONVENTIONS}#metadata"
+_LIST_METADATA: Final = f"Standard list metadata. More info: {_CONVENTIONS}#types-kinds"
+_EMBEDDED_API_VERSION: Final = {
+    "description": (
+        "apiVersion defines the versioned schema of this representation of an object. More info: "
+        f"{_CONVENTIONS}#resources"
+    ),
+    "type": "string",
+}
+_EMBEDDED_KIND: Final = {
+    "description": (
+        "kind is a string value representing the type of this object. In CamelCase. More info: "
+        f"{_CONVENTIONS}#types-kinds"
+    ),
+    "type": "string",
+}
+"""The texts of the envelope of custom resources are upstream's, as clients show them next to the author's own."""
+
+SELECTABLE_FIELDS: Final = "x-kubernetes-selectable-fields"
+"""Extension that lists the field selectors of a custom resource."""
+
 _V3_ONLY: Final = ("oneOf", "anyOf", "allOf", "not", "nullable")
 """Members that version 2 does not have; schemas are less strict there."""
 
@@ -229,7 +293,15 @@ def _custom_schema(
     for name in _NESTED_SCHEMAS:
         if isinstance(result.get(name), Mapping):
             result[name] = _custom_schema(result[name], metadata=metadata, is_v3=is_v3, is_resource=False)
-    if is_resource or schema.get("x-kubernetes-embedded-resource"):
+    if not is_v3 and schema.get("x-kubernetes-preserve-unknown-fields"):
+        # Clients of version 2 would refuse all fields that are not listed.
+        return {"type": "object"} if is_resource else result
+    if is_resource:
         envelope = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata}
         result["properties"] = {**(result.get("properties") or {}), **envelope}
+    if schema.get("x-kubernetes-embedded-resource"):
+        envelope = {"apiVersion": _EMBEDDED_API_VERSION, "kind": _EMBEDDED_KIND, "metadata": metadata}
+        result["properties"] = {**(result.get("properties") or {}), **envelope}
+        required = result.get("required") or []
+        result["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
     return result

@@ -215,6 +215,43 @@ async def test_discovery_and_openapi(server: Client) -> None:
     assert f"apis/{widgets.GROUP}/v1" in index
 
 
+async def test_openapi_describes_the_envelope_in_upstreams_words(server: Client) -> None:
+    template = {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"x": {"type": "string"}}}
+    selectable = [{"jsonPath": ".spec.color"}]
+    spec = widgets.fields(color={"type": "string"}, template=template)
+    await _define(server, widgets.version(spec=spec, selectableFields=selectable))
+    document = (await server.call("GET", f"/openapi/v3/apis/{widgets.GROUP}/v1")).body
+    assert document["info"] == {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+    schemas = document["components"]["schemas"]
+    meta = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1"
+    widget, listing = (schemas[f"com.example.toys.v1.{kind}"] for kind in ("Widget", "WidgetList"))
+    conventions = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+    assert widget["properties"]["apiVersion"]["description"].endswith(f"More info: {conventions}#resources")
+    assert widget["properties"]["metadata"] == {
+        "description": f"Standard object's metadata. More info: {conventions}#metadata",
+        "allOf": [{"$ref": f"{meta}.ObjectMeta"}],
+    }
+    embedded = widget["properties"]["spec"]["properties"]["template"]
+    assert embedded["required"] == ["kind", "apiVersion"]
+    assert set(embedded["properties"]) == {"x", "apiVersion", "kind", "metadata"}
+    assert listing["description"] == "WidgetList is a list of Widget"
+    assert listing["properties"]["items"] == {
+        "description": f"List of widgets. More info: {conventions}",
+        "type": "array",
+        "items": {"$ref": "#/components/schemas/com.example.toys.v1.Widget"},
+    }
+    assert "default" not in listing["properties"]["metadata"]
+    for schema in (widget, listing):
+        assert schema["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.color"}]
+
+
+async def test_openapi_2_does_not_list_fields_of_resources_that_keep_unknown_ones(server: Client) -> None:
+    free = {**widgets.version(), "schema": {"openAPIV3Schema": widgets.FREE}}
+    await _define(server, free)
+    document = (await server.call("GET", "/openapi/v2")).body
+    assert "properties" not in document["definitions"]["com.example.toys.v1.Widget"]
+
+
 async def test_paths_that_lead_nowhere(server: Client) -> None:
     await _define(server)
     await server.call("POST", PATH, widgets.widget())

@@ -1,0 +1,191 @@
+"""AppWrapper of CodeFlare as a GenericJob: objects of any kinds that are admitted together.
+
+A component declares the places of its pod templates, or has a kind whose places are known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from drachma.queueing.configuration import frameworks
+from drachma.queueing.integrations.batchjob import BatchJob
+from drachma.queueing.integrations.jobset import JobSet
+from drachma.queueing.integrations.kubeflow import PyTorchJob
+from drachma.queueing.jobs.interface import Completion, Document
+from drachma.queueing.jobs.templatejob import Path, TemplateJob, TemplateSlot, get_path
+from drachma.queueing.workloads import podsetinfo
+from drachma.queueing.workloads.podsetinfo import PodSetInfo
+
+_INDEX_LABEL: Final = "workload.codeflare.dev.appwrapper/tas-pod-index-label"
+_SUB_GROUP_LABEL: Final = "workload.codeflare.dev.appwrapper/tas-sub-group-index-label"
+_SUB_GROUPS: Final = "workload.codeflare.dev.appwrapper/tas-sub-group-count"
+_STEP: Final = re.compile(r"\.([^.\[]+)|\[([0-9]+)\]")
+_JOB_MODELS: Final[Mapping[tuple[str, str], type[TemplateJob]]] = {
+    (each.kind.api_version, each.kind.kind): each for each in (JobSet, PyTorchJob)
+}
+_POD_FIELDS: Final = (
+    "restartPolicy", "nodeSelector", "nodeName", "affinity", "schedulerName", "tolerations", "priorityClassName",
+    "preemptionPolicy", "overhead", "topologySpreadConstraints", "runtimeClassName", "resourceClaims", "resources",
+)  # fmt: skip
+_CONTAINER_FIELDS: Final = ("name", "image", "command", "args", "resources", "securityContext", "restartPolicy")
+"""Fields in a workload. Others have defaults that an API server adds to workloads and not to components."""
+
+
+class AppWrapper(TemplateJob):
+    """An AppWrapper."""
+
+    kind: ClassVar = frameworks.KINDS["workload.codeflare.dev/appwrapper"]
+    checks_topology: ClassVar = False
+
+    @property
+    def _components(self) -> Sequence[Document]:
+        return self.spec.get("components") or ()
+
+    @property
+    def _pod_sets_by_component(self) -> list[list[Document]]:
+        """Pod sets of each component, as its status has them, or declared, or by its kind."""
+        statuses = self.status.get("componentStatus") or ()
+        if len(statuses) == len(self._components):
+            return [list(each.get("podSets") or ()) for each in statuses]
+        return [list(each.get("declaredPodSets") or _inferred(each.get("template") or {})) for each in self._components]
+
+    @property
+    def slots(self) -> list[TemplateSlot]:
+        slots: list[TemplateSlot] = []
+        for position, pod_sets in enumerate(self._pod_sets_by_component):
+            for pod_set in pod_sets:
+                path = _parse_path(pod_set.get("path", ""))
+                if path is None or not _has_spec(self._components[position].get("template") or {}, path):
+                    continue
+                annotations = pod_set.get("annotations") or {}
+                groups = annotations.get(_SUB_GROUPS, "")
+                slots.append(
+                    TemplateSlot(
+                        pod_set=f"{self.name}-{len(slots)}".lower(),
+                        path=("components", position, "template", *path),
+                        pods=1 if pod_set.get("replicas") is None else int(pod_set["replicas"]),
+                        index_label=annotations.get(_INDEX_LABEL),
+                        sub_group_label=annotations.get(_SUB_GROUP_LABEL),
+                        sub_groups=int(groups) if groups.isascii() and groups.isdigit() else None,
+                        completed=_relevant,
+                    )
+                )
+        return slots
+
+    # State
+
+    @property
+    def is_active(self) -> bool:
+        return self.is_condition_true("QuotaReserved")
+
+    @property
+    def are_pods_ready(self) -> bool:
+        return self.is_condition_true("PodsReady")
+
+    @property
+    def completion(self) -> Completion | None:
+        phase = self.status.get("phase")
+        if phase == "Succeeded":
+            return Completion(is_success=True, message="AppWrapper finished successfully")
+        if phase == "Failed" and not self.is_condition_true("ResourcesDeployed"):
+            return Completion(is_success=False, message="AppWrapper failed")
+        return None
+
+    # Changes of the job
+
+    def start(self, infos: Sequence[PodSetInfo]) -> None:
+        sizes = [len(each) for each in self._pod_sets_by_component]
+        if sum(sizes) != len(infos):
+            problem = f"expecting {sum(sizes)} podsets, got {len(infos)}"
+            raise podsetinfo.PodSetConflictError(f"invalid podset infos: {problem}")
+        rest = iter([_info_document(each) for each in infos])
+        components = [
+            {**each, "podSetInfos": [next(rest) for _ in range(size)]}
+            for each, size in zip(self._components, sizes, strict=True)
+        ]
+        self.set_spec(components=components, suspend=False)
+
+    def restore(self, infos: Sequence[PodSetInfo]) -> None:
+        components = [{key: value for key, value in each.items() if key != "podSetInfos"} for each in self._components]
+        self.set_spec(components=components, suspend=True)
+
+
+def _info_document(info: PodSetInfo) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "annotations": dict(info.annotations),
+        "labels": dict(info.labels),
+        "nodeSelector": dict(info.node_selector),
+        "tolerations": list(info.tolerations),
+        "schedulingGates": list(info.scheduling_gates),
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _relevant(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod spec with the fields that admission depends on."""
+    relevant: dict[str, Any] = {name: spec[name] for name in _POD_FIELDS if name in spec}
+    for field in ("initContainers", "containers"):
+        containers = spec.get(field)
+        if containers:
+            relevant[field] = [{name: each[name] for name in _CONTAINER_FIELDS if name in each} for each in containers]
+    return relevant
+
+
+# Places of pod templates
+
+
+def _parse_path(text: str) -> Path | None:
+    """Return the steps of a path such as ``template.spec.jobs[0].template``, or None if it cannot be read."""
+    prefix, rest = text[: len("template")], text[len("template") :]
+    steps = tuple(int(match[2]) if match[2] else match[1] for match in _STEP.finditer(rest))
+    written = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return steps if prefix == "template" and written == rest else None
+
+
+def _has_spec(component: Document, path: Path) -> bool:
+    """Return True if a component has a pod template, or is a pod, at a path."""
+    try:
+        template = get_path(component, path)
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return False
+    return isinstance(template, dict) and isinstance(template.get("spec"), dict)
+
+
+def _inferred(component: Document) -> list[Document]:
+    """Return the pod sets of a component of a known kind."""
+    kind = (component.get("apiVersion", ""), component.get("kind", ""))
+    spec = component.get("spec") or {}
+    if kind == ("v1", "Pod"):
+        return [{"path": "template", "replicas": 1}]
+    if kind in (("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")):
+        return [{"path": "template.spec.template", "replicas": spec.get("replicas")}]
+    if kind == ("batch/v1", "Job"):
+        annotations = {_INDEX_LABEL: "batch.kubernetes.io/job-completion-index"}
+        return [{"path": "template.spec.template", "replicas": BatchJob(component).pods, "annotations": annotations}]
+    if kind == ("ray.io/v1", "RayCluster"):
+        return _ray_pod_sets(spec, "template.spec")
+    if kind == ("ray.io/v1", "RayJob"):
+        return _ray_pod_sets(spec.get("rayClusterSpec") or {}, "template.spec.rayClusterSpec")
+    model = _JOB_MODELS.get(kind)
+    return [] if model is None else [_slot_pod_set(slot) for slot in model(component).slots]
+
+
+def _slot_pod_set(slot: TemplateSlot) -> dict[str, Any]:
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in slot.path)
+    labels = {_INDEX_LABEL: slot.index_label, _SUB_GROUP_LABEL: slot.sub_group_label}
+    groups = {} if slot.sub_groups is None else {_SUB_GROUPS: str(slot.sub_groups)}
+    annotations = {name: label for name, label in labels.items() if label is not None} | groups
+    return {"path": f"template.spec{path}", "replicas": slot.pods, "annotations": annotations}
+
+
+def _ray_pod_sets(cluster: Document, prefix: str) -> list[Document]:
+    head = {"path": f"{prefix}.headGroupSpec.template", "replicas": 1}
+    return [
+        head,
+        *(
+            {"path": f"{prefix}.workerGroupSpecs[{position}].template", "replicas": group.get("replicas")}
+            for position, group in enumerate(cluster.get("workerGroupSpecs") or ())
+        ),
+    ]
