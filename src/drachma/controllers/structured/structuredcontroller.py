@@ -156,7 +156,7 @@ class StructuredParameters:
             self._handle_claim(claim)
 
     def _handle_parameters(self, changed: meta.Object) -> None:
-        for claim in self._known_claims.in_namespace(changed.metadata.namespace):
+        for claim in self._known_claims.list_namespace(changed.metadata.namespace):
             self._handle_claim(claim)
 
     def _handle_pod(self, changed: pod.Pod) -> None:
@@ -171,7 +171,7 @@ class StructuredParameters:
                 self._handle_claim(claim)
 
     def _handle_template(self, template: meta.Object) -> None:
-        for user in self._known_pods.in_namespace(template.metadata.namespace):
+        for user in self._known_pods.list_namespace(template.metadata.namespace):
             self._handle_pod(user)
 
     def _handle_source(self, published: model.Slice) -> None:

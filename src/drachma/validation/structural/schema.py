@@ -161,7 +161,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True, ren
         return msgspec.structs.replace(self, **fields)
 
     @functools.cached_property
-    def as_resource(self) -> "Schema":
+    def resource_schema(self) -> "Schema":
         """Return the schema of a whole object, without apiVersion, kind and metadata, which have rules of their own."""
         return self if self.is_embedded_resource else self.changed(is_embedded_resource=True)
 
