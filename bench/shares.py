@@ -108,8 +108,11 @@ class SharedBackend:
     def get(self, place: local.Place) -> Coroutine[Any, Any, local.Stored]:
         return self._shares.awaiting(self._name, self._backend.get(place))
 
-    def encode_in_version(self, stored: local.Stored, place: local.Place) -> Coroutine[Any, Any, bytes]:
-        return self._shares.awaiting(self._name, self._backend.encode_in_version(stored, place))
+    def get_document(self, place: local.Place) -> Coroutine[Any, Any, bytes]:
+        return self._shares.awaiting(self._name, self._backend.get_document(place))
+
+    def write_document(self, wanted: local.Write) -> Coroutine[Any, Any, bytes]:
+        return self._shares.awaiting(self._name, self._backend.write_document(wanted))
 
     def list(self, place: local.Place, query: local.Query) -> Coroutine[Any, Any, local.Page]:
         return self._shares.awaiting(self._name, self._backend.list(place, query))
@@ -124,10 +127,10 @@ class SharedBackend:
     def commit(self, several: Sequence[local.Write]) -> Coroutine[Any, Any, Sequence[local.Stored]]:
         return self._shares.awaiting(self._name, self._backend.commit(several))
 
-    def resources(self) -> Sequence[target.Target[meta.Object]]:
+    def resources(self) -> Coroutine[Any, Any, Sequence[target.Target[meta.Object]]]:
         return self._backend.resources()
 
-    def openapi(self, group: str, version: str) -> bytes | None:
+    def openapi(self, group: str, version: str) -> Coroutine[Any, Any, bytes | None]:
         return self._backend.openapi(group, version)
 
 

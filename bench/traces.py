@@ -8,7 +8,8 @@ import os
 import pathlib
 
 from bench import timing
-from drachma.simulate.packing import policies, trials
+from drachma.scheduler.packing import policies
+from drachma.simulate.packing import trials
 
 PAPER = {
     "default": (87.47, 90.85, 91.88, 92.00, 93.08, 95.39),

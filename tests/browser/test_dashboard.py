@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from drachma.api import pod
+from drachma.api import pod, replicaset
 from tests.browser import world
 from tests.browser.conftest import Stage
 
@@ -31,6 +31,10 @@ PAGES = (
     "/queues",
     "/cel?expression=device.driver%20==%20%22shared.example.com%22",
     "/whatif?pod=speech/whisper-large&remove_selectors=yes",
+    "/whatif?queue=training&resource=cpu&quota=20",
+    "/whatif?defragment=nodes",
+    "/queues/estimates?assume=1h",
+    "/reports",
 )
 SERIOUS = ("serious", "critical")
 
@@ -254,6 +258,97 @@ def test_queues_show_quota_order_and_reasons(stage: Stage) -> None:
     stage.run(check())
 
 
+def test_estimates_are_in_the_queue_view(stage: Stage) -> None:
+    async def check() -> None:
+        async with stage.page() as page:
+            await page.goto(f"{stage.url}/queues")
+            await settle(page)
+            await expect(page.locator("#estimates")).to_contain_text("0 of 10 simulated futures")
+            await page.get_by_label("Mean running time").fill("2h")
+            await page.get_by_role("button", name="Estimate").click()
+            await expect(page).to_have_url(f"{stage.url}/queues?assume=2h")
+            await settle(page)
+            await expect(page.locator("#estimates tbody tr").first).to_contain_text("(80 %:")
+
+    stage.run(check())
+
+
+def test_another_quota_is_tried(stage: Stage) -> None:
+    async def check() -> None:
+        async with stage.page() as page:
+            await page.goto(f"{stage.url}/whatif")
+            await settle(page)
+            await page.get_by_label("Cluster queue").fill("training")
+            await page.get_by_label("Resource").fill("cpu")
+            await page.get_by_label("Nominal quota").fill("40")
+            await page.get_by_role("button", name="Try the quota").click()
+            await expect(page.locator("#answer h2")).to_contain_text("training: 40 of cpu (machines) instead of 4")
+            await expect(page.locator("#answer")).to_contain_text("Starts")
+            await expect(page.locator("#answer")).to_contain_text("batch/job-")
+            await page.get_by_label("Nominal quota").fill("-3")
+            await page.get_by_role("button", name="Try the quota").click()
+            await expect(page.get_by_role("alert")).to_contain_text("is negative")
+
+    stage.run(check())
+
+
+def test_moves_are_shown_with_pictures_before_and_after(stage: Stage) -> None:
+    async def check() -> None:
+        await world.create_all(stage.client, world.divisible_devices())
+        async with stage.page() as page:
+            await page.goto(f"{stage.url}/pods?q=movable")
+            await settle(page)
+            for number, amount in enumerate((60, 30, 20), start=1):
+                await world.create_all(stage.client, [world.replica_set(amount)])
+                await expect(page.locator("#pod-table tbody tr", has_text="node-4")).to_have_count(number)
+            # Without the first pod, both devices have a small user, and one of them could be whole.
+            await stage.client.delete(replicaset.ReplicaSet, "movable-60", namespace="batch", propagation="Background")
+            await expect(page.locator("#pod-table tbody tr", has_text="node-4")).to_have_count(2)
+            await page.goto(f"{stage.url}/whatif")
+            await settle(page)
+            await page.get_by_label("Bring back").select_option("devices")
+            await page.get_by_role("button", name="Plan the moves").click()
+            await expect(page).to_have_url(f"{stage.url}/whatif?defragment=devices&wholes=")
+            answer = page.locator("#answer")
+            await expect(answer.locator("h2").first).to_contain_text("whole devices instead of")
+            await expect(answer.locator("tbody tr").first).to_contain_text("is whole again")
+            pictures = answer.locator("img.picture")
+            await expect(pictures).to_have_count(2)
+            assert await pictures.first.get_attribute("src") != await pictures.last.get_attribute("src")
+            assert await pictures.last.evaluate("(image) => image.complete && image.naturalWidth > 0")
+            await answer.evaluate("(element) => element.scrollIntoView()")
+            await save_picture(page, "defragmentation")
+            assert await find_faults(page) == []
+
+    stage.run(check())
+
+
+def test_reports_open_in_the_dashboard(stage: Stage, tmp_path: pathlib.Path) -> None:
+    async def check() -> None:
+        async with stage.page() as page:
+            for name, content in (("run.json", world.SIMULATION), ("replay.json", world.REPLAY)):
+                (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+            await page.goto(f"{stage.url}/reports")
+            await settle(page)
+            await page.get_by_label("File").set_input_files(tmp_path / "run.json")
+            report = page.locator("#report")
+            await expect(report).to_contain_text("pack <script>alert(1)</script>")
+            await expect(report).to_contain_text("Allowed by ClusterQueue a: spec.preemption.reclaimWithinCohort")
+            await expect(report.locator("img.picture")).to_have_count(3)
+            assert await report.locator("img.picture").last.evaluate("(image) => image.naturalWidth > 0")
+            assert await find_faults(page) == []
+            await save_picture(page, "report")
+            await page.get_by_label("File").set_input_files(tmp_path / "replay.json")
+            await expect(report).to_contain_text("6 of 7 decisions come out as recorded")
+            await expect(report).to_contain_text("Insufficient cpu")
+            assert await find_faults(page) == []
+            await page.get_by_label("Or its text").fill("[]")
+            await page.get_by_role("button", name="Open").click()
+            await expect(page.get_by_role("alert")).to_contain_text("expected an object")
+
+    stage.run(check())
+
+
 def test_a_limited_user_sees_only_its_namespace(stage: Stage) -> None:
     async def check() -> None:
         answer = await stage.client.request_token("speech", "viewer", spec={"expirationSeconds": 3600})
@@ -320,7 +415,7 @@ def test_deleting_asks_first(stage: Stage) -> None:
 def test_a_phone_scrolls_in_one_direction_and_the_theme_is_kept(stage: Stage) -> None:
     async def check() -> None:
         async with stage.page(width=390, has_touch=True) as page:
-            for path in ("/", "/pods", "/pods/speech/whisper-large", "/devices", "/queues", "/whatif"):
+            for path in ("/", "/pods", "/pods/speech/whisper-large", "/devices", "/queues", "/whatif", "/reports"):
                 await page.goto(stage.url + path)
                 await settle(page)
                 widths = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")

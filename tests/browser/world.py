@@ -228,6 +228,88 @@ def documents() -> list[Document]:
     return listed
 
 
+LOCAL: Final = "local.example.com"
+
+
+def divisible_devices() -> list[Document]:
+    """Return two devices of node-4 that claims can share, and templates of claims for parts of their memory."""
+    devices = [
+        {"name": f"part-{number}", "allowMultipleAllocations": True, "capacity": {"memory": {"value": "80Gi"}}}
+        for number in range(2)
+    ]
+    made = [_slice("local-pool", LOCAL, devices, {"nodeName": "node-4"}), _device_class("local", LOCAL)]
+    for amount in (60, 30, 20):
+        template = _claim_template("batch", f"local-{amount}", device_class="local")
+        exactly = template["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+        exactly["capacity"] = {"requests": {"memory": f"{amount}Gi"}}
+        made.append(template)
+    return made
+
+
+def replica_set(amount: int) -> Document:
+    """Return a ReplicaSet with one pod that shares a device of node-4."""
+    name = f"movable-{amount}"
+    template = _pod("batch", name, f"local-{amount}", labels={"app": name}, terminationGracePeriodSeconds=1)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": "batch"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": template["spec"]},
+        },
+    }
+
+
+SIMULATION: Final[Document] = {
+    "title": "pack <script>alert(1)</script>",
+    "seed": 3,
+    "simulatedSeconds": 7200.0,
+    "isComplete": True,
+    "arrived": 3,
+    "started": 2,
+    "completed": 1,
+    "waiting": 1,
+    "neverStarted": 1,
+    "utilisation": {"cpu": 0.5},
+    "waits": [
+        {"queue": "q", "priority": 0, "jobs": 2, "p50": 1.0, "p95": 2.0, "p99": 2.0, "most": 3600.0, "mean": 1.0}
+    ],
+    "evictions": 6,
+    "lostPodHours": 1.5,
+    "evictionPairs": [{"preemptor": "default/a", "victim": "default/b", "count": 3}],
+    "loops": [
+        {
+            "jobs": ["default/a", "default/b"],
+            "evictions": 6,
+            "settings": ["ClusterQueue a: spec.preemption.reclaimWithinCohort"],
+        }
+    ],
+    "waitingJobs": [
+        {"job": "default/c", "queue": "q", "waitedSeconds": 60.0, "evictions": 0, "hasStarted": False, "reason": "full"}
+    ],
+    "series": [
+        {"time": 0.0, "used": {"cpu": 0.25}, "running": 1, "waiting": 0},
+        {"time": 7200.0, "used": {"cpu": 0.75}, "running": 2, "waiting": 1},
+    ],
+}
+"""Result of a simulation, in the form of ``drachma simulate run -o json``."""
+
+REPLAY: Final[Document] = {
+    "decisions": 7,
+    "difference": {
+        "decision": 7,
+        "time": "2026-11-18T00:00:00Z",
+        "pod": "default/train-0",
+        "recorded": {"node": "node-1"},
+        "replayed": {"reasons": "0/1 nodes are available: 1 Insufficient cpu."},
+        "explanation": {"pod": "default/train-0"},
+    },
+}
+"""Result of a replay, in the form of ``drachma replay -o json``."""
+
+
 async def create(client: Client) -> None:
     """Create all objects."""
     await create_all(client, documents())

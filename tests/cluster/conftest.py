@@ -1,6 +1,5 @@
-"""One real control plane for all tests of a session. Without its programs, all tests are skipped with one line."""
+"""One real control plane for all tests of a session. Without its programs, tests are skipped."""
 
-import pathlib
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -11,24 +10,14 @@ from tests.cluster import controlplane, programs, realplane
 from tests.scenarios import wire
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip everything if a program is absent; the older API server is needed by tests of version skew only."""
-    absent = []
-    for name in programs.PROGRAMS:
-        try:
-            programs.built(name)
-        except programs.MissingError as missing:
-            if name != programs.OLD_API_SERVER:
-                absent.append(str(missing))
-    if absent:
-        for item in items:
-            if pathlib.Path(__file__).parent in item.path.parents:
-                item.add_marker(pytest.mark.skip(reason="no control plane: " + "; ".join(absent)))
-
-
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[controlplane.ControlPlane]:
     """Return a running kube-apiserver 1.37 with all DRA gates; no scheduler and no controllers."""
+    try:
+        for name in programs.CONTROL_PLANE:
+            programs.built(name)
+    except programs.MissingError as missing:
+        pytest.skip(f"no control plane: {missing}")
     with controlplane.control_plane(tmp_path_factory.mktemp("plane")) as running:
         yield running
 

@@ -11,7 +11,7 @@ import os
 import pathlib
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -158,7 +158,8 @@ def _account_key() -> bytes:
 
 
 def _gates(names: Sequence[str]) -> str:
-    return ",".join(f"{name}=true" for name in names)
+    """Return the option for gates that are on by their names, or written with their values."""
+    return ",".join(name if "=" in name else f"{name}=true" for name in names)
 
 
 @contextlib.contextmanager
@@ -167,9 +168,9 @@ def control_plane(
     *,
     api_server: str = "kube-apiserver",
     gates: Sequence[str] = GATES,
-    apis: Mapping[str, bool] | None = None,
+    serves_alphas: bool = True,
 ) -> Iterator[ControlPlane]:
-    """Run etcd and an API server until the end of the block; ``apis`` is its runtime configuration.
+    """Run etcd and an API server until the end of the block.
 
     Raises:
         programs.MissingError: a program is not built.
@@ -182,7 +183,6 @@ def control_plane(
     for name, content in zip(("proxy.crt", "proxy.key"), proxy, strict=True):
         (folder / "pki" / name).write_bytes(content)
     (folder / "pki" / "accounts.key").write_bytes(_account_key())
-    served = {"api/all": True} if apis is None else apis
     with contextlib.ExitStack() as stack:
         store, peer, port = (stack.enter_context(ports.reserved()) for _ in range(3))
         plane = ControlPlane(folder, port)
@@ -224,7 +224,7 @@ def control_plane(
             f"--audit-policy-file={folder}/policy.yaml",
             f"--audit-log-path={plane.audit_log}",
             "--audit-log-mode=blocking-strict",
-            f"--runtime-config={','.join(f'{name}={str(on).lower()}' for name, on in served.items())}",
+            f"--runtime-config={'api/all' if serves_alphas else 'api/ga'}=true",
             f"--feature-gates={_gates(gates)}",
         ]
         running = stack.enter_context(plane.running(api_server, command))

@@ -1,6 +1,5 @@
 """Objects that tests create on a real API server, and what they read of them."""
 
-import copy
 from collections.abc import Iterable
 from typing import Any
 
@@ -110,20 +109,6 @@ def template(name: str) -> Document:
     """Return a template of claims of one device."""
     spec = {"spec": {"devices": devices_spec()}}
     return _object("resource.k8s.io/v1", "ResourceClaimTemplate", name, namespace="default", spec=spec)
-
-
-def in_version(document: Document, version: str) -> Document:
-    """Return an object of resource.k8s.io/v1 as another version writes it; v1beta1 has other requests and devices."""
-    result: Document = copy.deepcopy(document)
-    result["apiVersion"] = f"resource.k8s.io/{version}"
-    if version != "v1beta1":
-        return result
-    if document["kind"] == "ResourceSlice":
-        result["spec"]["devices"] = [{"name": each["name"], "basic": {}} for each in document["spec"]["devices"]]
-    if document["kind"] == "ResourceClaimTemplate":
-        devices = result["spec"]["spec"]["devices"]
-        devices["requests"] = [{"name": each["name"], **each["exactly"]} for each in devices["requests"]]
-    return result
 
 
 def pod(name: str, *, claim_name: str = "", template_name: str = "", scheduler: str = "default-scheduler") -> Document:

@@ -17,12 +17,14 @@ import sys
 from tests import gobuild
 from tests.gobuild import MissingError
 
-__all__ = ["OLD_API_SERVER", "PROGRAMS", "MissingError", "build", "built"]
+__all__ = ["CONTROL_PLANE", "OLD_API_SERVER", "PROGRAMS", "MissingError", "build", "built"]
 
 _SOURCE = pathlib.Path(__file__).parent / "go"
 _CACHE = gobuild.cache_folder("cluster", "DRACHMA_CLUSTER_CACHE")
 _READY = os.environ.get("KUBE_BINARIES")
 OLD_API_SERVER = "kube-apiserver-v1.34"
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+"""Programs that every test needs that talks to a cluster."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ PROGRAMS = {
     "kube-apiserver": _Program("v1.37", "k8s.io/kubernetes/cmd/kube-apiserver", "v1.37.1"),
     "kube-controller-manager": _Program("v1.37", "k8s.io/kubernetes/cmd/kube-controller-manager", "v1.37.1"),
     "kube-scheduler": _Program("v1.37", "k8s.io/kubernetes/cmd/kube-scheduler", "v1.37.1"),
+    "helm": _Program("helm", "helm.sh/helm/v3/cmd/helm"),
+    "kustomize": _Program("kustomize", "sigs.k8s.io/kustomize/kustomize/v5"),
     OLD_API_SERVER: _Program("v1.34", "k8s.io/kubernetes/cmd/kube-apiserver", "v1.34.4"),
 }
 

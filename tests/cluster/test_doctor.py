@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,14 +13,11 @@ Document = dict[str, Any]
 
 
 @pytest.fixture
-def cluster(plane: controlplane.ControlPlane, admin: wire.Wire, cleared: None) -> Iterator[wire.Wire]:
+def cluster(admin: wire.Wire, cleared: None) -> wire.Wire:
     objects.create(
         admin, objects.device_class(), objects.node("n1"), objects.resource_slice("n1", 2), objects.template("one")
     )
-    with plane.kube_controllers(), plane.kube_scheduler():
-        objects.create(admin, objects.pod("p", template_name="one"))
-        objects.wait_for_node(admin, "p")
-        yield admin
+    return admin
 
 
 def _doctor(plane: controlplane.ControlPlane, *options: str) -> tuple[int, list[Document]]:
@@ -32,28 +28,37 @@ def _doctor(plane: controlplane.ControlPlane, *options: str) -> tuple[int, list[
     return done.returncode, findings
 
 
-@pytest.mark.usefixtures("cluster")
-def test_a_healthy_cluster_has_no_findings(plane: controlplane.ControlPlane) -> None:
-    assert _doctor(plane) == (0, [])
+def test_a_healthy_cluster_has_no_findings(plane: controlplane.ControlPlane, cluster: wire.Wire) -> None:
+    with plane.kube_controllers(), plane.kube_scheduler():
+        objects.create(cluster, objects.pod("p", template_name="one"))
+        objects.wait_for_node(cluster, "p")
+        assert _doctor(plane) == (0, [])
 
 
 def test_planted_faults_are_found_and_repaired(plane: controlplane.ControlPlane, cluster: wire.Wire) -> None:
-    # A second slice of the pool says that there are two more, which never come.
-    incomplete = objects.resource_slice("n1", 1)
-    incomplete["metadata"]["name"] = "n1-more"
-    incomplete["spec"]["pool"] = {"name": "n1-more", "generation": 1, "resourceSliceCount": 3}
     hopeless = objects.device_class("hopeless")
-    hopeless["spec"]["selectors"] = [{"cel": {"expression": "device.driver == 'nobody.example.com'"}}]
-    wanting = objects.claim("wanting")
-    wanting["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "hopeless"
-    objects.create(cluster, incomplete, hopeless, wanting)
-    # A reservation for a pod that does not exist.
-    objects.create(cluster, objects.claim("left"))
-    results = [{"request": "gpu", "driver": objects.DRIVER, "pool": "n1", "device": "gpu-1"}]
-    pod = {"resource": "pods", "name": "gone", "uid": "00000000-0000-0000-0000-000000000000"}
-    status = {"allocation": {"devices": {"results": results}}, "reservedFor": [pod]}
-    objects.merge(cluster, f"{objects.CLAIMS}/left/status", {"status": status})
+    hopeless["spec"]["selectors"] = [{"cel": {"expression": "device.driver == 'other.example.com'"}}]
+    lost = objects.resource_slice("lost-node", 1)
+    nowhere = objects.claim("nowhere")
+    nowhere["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "absent"
+    objects.create(cluster, hopeless, lost, nowhere, *map(objects.claim, ("left", "vanished", "one", "two")))
+    # No controller runs, so reservations for pods that do not exist stay.
+    gone = {"resource": "pods", "name": "gone", "uid": "00000000-0000-0000-0000-000000000000"}
+    devices = {"left": "gpu-0", "vanished": "gpu-9", "one": "gpu-1", "two": "gpu-1"}
+    for name, device in devices.items():
+        result = {"request": "gpu", "driver": objects.DRIVER, "pool": "n1", "device": device}
+        status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [gone] if name == "left" else []}
+        objects.merge(cluster, f"{objects.CLAIMS}/{name}/status", {"status": status})
     code, findings = _doctor(plane)
-    checks = {each["check"] for each in findings}
-    assert {"pool-incomplete", "class-without-devices"} <= checks, findings
     assert code == 1
+    assert {(each["check"], each["subject"]) for each in findings} == {
+        ("class-missing", "ResourceClaim default/nowhere"),
+        ("class-without-devices", "DeviceClass hopeless"),
+        ("device-allocated-twice", f"device {objects.DRIVER}/n1/gpu-1"),
+        ("device-not-published", "ResourceClaim default/vanished"),
+        ("reservation-without-pod", "ResourceClaim default/left"),
+        ("slice-orphaned", "ResourceSlice lost-node-gpus"),
+    }
+    _doctor(plane, "--fix", "--yes")
+    left = {each["check"] for each in _doctor(plane)[1]}
+    assert left.isdisjoint({"reservation-without-pod", "slice-orphaned"}), "repairs were carried out"

@@ -1,22 +1,18 @@
 """Every component of ``drachma manifests`` with exactly its permissions works, and the server refuses nothing."""
 
-import pathlib
+import urllib.request
 from typing import Any
 
 import pytest
-import yaml
 
 from drachma.deployment import components
-from tests import patience
-from tests.cluster import controlplane, installation, objects
-from tests.conformance import vectors
+from tests import patience, ports
+from tests.cluster import controlplane, installation, objects, queues
 from tests.scenarios import wire
 
 Document = dict[str, Any]
 
 _OPTIONS = (f"--leader-elect-resource-namespace={installation.NAMESPACE}",)
-_DEFINITIONS = vectors.folder().parent / "kueue" / "crds"
-_JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 
 @pytest.fixture
@@ -48,6 +44,28 @@ def test_the_scheduler_is_refused_nothing(plane: controlplane.ControlPlane, clus
     assert installation.refusals(plane, "scheduler") == set()
 
 
+def test_the_exporter_is_refused_nothing(plane: controlplane.ControlPlane, cluster: wire.Wire) -> None:
+    kubeconfig = installation.install(plane, cluster, [components.exporter()])["exporter"]
+    objects.create(cluster, objects.claim("waits"))
+    with (
+        ports.reserved() as port,
+        plane.drachma("exporter", f"--metrics-port={port}", kubeconfig=kubeconfig) as exporter,
+    ):
+
+        def scrape() -> str:
+            exporter.check()
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                    return str(answer.read().decode())
+            except OSError as error:
+                return str(error)
+
+        content = patience.until(scrape, lambda text: "drachma_devices{" in text, what="the exporter has counted")
+    assert f'drachma_devices{{driver="{objects.DRIVER}",node="n1",state="free"}} 4.0' in content
+    assert 'drachma_resource_claims{namespace="default",state="pending"} 1.0' in content
+    assert installation.refusals(plane, "exporter") == set()
+
+
 def test_controllers_are_refused_nothing(plane: controlplane.ControlPlane, cluster: wire.Wire) -> None:
     names = "resourceclaim-controller,job-controller,replicaset-controller,garbage-collector-controller"
     own = components.controllers(names)
@@ -64,19 +82,17 @@ def test_controllers_are_refused_nothing(plane: controlplane.ControlPlane, clust
         objects.wait_for_node(cluster, "p")
         cluster.call("DELETE", f"{objects.PODS}/p", {"gracePeriodSeconds": 0})
         patience.until(lambda: objects.claims(cluster), lambda claims: not claims, what="the claim is gone")
-        _create_job(cluster, "work", queue="")
+        queues.create_job(cluster, "work", queue="")
         pods = patience.until(lambda: _pods_of(cluster, "work"), what="the Job has a pod")
-        cluster.call("DELETE", f"{_JOBS}/work", {"propagationPolicy": "Background"})
+        cluster.call("DELETE", f"{queues.JOBS}/work", {"propagationPolicy": "Background"})
         patience.until(lambda: _pods_of(cluster, "work"), lambda left: not left, what=f"pods {pods} are gone")
         controllers.check()
     assert installation.refusals(plane, "controllers") == set()
 
 
-@pytest.mark.skipif(not _DEFINITIONS.is_dir(), reason=f"Kueue's definitions absent: {_DEFINITIONS}")
-def test_queueing_is_refused_nothing(
-    plane: controlplane.ControlPlane, cluster: wire.Wire, tmp_path: pathlib.Path
-) -> None:
-    install_definitions(cluster)
+@pytest.mark.skipif(not queues.DEFINITIONS.is_dir(), reason=f"Kueue's definitions absent: {queues.DEFINITIONS}")
+def test_queueing_is_refused_nothing(plane: controlplane.ControlPlane, cluster: wire.Wire) -> None:
+    queues.install_definitions(cluster)
     own = components.queueing()
     kubeconfig = installation.install(plane, cluster, [own])["queueing"]
     with (
@@ -84,71 +100,23 @@ def test_queueing_is_refused_nothing(
         plane.drachma("queueing", *_OPTIONS, kubeconfig=kubeconfig) as queueing,
     ):
         queueing.wait_for("leads by lease")
-        create_queue(cluster, "roles")
-        _create_job(cluster, "queued", queue="roles")
+        queues.create_queue(cluster, "roles")
+        queues.create_job(cluster, "queued", queue="roles", suspend=True)
         patience.until(
-            lambda: cluster.call("GET", f"{_JOBS}/queued").body.get("spec", {}),
+            lambda: cluster.call("GET", f"{queues.JOBS}/queued").body.get("spec", {}),
             lambda spec: spec.get("suspend") is False,
             what="the Job is admitted",
         )
-        cluster.call("DELETE", f"{_JOBS}/queued", {"propagationPolicy": "Background"})
+        cluster.call("DELETE", f"{queues.JOBS}/queued", {"propagationPolicy": "Background"})
         patience.until(lambda: _workloads(cluster), lambda left: not left, what="the workload is gone")
         queueing.check()
     assert installation.refusals(plane, "queueing") == set()
 
 
-def install_definitions(admin: wire.Wire) -> None:
-    """Install Kueue's definitions, and wait until the API server serves them."""
-    for file in sorted(_DEFINITIONS.glob("*.yaml")):
-        for document in yaml.safe_load_all(file.read_text()):
-            # Conversion is the business of webhooks, which no test of roles runs.
-            document["spec"].pop("conversion", None)
-            for version in document["spec"]["versions"]:
-                version["served"] = version["name"] == "v1beta2"
-            answer = admin.call("POST", objects.path(document), document)
-            assert answer.code in (201, 409), answer.body
-    patience.until(
-        lambda: [admin.call("GET", f"/apis/kueue.x-k8s.io/v1beta2/{each}").code for each in ("workloads", "cohorts")],
-        lambda codes: codes == [200, 200],
-        what="Kueue's kinds are served",
-    )
-
-
-def create_queue(admin: wire.Wire, name: str) -> None:
-    """Create a flavor, a cluster queue with quota for 2 CPUs, and a local queue."""
-    version = "kueue.x-k8s.io/v1beta2"
-    quota = {"name": "cpu", "nominalQuota": "2"}
-    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": name, "resources": [quota]}]}]
-    objects.create(
-        admin,
-        {"apiVersion": version, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {}},
-        {
-            "apiVersion": version,
-            "kind": "ClusterQueue",
-            "metadata": {"name": name},
-            "spec": {"namespaceSelector": {}, "resourceGroups": groups},
-        },
-        {
-            "apiVersion": version,
-            "kind": "LocalQueue",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"clusterQueue": name},
-        },
-    )
-
-
-def _create_job(admin: wire.Wire, name: str, *, queue: str) -> None:
-    container = {"name": "c", "image": "x:1", "resources": {"requests": {"cpu": "1"}}}
-    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
-    labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
-    metadata = {"name": name, "namespace": "default", "labels": labels}
-    spec = {"template": template, **({"suspend": True} if queue else {})}
-    objects.create(admin, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
-
-
 def _pods_of(admin: wire.Wire, job: str) -> list[str]:
     items = admin.call("GET", f"{objects.PODS}?labelSelector=batch.kubernetes.io/job-name%3D{job}").body["items"]
-    return [each["metadata"]["name"] for each in items]
+    # Without a kubelet, a bound pod that is deleted stays.
+    return [each["metadata"]["name"] for each in items if "deletionTimestamp" not in each["metadata"]]
 
 
 def _workloads(admin: wire.Wire) -> list[Document]:

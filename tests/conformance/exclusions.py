@@ -81,9 +81,6 @@ LINES: Final[dict[str, dict[str, str]]] = {
             )
         },
     },
-    "policy": {
-        "authn-certificate-server-only": "a certificate that is no good ends the TLS handshake",
-    },
 }
 
 RACES: Final[dict[str, str]] = {

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drachma.simulate.packing import experiment, fragmentation, policies
-from drachma.simulate.packing.machines import WHOLE_GPU, Machine, Task
+from drachma.scheduler.packing import fragmentation, policies
+from drachma.scheduler.packing.machines import WHOLE_GPU, Machine, Task
+from drachma.simulate.packing import experiment
 
 MODELS = ("G2", "T4")
 

@@ -1,4 +1,4 @@
-"""A whole API server in the test's own process, with the client that a test runs on: local, or HTTP over loopback."""
+"""A whole API server in the test's own process, with the client of a test: local, on a socket, or over HTTP."""
 
 import asyncio
 import contextlib
@@ -13,9 +13,9 @@ import msgspec
 import uvicorn
 
 from drachma.api import manifest
-from drachma.client import Client, access, http, local
+from drachma.client import Client, access, http, local, remote
 from drachma.listening import addresses
-from drachma.process import apiserver
+from drachma.process import apiserver, door
 from drachma.runtime import clock
 from drachma.server import inprocess
 from drachma.server.access import certificates, kubeconfig
@@ -89,6 +89,24 @@ async def local_cluster() -> AsyncIterator[Cluster]:
     application, store = await _application()
     async with store, local.LocalClient(inprocess.InProcess(application.dispatcher), manager="tester") as client:
         yield Cluster(client=client, application=application, store=store)
+
+
+@contextlib.asynccontextmanager
+async def socket_cluster() -> AsyncIterator[Cluster]:
+    """With the client over a socket, as components in processes of their own have it."""
+    application, store = await _application()
+    ours, theirs = socket.socketpair()
+    entrance = door.Door(lambda _: inprocess.InProcess(application.dispatcher), report=lambda _: None)
+    link = remote.Link()
+    await entrance.attach(ours)
+    await link.attach(theirs)
+    backend = remote.RemoteBackend(link, user="kubernetes-admin")
+    async with store, local.LocalClient(backend, manager="tester") as client:
+        try:
+            yield Cluster(client=client, application=application, store=store)
+        finally:
+            link.close()
+            await entrance.close()
 
 
 @contextlib.asynccontextmanager

@@ -13,7 +13,7 @@ from drachma.client import Client, patches
 from drachma.node.simulation import hardware
 from drachma.process import nodeagents, queueing
 from drachma.queueing import conditions
-from drachma.queueing.component import ActiveConfiguration, PendingView, resources
+from drachma.queueing.component import ActiveConfiguration, Connect, PendingView, resources
 from drachma.queueing.configuration import queueingpolicy
 from drachma.queueing.kinds import workload
 from drachma.testing import manualclock
@@ -42,11 +42,19 @@ class Queues(controlplane.ControlPlane):
     """A control plane on which queueing runs."""
 
     def __init__(
-        self, client: Client, components: Client, *, configured: ActiveConfiguration, view: PendingView, **options: Any
+        self,
+        client: Client,
+        components: Client,
+        *,
+        configured: ActiveConfiguration,
+        view: PendingView,
+        connect: Connect | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(client, components, **options)
         self.configured = configured
         self.view = view
+        self._connect = connect
 
     async def create_queue(
         self, name: str = "team", *, flavor: str = "default", cohort: str = "", **quota: int
@@ -97,7 +105,9 @@ class Queues(controlplane.ControlPlane):
 
     def launch_queueing_on(self, client: Client) -> None:
         """Like launch_queueing(), with a client of the component's own."""
-        component = functools.partial(queueing.component, configured=self.configured, view=self.view)
+        component = functools.partial(
+            queueing.component, configured=self.configured, view=self.view, connect=self._connect
+        )
         self.launch_on("queueing", component, client)
 
     async def is_suspended(self, name: str) -> bool:
@@ -189,10 +199,12 @@ async def queues(
     has_webhooks: bool = True,
     wrap: Callable[[Client], Client] = lambda client: client,
     clock: manualclock.ManualClock | None = None,
+    connect: Connect | None = None,
 ) -> AsyncIterator[Queues]:
     """A whole control plane with simulated machines and queueing, under a configuration, and a policy beside it.
 
     Without webhooks it is as on clusters that have Kueue's definitions alone. ``wrap`` makes the components' client.
+    ``connect`` reaches other clusters.
     """
     configured = ActiveConfiguration()
     if configuration is not None:
@@ -201,7 +213,7 @@ async def queues(
     additions = queueing.additions(configured, view)
     if not has_webhooks:
         additions = structs.replace(additions, functions=())
-    make = functools.partial(Queues, configured=configured, view=view)
+    make = functools.partial(Queues, configured=configured, view=view, connect=connect)
     async with controlplane.plane_of(make, additions=additions, wrap=wrap, clock=clock) as plane:
         plane.launch(
             "agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build(profile, nodes))

@@ -1,4 +1,4 @@
-"""What every client does, run on both: in process, and over HTTP on loopback, against drachma's own server."""
+"""What every client does: in process, on a socket, and over HTTP on loopback, against drachma's own server."""
 
 import asyncio
 import random
@@ -25,10 +25,12 @@ Pod = pod.Pod
 CONFIG_MAPS = target.metadata_of("", "v1", plural="configmaps", kind="ConfigMap", namespaced=True)
 
 
-@pytest.fixture(params=["local", "http"])
+CLUSTERS = {"local": clusters.local_cluster, "socket": clusters.socket_cluster, "http": clusters.http_cluster}
+
+
+@pytest.fixture(params=CLUSTERS)
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[clusters.Cluster]:
-    make = clusters.local_cluster if request.param == "local" else clusters.http_cluster
-    async with asyncio.timeout(patience.SECONDS), make() as made:
+    async with asyncio.timeout(patience.SECONDS), CLUSTERS[request.param]() as made:
         yield made
 
 

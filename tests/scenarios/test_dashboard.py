@@ -252,6 +252,10 @@ async def test_sign_in_leads_to_no_other_site(stage: Stage, target: str) -> None
         pytest.param("/devices/map.json?since=-1", "is not a number", id="negative-version"),
         pytest.param("/whatif?pod=nonsense", "is not NAMESPACE/NAME", id="pod-without-namespace"),
         pytest.param("/whatif?nodes=2", "name the node", id="nodes-like-nothing"),
+        pytest.param("/whatif?queue=training", "needs a queue, a resource and a quota", id="quota-without-amount"),
+        pytest.param("/whatif?defragment=racks", "is not one of", id="unknown-goal"),
+        pytest.param("/queues?assume=soon", "parameter &#39;assume&#39;", id="no-duration"),
+        pytest.param("/reports?file=x", "no such parameter", id="report-parameter"),
     ],
 )
 async def test_a_tampered_address_gets_a_clear_page(stage: Stage, path: str, want: str) -> None:
@@ -312,6 +316,31 @@ async def test_a_pod_without_a_node_is_explained_and_a_change_tried(stage: Stage
         assert 'class="verdict"' in explained
         assert (await show(session, "/whatif?pod=speech/whisper-large&remove_selectors=yes")).count("panel") > 2
         assert "does not exist" in await show(session, "/whatif?pod=speech/absent&count=1")
+
+
+async def test_moves_are_planned(stage: Stage) -> None:
+    async with stage.admin() as session:
+        page = await show(session, "/whatif?defragment=nodes&wholes=1")
+        assert page.count("data:image/svg+xml") == 2
+        assert "whole nodes instead of" in page
+        assert "is queueing on?" in await show(session, "/whatif?queue=training&resource=cpu&quota=99")
+
+
+async def test_reports_are_read_and_refused(stage: Stage) -> None:
+    async with stage.admin() as session:
+        for text, want in (
+            (json.dumps({"reports": [world.SIMULATION, world.SIMULATION]}), "Used share of cpu"),
+            (json.dumps(world.REPLAY), "6 of 7 decisions come out as recorded"),
+            ("{", "report: expected the output of drachma simulate run -o json"),
+            ('{"title": 3}', "report: Expected"),
+            ('{"reports": []}', "has 0 simulations"),
+            ("", "the file is empty"),
+        ):
+            async with session.post("/reports", data={"report": text}) as answer:
+                page = await answer.text()
+            assert answer.status == 200
+            assert want in page
+            assert "<script>alert" not in page
 
 
 async def test_a_claim_shows_its_requests(stage: Stage) -> None:

@@ -5,6 +5,8 @@ import pathlib
 import signal
 from typing import Any
 
+import pytest
+
 from drachma.api import manifest
 from tests import patience
 from tests.scenarios import processes, wire
@@ -64,20 +66,28 @@ def a_pod(name: str) -> Document:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-def test_pods_are_scheduled_before_and_after_a_restart(tmp_path: pathlib.Path) -> None:
-    with processes.running(tmp_path, command_name="up") as server, wire.Wire(server) as connection:
+@pytest.mark.parametrize("count", ["1", "3"])
+def test_pods_are_scheduled_before_and_after_a_restart(count: str, tmp_path: pathlib.Path) -> None:
+    options = ("--processes", count)
+    with (
+        processes.running(tmp_path, command_name="up", options=options) as server,
+        wire.Wire(server) as connection,
+    ):
         apply_example(connection)
         pod = bound(connection, "trainer")
         claim = connection.call("GET", f"{PATHS['ResourceClaim']}/training").body
         devices = [each["device"] for each in claim["status"]["allocation"]["devices"]["results"]]
         assert devices == ["gpu-2", "gpu-3", "nic-1"]
         assert [each["name"] for each in claim["status"]["reservedFor"]] == ["trainer"]
-        count = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0'
-        patience.until(lambda: connection.call("GET", "/metrics").body, lambda seen: count in seen, what="the metric")
+        metric = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0'
+        patience.until(lambda: connection.call("GET", "/metrics").body, lambda seen: metric in seen, what="the metric")
         connection.close()
         assert server.stop() == 0, "asked to stop, it ends well"
 
-    with processes.running(tmp_path, command_name="up") as server, wire.Wire(server) as connection:
+    with (
+        processes.running(tmp_path, command_name="up", options=options) as server,
+        wire.Wire(server) as connection,
+    ):
         after = connection.call("GET", f"{PATHS['Pod']}/trainer").body
         assert after["metadata"]["uid"] == pod["metadata"]["uid"]
         # What was given before is still given: the next pod gets one of the other two GPUs, by a claim made for it.

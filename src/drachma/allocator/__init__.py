@@ -8,7 +8,7 @@ from drachma.allocator.classes import Classes
 from drachma.allocator.features import Features
 from drachma.allocator.outcome import Allocated, DoesNotFit, GaveUp, Outcome
 from drachma.allocator.placement import Node
-from drachma.allocator.policy import OneDomain, Policy, Preference
+from drachma.allocator.policy import NodePacking, OneDomain, Policy, Preference
 from drachma.claims.identity import DeviceID
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "GaveUp",
     "Limits",
     "Node",
+    "NodePacking",
     "OneDomain",
     "Outcome",
     "Policy",

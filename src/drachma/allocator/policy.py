@@ -10,6 +10,7 @@ found. Beside an order, a policy has a rank for what comes out, so that one node
 - *Whole partitions* prefers the device that costs others least: after which the fewest large partitions are lost.
 - *One domain* prefers devices that have the same value of an attribute, such as a NUMA node or a fabric, where there
   are enough for all that is wanted; of several such domains the one with the fewest free devices.
+- *Node packing* has the order of packing. The scheduler rates nodes by other means.
 
 Between equals upstream's order decides.
 """
@@ -49,7 +50,13 @@ class OneDomain(NamedTuple):
     attribute: str
 
 
-Preference: TypeAlias = Policy | OneDomain
+class NodePacking(NamedTuple):
+    """Nodes by a packing policy of the scheduler, by its name. Devices that are in use in part come first."""
+
+    name: str
+
+
+Preference: TypeAlias = Policy | OneDomain | NodePacking
 
 
 def arrange_view(
@@ -74,7 +81,7 @@ def arrange_view(
             (used_share, _drawn(block, place, available), _consumed(block, place, state))
             for place in range(len(block.devices))
         )
-    order = sorted(range(len(uses)), key=uses.__getitem__, reverse=policy is Policy.PACK)
+    order = sorted(range(len(uses)), key=uses.__getitem__, reverse=policy is not Policy.SPREAD)
     return ArrangedView(view, order)
 
 
@@ -97,7 +104,7 @@ def rank(
     state: allocated.AllocatedState,
 ) -> int:
     """Rate an allocation from 0 to :data:`BEST` by a policy; the state is the one before the allocation."""
-    if policy is Policy.FIRST_FIT:
+    if policy is Policy.FIRST_FIT or isinstance(policy, NodePacking):
         return 0
     devices = [result for allocation in results for result in allocation.devices.results]
     places = [

@@ -36,8 +36,10 @@ def scheduler(
         int | None, typer.Option(help="Number of pods to measure, or to keep pending in steady workloads.")
     ] = None,
     mode: Annotated[
-        Literal["embedded", "https"],
-        typer.Option(help="Run all components in one process, or each in its own process over HTTPS."),
+        Literal["embedded", "processes", "https"],
+        typer.Option(
+            help="Run all components in one process, or each in its own: of one program, or of several over HTTPS."
+        ),
     ] = "embedded",
     patience: Annotated[
         float, typer.Option(help="Seconds without a bound pod after which the remaining pods count as unschedulable.")

@@ -9,7 +9,7 @@ import typer
 import drachma
 from drachma import errors
 
-_COMPONENTS = ("controllers", "queueing", "scheduler")
+_COMPONENTS = ("controllers", "exporter", "queueing", "scheduler")
 
 
 def manifests(
@@ -22,6 +22,9 @@ def manifests(
     scheduler_name: Annotated[
         str, typer.Option(help="schedulerName of the pods to schedule, next to kube-scheduler.")
     ] = "drachma-scheduler",
+    neighbours: Annotated[
+        bool, typer.Option(help="Let the scheduler undo the later of two allocations of one device; see its help.")
+    ] = False,
     controllers: Annotated[
         str, typer.Option(help="Comma-separated controllers to run; turn them off in kube-controller-manager.")
     ] = "",
@@ -47,9 +50,11 @@ def manifests(
         match name:
             case "controllers":
                 selected.append(components.controllers(controllers))
+            case "exporter":
+                selected.append(components.exporter())
             case "queueing":
                 selected.append(components.queueing())
             case _:
-                selected.append(components.scheduler(scheduler_name))
+                selected.append(components.scheduler(scheduler_name, has_neighbours=neighbours))
     settings = deployment.Settings(image=image, namespace=namespace, replicas=replicas)
     typer.echo(manifest.write_yaml(deployment.documents(selected, settings)), nl=False)

@@ -56,7 +56,8 @@ Policy: TypeAlias = Annotated[
     str,
     typer.Option(
         help="Devices and nodes to prefer: first-fit (as kube-scheduler), pack, spread, whole-partitions, "
-        "or domain=ATTRIBUTE for devices with equal values of an attribute."
+        "domain=ATTRIBUTE for devices with equal values of an attribute, or a packing policy for nodes: random, "
+        "dot-product, gpu-clustering, gpu-packing, best-fit, fgd, drachma."
     ),
 ]
 
@@ -64,14 +65,17 @@ Policy: TypeAlias = Annotated[
 def policy(text: str) -> allocator.Preference:
     """Return the preference that ``--policy`` names. Raises errors.InvalidValueError for an unknown policy."""
     from drachma import allocator
+    from drachma.scheduler.packing import policies
 
+    if text in policies.POLICIES:
+        return allocator.NodePacking(text)
     name, _, attribute = text.partition("=")
     if name == "domain" and "/" in attribute:
         return allocator.OneDomain(attribute)
     try:
         return allocator.Policy(text)
     except ValueError:
-        names = ", ".join(each.value for each in allocator.Policy)
+        names = ", ".join((*(each.value for each in allocator.Policy), *policies.POLICIES))
         raise errors.InvalidValueError(
             f"--policy {text!r}: expected {names}, or domain=DOMAIN/ATTRIBUTE with the full name of an attribute"
         ) from None

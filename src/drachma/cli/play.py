@@ -72,10 +72,12 @@ def play(
     )
     components = functools.partial(
         embedded.beside,
-        gates=enabled,
-        simulated=options.machines(profile or options.DEFAULT_PROFILE, nodes),
-        pretends_nodes=pretend_nodes,
-        defaults=options.run_defaults(run_for, exit_code),
+        plane=embedded.ControlPlane(
+            gates=enabled,
+            simulated=options.machines(profile or options.DEFAULT_PROFILE, nodes),
+            pretends_nodes=pretend_nodes,
+            defaults=options.run_defaults(run_for, exit_code),
+        ),
         more=queues.components,
     )
     settings = playground.Settings(

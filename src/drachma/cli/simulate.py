@@ -74,7 +74,8 @@ def openb(
     """
     from drachma import errors
     from drachma.cli import clusters
-    from drachma.simulate.packing import policies, trials
+    from drachma.scheduler.packing import policies
+    from drachma.simulate.packing import trials
 
     names = compare.split(",") if compare else [policy]
     for name in names:

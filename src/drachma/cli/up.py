@@ -81,6 +81,14 @@ def up(
     ] = None,
     with_queueing: options.Queueing = False,
     queueing_config: options.QueueingConfig = None,
+    processes: Annotated[
+        str,
+        typer.Option(
+            metavar="N|auto",
+            help="Number of processes: with 2 the components have one of their own, with 3 the scheduler too, with 4 "
+            "the simulated nodes too. auto takes one for each core, at most 4.",
+        ),
+    ] = "1",
     log_format: options.LogFormat = options.LogLines.TEXT,
     dashboard_listen: Annotated[
         str, typer.Option(help="host:port of the dashboard; port 0 takes any free port, and an empty text serves none.")
@@ -107,7 +115,7 @@ def up(
     """
     from drachma.cli import clusters, clusterstart
     from drachma.listening import addresses
-    from drachma.process import components, embedded, hosting, logs, queueingchoice
+    from drachma.process import components, embedded, hosting, logs, queueingchoice, supervisor, worker
     from drachma.server.kinds import nodemetrics
     from drachma.web import serving
 
@@ -121,6 +129,7 @@ def up(
             "--exit-code": (exit_code, "--runtime simulated", runtime is RuntimeName.SIMULATED),
         }
     )
+    process_count = supervisor.parse_count(processes)
     logs.to_stderr(verbose=verbose, is_json=log_format.is_json)
     brings_nodes = autoscale or pretend_nodes or bootstrap_kubeconfig_out is not None
     count = nodes if nodes is not None else 0 if brings_nodes else options.DEFAULT_UP_NODES
@@ -169,19 +178,23 @@ def up(
         server_options,
         *([board.run] if board is not None else []),
         functools.partial(
-            embedded.beside,
-            policy=options.policy(policy),
-            filter_seconds=filter_timeout,
-            gates=server_options.gates,
-            simulated=simulated,
-            pretends_nodes=pretend_nodes,
-            plugin_directory=plugin_dir,
-            runtime=runtime,
-            allows_unenforced_security=allow_unenforced_security,
-            defaults=options.run_defaults(run_for, exit_code),
-            scaling=scaling,
-            recording_to=components.RecordingTo.of(record, mebibytes=record_size or options.DEFAULT_RECORD_SIZE),
+            supervisor.beside,
+            plane=embedded.ControlPlane(
+                policy=options.policy(policy),
+                filter_seconds=filter_timeout,
+                gates=server_options.gates,
+                simulated=simulated,
+                pretends_nodes=pretend_nodes,
+                plugin_directory=plugin_dir,
+                runtime=runtime,
+                allows_unenforced_security=allow_unenforced_security,
+                defaults=options.run_defaults(run_for, exit_code),
+                scaling=scaling,
+                recording_to=components.RecordingTo.of(record, mebibytes=record_size or options.DEFAULT_RECORD_SIZE),
+            ),
             more=queues.components,
+            processes=process_count,
+            logging=worker.Logging(verbose=verbose, is_json=log_format.is_json),
         ),
     )
 

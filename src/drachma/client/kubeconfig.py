@@ -42,6 +42,26 @@ def load(
     return _Chooser(files).choose(context)
 
 
+def load_content(content: bytes, *, name: str) -> access.Access:
+    """Return the access of the current context of a kubeconfig that is no file, such as that in a Secret.
+
+    It may come from another user. So it must not name files or programs of this machine.
+    """
+    path = pathlib.Path(name)
+    config = _parse(content, path)
+    local_fields = [
+        *((each.name, "certificate-authority", each.cluster.certificate_authority) for each in config.clusters),
+        *((each.name, "client-certificate", each.user.client_certificate) for each in config.users),
+        *((each.name, "client-key", each.user.client_key) for each in config.users),
+        *((each.name, "tokenFile", each.user.token_file) for each in config.users),
+        *((each.name, "exec", each.user.exec) for each in config.users),
+    ]
+    for owner, field, value in local_fields:
+        if value:
+            raise errors.AccessError(f"kubeconfig {path}: {owner}: {field}: files and programs are not allowed here")
+    return _Chooser([_File(path, config)]).choose("")
+
+
 def _candidates(path: pathlib.Path | None, environment: Mapping[str, str], *, home: pathlib.Path) -> list[pathlib.Path]:
     if path is not None:
         return [path]
@@ -54,6 +74,10 @@ def _read(path: pathlib.Path) -> Config:
         text = path.read_bytes()
     except OSError as error:
         raise errors.AccessError(f"kubeconfig {path}: cannot be read: {error.strerror}") from None
+    return _parse(text, path)
+
+
+def _parse(text: bytes, path: pathlib.Path) -> Config:
     if not text.strip():
         return Config()
     try:

@@ -1,8 +1,8 @@
-"""Client for drachma's own API server in the same process: no sockets, no HTTP, and reads without a copy.
+"""Client for drachma's own API server without HTTP, in the same process or in another one of the same program.
 
-It is written against :class:`Backend`, which :mod:`drachma.server.inprocess` implements: packages import only packages
-below them, and the server is above this one. Objects are decoded once per version and shared by all readers. Calls take
-the same path through the server as those over the wire.
+It is written against :class:`Backend`. :mod:`drachma.server.inprocess` implements it in the server's process, where
+reads need no copy; :mod:`drachma.client.remote` implements it on a socket. Objects are decoded once per version and
+shared by all readers. Calls take the same path through the server as those over HTTP.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ Query: TypeAlias = Mapping[str, Sequence[str]]
 """Parameters of a call by name, each with its values."""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class Place(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Object or collection that a call is about. ``name`` is empty for collections, ``namespace`` for all namespaces or
     none.
     """
@@ -106,8 +106,8 @@ class Backend(Protocol):
 
     async def get(self, place: Place) -> Stored: ...
 
-    async def encode_in_version(self, entry: Stored, place: Place) -> bytes:
-        """Return the JSON of an answer in the version of a place."""
+    async def get_document(self, place: Place) -> bytes:
+        """Return the JSON of an object in the version of its place."""
 
     async def list(self, place: Place, query: Query) -> Page: ...
 
@@ -116,12 +116,15 @@ class Backend(Protocol):
     async def write(self, write: Write) -> Stored:
         """Make a write and return its answer: the object, if one is left."""
 
+    async def write_document(self, write: Write) -> bytes:
+        """Make a write and return the JSON of its answer in the version of its place."""
+
     async def commit(self, several: Sequence[Write]) -> Sequence[Stored]:
         """Make several writes together. Raises ``errors.CommitRefusedError`` and writes nothing if one is refused."""
 
-    def resources(self) -> Sequence[target.Target[meta.Object]]: ...
+    async def resources(self) -> Sequence[target.Target[meta.Object]]: ...
 
-    def openapi(self, group: str, version: str) -> bytes | None: ...
+    async def openapi(self, group: str, version: str) -> bytes | None: ...
 
 
 class LocalWatch(Generic[ObjectT]):
@@ -205,13 +208,13 @@ class LocalClient:
     async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> protocol.Document:
         resource = target.of(kind)
         place = self._object(resource, namespace, name=name)
-        return await self._document(resource, place, await self._backend.get(place))
+        return wire.document(await self._backend.get_document(place), resource)
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
-        return self._backend.resources()
+        return await self._backend.resources()
 
     async def openapi(self, group: str, version: str) -> protocol.Document | None:
-        data = self._backend.openapi(group, version)
+        data = await self._backend.openapi(group, version)
         return None if data is None else msgspec.json.decode(data, type=dict[str, Any])
 
     # Writing
@@ -224,7 +227,7 @@ class LocalClient:
         resource = target.of(kind)
         namespace = bodies.namespace_of(document)
         creation = self._creation(resource, namespace, bodies.encode(document))
-        return await self._document(resource, creation.place, await self._write(creation))
+        return wire.document(await self._backend.write_document(creation), resource)
 
     async def update(self, updated: ObjectT, *, subresource: str = "") -> ObjectT:
         reader = _reader(target.of(type(updated)))
@@ -236,8 +239,8 @@ class LocalClient:
         resource = target.of(kind)
         name, namespace = bodies.name_of(document), bodies.namespace_of(document)
         place = self._object(resource, namespace, name=name, subresource=subresource)
-        record = await self._write(Write("update", place, bodies.encode(document), self._managed))
-        return await self._document(resource, place, record)
+        update = Write("update", place, bodies.encode(document), self._managed)
+        return wire.document(await self._backend.write_document(update), resource)
 
     async def patch(
         self,
@@ -261,7 +264,7 @@ class LocalClient:
         subresource: str = "",
     ) -> protocol.Document:
         write = self._patch(transactions.Patch(kind, name, patch, namespace, subresource))
-        return await self._document(target.of(kind), write.place, await self._write(write))
+        return wire.document(await self._backend.write_document(write), target.of(kind))
 
     async def patch_stored(
         self,
@@ -379,9 +382,6 @@ class LocalClient:
         return self._backend.write(write)
 
     # Both
-
-    async def _document(self, resource: target.Target[Any], place: Place, entry: Stored) -> protocol.Document:
-        return wire.document(await self._backend.encode_in_version(entry, place), resource)
 
     def _object(self, resource: target.Target[Any], namespace: str, *, name: str, subresource: str = "") -> Place:
         resource.check_place(name, namespace)

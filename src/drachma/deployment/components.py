@@ -7,11 +7,13 @@ for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from drachma.controllers import descriptors
+from drachma.queueing.configuration import frameworks
 
 PORT: Final = 10443
 """Port of the status page of every component."""
@@ -35,18 +37,22 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     arguments: tuple[str, ...]
     lease: str
-    """Name of the lease by which one of its replicas leads."""
+    """Name of the lease by which one of its replicas leads; empty for a component that runs once."""
     roles: tuple[str, ...] = ()
     """ClusterRoles of the cluster that it is bound to."""
     rules: tuple[Rule, ...] = ()
     """Permissions beyond these roles."""
 
 
-def scheduler(name: str) -> Component:
-    """Return a scheduler for the pods with a ``schedulerName``."""
+def scheduler(name: str, *, has_neighbours: bool = False) -> Component:
+    """Return a scheduler for the pods with a ``schedulerName``.
+
+    With ``has_neighbours`` it undoes the later of two allocations if another scheduler uses the same devices.
+    """
+    neighbours = ("--neighbours",) if has_neighbours else ()
     return Component(
         name="scheduler",
-        arguments=("scheduler", f"--scheduler-name={name}"),
+        arguments=("scheduler", f"--scheduler-name={name}", *neighbours),
         lease=name,
         roles=("system:kube-scheduler", "system:volume-scheduler"),
     )
@@ -68,6 +74,31 @@ def controllers(names: str) -> Component:
     )
 
 
+def exporter() -> Component:
+    """Return the exporter of metrics about the cluster, which reads and writes nothing."""
+    kinds = ("deviceclasses", "devicetaintrules", "resourceclaims", "resourceslices")
+    return Component(
+        name="exporter",
+        arguments=("exporter",),
+        lease="",
+        rules=(
+            Rule(groups=("resource.k8s.io",), resources=kinds),
+            Rule(groups=("",), resources=("pods",)),
+        ),
+    )
+
+
+def _rules_of_jobs() -> Iterator[Rule]:
+    """Yield the rules for kinds of jobs of other projects, which are watched as soon as they are installed."""
+    names = (frameworks.JOB_SET, frameworks.LEADER_WORKER_SET, *frameworks.INSTALLED_JOBS)
+    kinds = [frameworks.KINDS[name] for name in names]
+    for group in sorted({kind.group for kind in kinds}):
+        plurals = [f"{kind.kind.lower()}s" for kind in kinds if kind.group == group]
+        yield Rule(groups=(group,), resources=tuple(plurals), verbs=("get", "list", "patch", "update", "watch"))
+        parts = [f"{plural}/{part}" for plural in plurals for part in ("finalizers", "status")]
+        yield Rule(groups=(group,), resources=tuple(parts), verbs=("get", "patch", "update"))
+
+
 def queueing() -> Component:
     """Return the queues, instead of Kueue's controller."""
     return Component(
@@ -78,10 +109,7 @@ def queueing() -> Component:
             Rule(groups=(_KUEUE,), resources=("*",), verbs=_ALL_VERBS),
             Rule(groups=("batch",), resources=("jobs",), verbs=("get", "list", "patch", "update", "watch")),
             Rule(groups=("batch",), resources=("jobs/finalizers", "jobs/status"), verbs=("get", "patch", "update")),
-            Rule(
-                groups=("jobset.x-k8s.io",), resources=("jobsets",), verbs=("get", "list", "patch", "update", "watch")
-            ),
-            Rule(groups=("jobset.x-k8s.io",), resources=("jobsets/finalizers", "jobsets/status"), verbs=("update",)),
+            *_rules_of_jobs(),
             Rule(groups=("",), resources=("pods",), verbs=("delete", "get", "list", "patch", "update", "watch")),
             Rule(groups=("",), resources=("pods/finalizers", "pods/status"), verbs=("get", "patch", "update")),
             Rule(groups=("",), resources=("configmaps", "limitranges", "namespaces", "nodes", "podtemplates")),

@@ -52,24 +52,25 @@ def _component(component: Component, settings: Settings) -> Iterator[Document]:
     # The status page has the API server decide who may read metrics.
     yield _cluster_binding(component, settings, role="system:auth-delegator")
     yield _binding(component, settings, role=_AUTHENTICATION_READER, namespace="kube-system")
+    if component.lease:
+        yield from _lease_permissions(component, settings)
+    yield _deployment(component, settings)
+    yield _disruption_budget(component, settings)
+    yield _network_policy(component, settings)
+
+
+def _lease_permissions(component: Component, settings: Settings) -> Iterator[Document]:
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     yield {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "Role",
         "metadata": _metadata(component, settings),
         "rules": [
-            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
-            {
-                "apiGroups": ["coordination.k8s.io"],
-                "resources": ["leases"],
-                "resourceNames": [component.lease],
-                "verbs": ["get", "update"],
-            },
+            {**leases, "verbs": ["create"]},
+            {**leases, "resourceNames": [component.lease], "verbs": ["get", "update"]},
         ],
     }
     yield _binding(component, settings, role=_full_name(component), namespace=settings.namespace)
-    yield _deployment(component, settings)
-    yield _disruption_budget(component, settings)
-    yield _network_policy(component, settings)
 
 
 def _full_name(component: Component) -> str:
@@ -121,7 +122,7 @@ def _deployment(component: Component, settings: Settings) -> Document:
         "kind": "Deployment",
         "metadata": _metadata(component, settings),
         "spec": {
-            "replicas": settings.replicas,
+            "replicas": settings.replicas if component.lease else 1,
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": _pod(component, settings)},
         },
@@ -147,11 +148,13 @@ def _pod(component: Component, settings: Settings) -> Document:
 
 
 def _container(component: Component, settings: Settings) -> Document:
-    own = [
-        f"--leader-elect-resource-name={component.lease}",
-        f"--leader-elect-resource-namespace={settings.namespace}",
-        f"--secure-address=0.0.0.0:{PORT}",
-    ]
+    own = [f"--secure-address=0.0.0.0:{PORT}"]
+    if component.lease:
+        own = [
+            f"--leader-elect-resource-name={component.lease}",
+            f"--leader-elect-resource-namespace={settings.namespace}",
+            *own,
+        ]
     return {
         "name": component.name,
         "image": settings.image,

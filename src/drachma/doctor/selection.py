@@ -41,7 +41,7 @@ def check(cluster: Cluster) -> Iterator[Finding]:
     devices = _distinct_devices(cluster)
     members: dict[str, Sequence[cel.Device]] = {}
     for name, each in sorted(classes.items()):
-        matching, problem = _matching(each.spec.selectors, devices)
+        matching, problem = matching_devices(each.spec.selectors, devices)
         members[name] = matching
         yield from _class(each, matching, problem)
     yield from _extended_names(classes.values())
@@ -68,7 +68,7 @@ def _distinct_devices(cluster: Cluster) -> list[cel.Device]:
     return list(examined.values())
 
 
-def _matching(
+def matching_devices(
     selectors: Iterable[apidevices.DeviceSelector], devices: Iterable[cel.Device]
 ) -> tuple[list[cel.Device], str]:
     """Return the devices that all selectors match, and the first error of an expression."""
@@ -137,7 +137,7 @@ def _requests(
         candidates = members[request.device_class]
         if not candidates or not request.selectors:
             continue
-        matching, problem = _matching(request.selectors, candidates)
+        matching, problem = matching_devices(request.selectors, candidates)
         if not matching:
             yield Finding(
                 check="selector-never-matches",

@@ -34,8 +34,12 @@ def load(
     pair = _read_pair(*signing) if signing is not None else None
     if key_file is None:
         return Credentials(text, signing=pair)
-    signer = accounttokens.Signer(signingkeys.make_keys(signingkeys.load_private(key_file)))
-    return Credentials(text, mint(signer), pair)
+    return Credentials(text, mint(make_signer(signingkeys.load_private(key_file))), pair)
+
+
+def make_signer(key: signingkeys.PrivateKey) -> accounttokens.Signer:
+    """Return the signer of tokens with a key."""
+    return accounttokens.Signer(signingkeys.make_keys(key))
 
 
 def _read_pair(certificate: pathlib.Path, key: pathlib.Path) -> KeyPair:

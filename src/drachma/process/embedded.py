@@ -12,7 +12,7 @@ import functools
 import pathlib
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 import prometheus_client
@@ -39,10 +39,14 @@ async def run(
     *,
     parts: tuple[components.Component, ...] = components.ALL,
     ready: Callable[[], None] = lambda: None,
+    other_metrics: Iterable[MetricSource] = (),
 ) -> None:
-    """Run components with shared informers until cancelled. A component that fails ends all of them."""
+    """Run components with shared informers until cancelled. A component that fails ends all of them.
+
+    ``other_metrics`` are those of components in other processes.
+    """
     part_registries = [prometheus_client.CollectorRegistry() for _ in parts]
-    metrics = MergedMetrics(part_registries)
+    metrics = MergedMetrics([*part_registries, *other_metrics])
     surroundings.registry.register(metrics)
     try:
         async with surroundings.informers as informers, asyncio.TaskGroup() as tasks:
@@ -54,67 +58,111 @@ async def run(
         surroundings.registry.unregister(metrics)
 
 
+class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about an API server that components need, in its process or in another one."""
+
+    url: str
+    authority: bytes
+    """Certificate of the server's authority, as PEM."""
+    folder: pathlib.Path
+    """Folder of the files of nodes and their pods."""
+
+    @classmethod
+    def of(cls, host: hosting.Host) -> ServerFacts:
+        """Return the facts about a server of this process."""
+        return cls(url=host.url, authority=host.authority, folder=(host.folder / "nodes").absolute())
+
+
+class ControlPlane(msgspec.Struct, frozen=True, kw_only=True):
+    """Components next to an API server: controllers, a scheduler, and simulated nodes if there are any."""
+
+    gates: features.Gates = features.ALL
+    simulated: hardware.Hardware | None = None
+    pretends_nodes: bool = False
+    plugin_directory: pathlib.Path | None = None
+    runtime: RuntimeName = RuntimeName.SIMULATED
+    allows_unenforced_security: bool = False
+    defaults: Defaults = Defaults()
+    """Runs of simulated containers that end by themselves."""
+    policy: allocator.Preference = allocator.Policy.FIRST_FIT
+    filter_seconds: float = Settings().filter_seconds
+    recording_to: components.RecordingTo | None = None
+    scaling: nodeagents.Scaling | None = None
+
+    @property
+    def has_nodes(self) -> bool:
+        return self.simulated is not None or self.pretends_nodes or self.scaling is not None
+
+    def scheduler(self) -> components.Component:
+        """Return the scheduler. The controllers bind volumes to claims, so pods can wait for volumes."""
+        settings = Settings(
+            gates=self.gates, policy=self.policy, filter_seconds=self.filter_seconds, has_volume_controllers=True
+        )
+        return functools.partial(components.scheduler, settings=settings, recording_to=self.recording_to)
+
+    def nodes(self, server: ServerFacts, endpoints: nodeagents.EndpointRegistry) -> components.Component:
+        """Return the simulated nodes."""
+        return functools.partial(
+            nodeagents.simulated_machines,
+            machines=self.simulated or hardware.Hardware((), ()),
+            pretends_nodes=self.pretends_nodes,
+            scaling=self.scaling,
+            plugin_directory=self.plugin_directory,
+            served=nodeagents.Served(
+                client_authority=server.authority,
+                apiserver=server.url,
+                local_endpoints=endpoints,
+                root=server.folder,
+                runtime=self.runtime,
+                allows_unenforced_security=self.allows_unenforced_security,
+                defaults=self.defaults,
+            ),
+        )
+
+
+_DEFAULT_PLANE: Final = ControlPlane()
+
+
 async def beside(
-    host: hosting.Host,
-    *,
-    gates: features.Gates = features.ALL,
-    simulated: hardware.Hardware | None = None,
-    pretends_nodes: bool = False,
-    plugin_directory: pathlib.Path | None = None,
-    runtime: RuntimeName = RuntimeName.SIMULATED,
-    allows_unenforced_security: bool = False,
-    defaults: Defaults | None = None,
-    policy: allocator.Preference = allocator.Policy.FIRST_FIT,
-    filter_seconds: float = Settings().filter_seconds,
-    recording_to: components.RecordingTo | None = None,
-    scaling: nodeagents.Scaling | None = None,
-    more: tuple[components.Component, ...] = (),
+    host: hosting.Host, plane: ControlPlane = _DEFAULT_PLANE, *, more: tuple[components.Component, ...] = ()
 ) -> None:
     """Run controllers, scheduler and simulated nodes in the process of a server, for :func:`hosting.run`.
 
-    ``defaults`` are the runs of simulated containers that end by themselves. ``more`` are additional components.
+    ``more`` are additional components.
     """
-    dispatcher = host.application.dispatcher
+    mint = accountcredentials.mint(host.application.dispatcher.services.issuer.signer)
+    credentials = Credentials(host.authority.decode(), mint, host.signing)
+    parts: tuple[components.Component, ...] = (components.controllers, plane.scheduler(), *more)
+    if plane.has_nodes:
+        parts = (*parts, plane.nodes(ServerFacts.of(host), host.local_endpoints))
+    async with surroundings_in(host, gates=plane.gates, credentials=credentials) as surroundings:
+        await run(surroundings, parts=parts, ready=host.ready)
+
+
+@contextlib.asynccontextmanager
+async def surroundings_in(
+    host: hosting.Host, *, gates: features.Gates, credentials: Credentials | None = None
+) -> AsyncIterator[Surroundings]:
+    """Yield the surroundings of components in the process of a server."""
+    backends = backends_of(host)
 
     def client_of(user: str) -> Client:
-        return local.LocalClient(inprocess.InProcess(dispatcher, user=authentication.component(user)))
+        return local.LocalClient(backends(user))
 
-    async with local.LocalClient(
-        inprocess.InProcess(dispatcher, user=authentication.component(components.MANAGER))
-    ) as client:
-        mint = accountcredentials.mint(dispatcher.services.issuer.signer)
-        surroundings = Surroundings(
+    async with local.LocalClient(backends(components.MANAGER)) as client:
+        yield Surroundings(
             client,
             gates=gates,
             registry=host.application.metrics.registry,
-            credentials=Credentials(host.authority.decode(), mint, host.signing),
+            credentials=credentials,
             clients=client_of,
         )
-        # The controllers bind volumes to claims, so pods can wait for volumes.
-        settings = Settings(gates=gates, policy=policy, filter_seconds=filter_seconds, has_volume_controllers=True)
-        scheduler = functools.partial(components.scheduler, settings=settings, recording_to=recording_to)
-        parts: tuple[components.Component, ...] = (components.controllers, scheduler, *more)
-        if simulated is not None or pretends_nodes or scaling is not None:
-            parts = (
-                *parts,
-                functools.partial(
-                    nodeagents.simulated_machines,
-                    machines=simulated or hardware.Hardware((), ()),
-                    pretends_nodes=pretends_nodes,
-                    scaling=scaling,
-                    plugin_directory=plugin_directory,
-                    served=nodeagents.Served(
-                        client_authority=host.authority,
-                        apiserver=host.url,
-                        local_endpoints=host.local_endpoints,
-                        root=(host.folder / "nodes").absolute(),
-                        runtime=runtime,
-                        allows_unenforced_security=allows_unenforced_security,
-                        defaults=defaults or Defaults(),
-                    ),
-                ),
-            )
-        await run(surroundings, parts=parts, ready=host.ready)
+
+
+def backends_of(host: hosting.Host) -> Callable[[str], local.Backend]:
+    """Return the function from the name of a component's user to its access to the server."""
+    dispatcher = host.application.dispatcher
+    return lambda user: inprocess.InProcess(dispatcher, user=authentication.component(user))
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,10 +216,16 @@ async def running(surroundings: Surroundings, *parts: components.Component) -> A
             await task
 
 
+class MetricSource(Protocol):
+    """A registry, or something like it."""
+
+    def collect(self) -> Iterable[core.Metric]: ...
+
+
 class MergedMetrics(registries.Collector):
     """Collector of several registries, which are read at every scrape."""
 
-    def __init__(self, parts: Sequence[prometheus_client.CollectorRegistry]) -> None:
+    def __init__(self, parts: Sequence[MetricSource]) -> None:
         self._parts: Final = parts
 
     def describe(self) -> Iterable[core.Metric]:

@@ -24,7 +24,7 @@ from drachma.listening import addresses, budget
 from drachma.listening import limits as ports
 from drachma.process import apiserver, eventloop, nodebootstrap, serverfiles, storekeeping
 from drachma.runtime import KeyPair, clock
-from drachma.server import flowdefaults, rolereconciliation
+from drachma.server import extensionauthentication, flowdefaults, rolereconciliation
 from drachma.server.access import certificates, kubeconfig
 from drachma.server.authorisers import modes
 from drachma.server.kinds import builtin
@@ -178,6 +178,8 @@ async def _run(options: Options, folder: pathlib.Path, companions: tuple[Compani
                 roles = f"{_KUBELET_CLIENT_BINDING}\n{options.additions.roles}\n{_group_roles(options.gates)}"
                 await rolereconciliation.reconcile(application.dispatcher, more=roles)
             await flowdefaults.populate(application.dispatcher)
+            await extensionauthentication.publish(application.dispatcher, authority=files.authority.read_text())
+            await application.aggregation.wake()
             server = serving.Server(application, files, client_authority=options.access.client_ca_file)
             waits = asyncio.Semaphore(0)
             host = Host(

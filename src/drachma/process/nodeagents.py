@@ -8,7 +8,7 @@ from __future__ import annotations
 import pathlib
 import urllib.parse
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -27,13 +27,19 @@ from drachma.node.simulation.runtime import Defaults, SimulatedRuntime
 from drachma.nodewire.cdi import registry
 from drachma.process.components import Run
 from drachma.runtime import Surroundings, controller
-from drachma.server.wire import nodeconnections
 from drachma.simulate import NodeGroup
 from drachma.simulate.autoscaler import Autoscaler, Settings
 from drachma.simulate.autoscaler.machineprovider import MachineProvider
 
 _ADMIN: Final = "kubernetes-admin"
 """User that creates and deletes nodes, which neither controllers nor nodes may do."""
+
+
+class EndpointRegistry(Protocol):
+    """Endpoints that the API server of this program may dial although they are at loopback addresses."""
+
+    def add(self, endpoint: addresses.Addresses, *, certificate: bytes) -> None:
+        """Register the addresses of an endpoint that serves with this certificate (PEM)."""
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +52,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     runtime: RuntimeName = RuntimeName.SIMULATED
     serving_files: tuple[pathlib.Path, pathlib.Path] | None = None
     """Serving certificate and its key; without them a self-signed one is created."""
-    local_endpoints: nodeconnections.LocalEndpoints | None = None
-    """Endpoints that an API server in this process may dial although they are at loopback addresses."""
+    local_endpoints: EndpointRegistry | None = None
+    """Registry for endpoints at loopback addresses; without one, the API server dials only other addresses."""
     cdi: tuple[pathlib.Path, ...] = ()
     """Folders of CDI files in addition to the usual ones."""
     defaults: Defaults = Defaults()

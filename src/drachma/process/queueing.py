@@ -8,13 +8,13 @@ import pathlib
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.process import components, configurationfile, conversionwebhook, placement
+from drachma.process import components, configurationfile, conversionwebhook, placement, remoteaccess
 from drachma.process.queueingchoice import QueueingChoice
 from drachma.process.visibilityendpoint import VisibilityEndpoint
 from drachma.process.webhookendpoint import WebhookEndpoint
-from drachma.queueing.component import ActiveConfiguration, PendingView, QueueingComponent, Reviews
+from drachma.queueing.component import ActiveConfiguration, Connect, PendingView, QueueingComponent, Reviews
 from drachma.queueing.configuration import configuration, frameworks
-from drachma.queueing.kinds import decoding, workload
+from drachma.queueing.kinds import admissioncheck, decoding, workload
 from drachma.queueing.rules import jobwebhooks, webhooks
 from drachma.queueing.rules.webhooks import Webhook
 from drachma.runtime import Surroundings, controller
@@ -29,6 +29,8 @@ ACCOUNT: Final = "system:serviceaccount:kueue-system:kueue-controller-manager"
 """Kueue's own account, to which its manifests bind their roles."""
 
 _LOCAL_QUEUES: Final = f"{queuekinds.GROUP}/localqueues"
+_CLUSTER_QUEUES: Final = f"{queuekinds.GROUP}/clusterqueues"
+_CHECKS: Final = f"{queuekinds.GROUP}/admissionchecks"
 _WORKLOADS: Final = f"{queuekinds.GROUP}/workloads"
 _CLUSTER_KINDS: Final = frozenset({"ClusterTrainingRuntime"})
 _PRIORITIES: Final = f"{queuekinds.GROUP}/workloadpriorityclasses"
@@ -58,6 +60,11 @@ role kueue-manager-role
     get,list,patch,update,watch jobset.x-k8s.io: jobsets
     patch,update jobset.x-k8s.io: jobsets/finalizers jobsets/status
     get,list,patch,update,watch kubeflow.org: jaxjobs mpijobs paddlejobs pytorchjobs tfjobs xgboostjobs
+    create,delete,get,list,patch,update,watch core: podtemplates
+    create,delete,get,list,patch,update,watch autoscaling.x-k8s.io: provisioningrequests
+    read kueue.x-k8s.io: multikueueconfigs provisioningrequestconfigs
+    get,list,patch,update,watch kueue.x-k8s.io: multikueueclusters
+    patch,update kueue.x-k8s.io: multikueueclusters/status
     read leaderworkerset.x-k8s.io: leaderworkersets
     get,list,patch,update,watch ray.io: rayclusters rayjobs
     get,list,patch,update,watch trainer.kubeflow.org: trainjobs
@@ -79,6 +86,9 @@ role kueue-batch-admin-role in admin
 role kueue-batch-user-role in view
     read kueue.x-k8s.io: localqueues localqueues/status workloads workloads/status
     read visibility.kueue.x-k8s.io: localqueues/pendingworkloads
+role kueue-system/kueue-manager-secrets
+    get core: secrets
+binding kueue-system/kueue-manager-secrets to account:kueue-system/kueue-controller-manager
 binding kueue-manager-rolebinding of kueue-manager-role to account:kueue-system/kueue-controller-manager
 """
 """Roles of the component and of users in their namespaces, under Kueue's names."""
@@ -104,12 +114,14 @@ def component(
     configuration_file: pathlib.Path | None = None,
     *,
     view: PendingView | None = None,
+    connect: Connect | None = None,
 ) -> components.Run:
     """Return the function that runs queueing in the process of an API server.
 
-    Its configuration follows the file, or else the ConfigMap. ``view`` gets the pending workloads.
+    Its configuration follows the file, or else the ConfigMap. ``view`` gets the pending workloads. ``connect`` reaches
+    other clusters.
     """
-    built = replica(surroundings, configured, configuration_file, view=view)
+    built = replica(surroundings, configured, configuration_file, view=view, connect=connect)
 
     async def run() -> None:
         await controller.together(built.lead(), built.serve())
@@ -125,12 +137,14 @@ def replica(
     view: PendingView | None = None,
     endpoint: WebhookEndpoint | None = None,
     visibility: VisibilityEndpoint | None = None,
+    connect: Connect | None = None,
     role: str = "standalone",
 ) -> components.Replica:
     """Return queueing as a process of its own, of which several may run.
 
     All replicas follow the configuration and answer webhooks at ``endpoint``. The leader admits, and serves pending
-    workloads at ``visibility``, because only the leader keeps queues. ``role`` is the role of the process in metrics.
+    workloads at ``visibility``, because only the leader keeps queues. ``connect`` reaches other clusters. ``role`` is
+    the role of the process in metrics.
     """
     own = surroundings.acting_as(ACCOUNT)
     view = view or PendingView()
@@ -140,6 +154,7 @@ def replica(
         is_fixed=configuration_file is not None,
         placement=placement.SimulatedPlacement(own),
         view=view,
+        connect=connect or remoteaccess.connect,
         role=role,
     )
 
@@ -238,6 +253,19 @@ def _place(review: hooks.Review) -> jobwebhooks.Place:
         stored_owner = store.get(record.Key(plural, scope, name)) if plural is not None else None
         return None if stored_owner is None else stored_owner.value
 
+    def dispatches(queue: str) -> bool:
+        stored_queue = store.get(record.Key(_LOCAL_QUEUES, namespace, queue))
+        name = "" if stored_queue is None else stored_queue.value["spec"].get("clusterQueue", "")
+        cluster_queue = store.get(record.Key(_CLUSTER_QUEUES, "", name)) if name else None
+        strategy = None if cluster_queue is None else cluster_queue.value["spec"].get("admissionChecksStrategy")
+        checks = (
+            store.get(record.Key(_CHECKS, "", each["name"])) for each in (strategy or {}).get("admissionChecks") or ()
+        )
+        return any(
+            check is not None and check.value["spec"].get("controllerName") == admissioncheck.MULTI_KUEUE
+            for check in checks
+        )
+
     def find_workload(name: str) -> workload.Workload | None:
         stored_workload = store.get(record.Key(_WORKLOADS, namespace, name))
         return None if stored_workload is None else decoding.decode(stored_workload.value, workload.Workload)
@@ -248,4 +276,5 @@ def _place(review: hooks.Review) -> jobwebhooks.Place:
         has_default_priority=store.get(record.Key(_PRIORITIES, "", "default")) is not None,
         owner=owner,
         workload=find_workload,
+        dispatches=dispatches,
     )

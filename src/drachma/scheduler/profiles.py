@@ -34,12 +34,15 @@ from drachma.scheduler.plugins import (
     volumezone,
 )
 from drachma.scheduler.plugins.dynamicresources import options
-from drachma.scheduler.plugins.dynamicresources.plugin import DevicePolicy, DynamicResources
+from drachma.scheduler.plugins.dynamicresources.plugin import DevicePolicy, DynamicResources, PackingPolicy
 from drachma.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from drachma.scheduler.plugins.volumebinding.plugin import VolumeBinding
 
 _POLICY_WEIGHT: Final = 10
 """Weight of a policy that the user chose. It decides unless most other plugins are against it."""
+
+_PACKING_WEIGHT: Final = 1000
+"""Weight of a packing policy, which decides between nodes that it rates differently."""
 
 
 def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Random) -> Profile:
@@ -55,6 +58,7 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
         chance=rng,
         policy=settings.policy,
     )
+    packing = settings.policy if isinstance(settings.policy, allocator.NodePacking) else None
     packs = settings.policy in (allocator.Policy.PACK, allocator.Policy.WHOLE_PARTITIONS)
     strategy = noderesourcesfit.Strategy.MOST_ALLOCATED if packs else noderesourcesfit.Strategy.LEAST_ALLOCATED
     if settings.plugins.strategy:
@@ -62,7 +66,7 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
     binds_volumes = settings.has_volume_controllers
     volume_seconds = settings.volume_binding_seconds
     volume_seconds = settings.binding_seconds if volume_seconds is None else volume_seconds
-    prefers = settings.policy is not allocator.Policy.FIRST_FIT
+    prefers = settings.policy is not allocator.Policy.FIRST_FIT and packing is None
     return Profile(
         _choose(
             settings.plugins,
@@ -84,6 +88,7 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
             # Without the feature, pods get nodes as if they had no claims, and nodes refuse to run them (KEP-4381).
             *((Entry(DynamicResources(devices), weight=2),) if enabled.on(gates.Gate.CORE) else ()),
             *((Entry(DevicePolicy(), weight=_POLICY_WEIGHT),) if prefers else ()),
+            *((Entry(PackingPolicy(packing.name, rng), weight=_PACKING_WEIGHT),) if packing is not None else ()),
             *(
                 (Entry(nodedeclaredfeatures.NodeDeclaredFeatures()),)
                 if enabled.on(gates.Gate.NODE_DECLARED_FEATURES)

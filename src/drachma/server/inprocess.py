@@ -42,7 +42,13 @@ class InProcess:
     async def get(self, place: local.Place) -> local.Stored:
         return _answer_object(await self._dispatch(verbs.GET, place, Body(), query={}))
 
-    async def encode_in_version(self, existing: local.Stored, place: local.Place) -> bytes:
+    async def get_document(self, place: local.Place) -> bytes:
+        return await self._encode_in_version(await self.get(place), place)
+
+    async def write_document(self, request: local.Write) -> bytes:
+        return await self._encode_in_version(await self.write(request), request.place)
+
+    async def _encode_in_version(self, existing: local.Stored, place: local.Place) -> bytes:
         if not isinstance(existing, record.Record):
             return existing.data
         surface = self._dispatcher.surface
@@ -88,7 +94,7 @@ class InProcess:
             raise refusal.error(error.document) from None
         return Feed(answer.content)
 
-    def resources(self) -> Sequence[target.Target[meta.Object]]:
+    async def resources(self) -> Sequence[target.Target[meta.Object]]:
         return tuple(
             target.metadata_of(
                 each.group,
@@ -102,7 +108,7 @@ class InProcess:
             if all(each.has(verb) for verb in _NEEDED)
         )
 
-    def openapi(self, group: str, version: str) -> bytes | None:
+    async def openapi(self, group: str, version: str) -> bytes | None:
         surface = self._dispatcher.surface
         document = surface.openapi_document(openapi.path(group, version))
         return None if document is None else document.data

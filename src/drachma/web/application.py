@@ -18,7 +18,7 @@ from drachma.runtime import clock
 from drachma.web import live, page, signin
 from drachma.web.assets import Assets
 from drachma.web.page import Page
-from drachma.web.pages import claims, devices, playground, pods, queues, summary, whatif
+from drachma.web.pages import claims, devices, playground, pods, queues, reports, summary, whatif
 from drachma.web.rendering import Renderer
 from drachma.web.security import Shield
 from drachma.web.sessions import Sessions
@@ -45,6 +45,8 @@ _ROUTES: Final[tuple[tuple[str, tuple[str, ...], Handler], ...]] = (
     ("/claims/{namespace}/{name}/explanation", _GET, claims.explain),
     ("/claims/{namespace}/{name}/delete", ("GET", "POST"), claims.delete),
     ("/queues", _GET, queues.show),
+    ("/queues/estimates", _GET, queues.show_estimates),
+    ("/reports", ("GET", "POST"), reports.show),
     ("/workloads/{namespace}/{name}", _GET, queues.show_workload),
     ("/cel", _GET, playground.show),
     ("/cel/evaluation", _GET, playground.evaluate),

@@ -14,6 +14,7 @@ from drachma.claims import podclaims
 from drachma.runtime.cache import Key
 from drachma.simulate import ClusterState, Simulation, grouplearning, growth, nodegroup, podexplanation
 from drachma.simulate import simulation as simulations
+from drachma.simulate.defragmentation import Goal, Plan, Planner
 from drachma.simulate.podexplanation import PodExplanation
 from drachma.simulate.reports import pictures, utilisation
 
@@ -96,9 +97,32 @@ def _side(cluster: Simulation, subject: pod.Pod | None) -> tuple[Side, dict[str,
     trial = cluster.fork()
     schedule = trial.schedule()
     placed = {simulations.title(each.pod): each.node for each in schedule.placements}
-    drawing = pictures.draw_utilisation(utilisation.measure(trial.snapshot))
-    picture = "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
-    return Side(explained, len(placed), len(schedule.waiting), picture), placed
+    return Side(explained, len(placed), len(schedule.waiting), draw(trial)), placed
+
+
+def draw(cluster: Simulation) -> str:
+    """Return a picture of nodes and devices as a data URL."""
+    return as_data_url(pictures.draw_utilisation(utilisation.measure(cluster.snapshot)))
+
+
+def as_data_url(svg: str) -> str:
+    """Return an SVG document as the address of an image."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+
+class Defragmentation(NamedTuple):
+    """Moves that bring back whole nodes or devices, with pictures of the cluster before and after them."""
+
+    plan: Plan
+    before: str
+    after: str
+
+
+def defragment(base: Simulation, goal: Goal, count: int | None) -> Defragmentation:
+    """Return the plan of ``drachma plan --defragment``."""
+    planner = Planner(base, goal)
+    plan = planner.plan(count)
+    return Defragmentation(plan, draw(base), draw(planner.simulate(plan)))
 
 
 def _change_claim(cluster: Simulation, subject: pod.Pod, change: Change) -> pod.Pod:

@@ -106,7 +106,7 @@ def check_form(form: dict[str, str], session: Session | None) -> None:
         raise errors.AccessError("form: is not from a page of this session; go back, reload and try again")
 
 
-async def read_form(request: Request) -> dict[str, str]:
+async def read_form(request: Request, *, most: int = _MOST_BODY) -> dict[str, str]:
     """Return the fields of a form. Raises errors.InvalidValueError for a body that is too large or no form."""
     kind = request.headers.get("content-type", "").partition(";")[0]
     if kind != "application/x-www-form-urlencoded":
@@ -114,8 +114,8 @@ async def read_form(request: Request) -> dict[str, str]:
     body = bytearray()
     async for piece in request.stream():
         body += piece
-        if len(body) > _MOST_BODY:
-            raise errors.InvalidValueError(f"form: is larger than {_MOST_BODY} bytes")
+        if len(body) > most:
+            raise errors.InvalidValueError(f"form: is larger than {most} bytes")
     try:
         pairs = parse.parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict")
     except ValueError:

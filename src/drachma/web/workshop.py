@@ -1,7 +1,8 @@
 """The workshop: answers that need a simulation, on objects that the user may read, in a thread of its own.
 
-It runs the code of ``drachma explain``, ``drachma plan`` and ``drachma allocate``. Objects that the view has are taken
-from it; the others are read when a question comes, with the user's credentials. One question of a user runs at a time.
+It runs the code of ``drachma explain``, ``plan``, ``allocate``, ``whatif`` and ``when``. Objects that the view has are
+taken from it; the others are read when a question comes, with the user's credentials. One question of a user runs at a
+time.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from drachma.runtime.cache import Key
 from drachma.simulate import ClusterState, Simulation, clusterstate, livecluster, podexplanation
 from drachma.simulate.podexplanation import PodExplanation
 from drachma.simulate.queueingstate import QueueingState
+from drachma.simulate.timeline.future import ClusterNow
 
 if TYPE_CHECKING:
     from drachma.web.userview import UserView
@@ -83,6 +85,18 @@ class Workshop:
             simulation = await self._simulation()
             return await asyncio.to_thread(lambda: question(simulation.fork()))
 
+    async def ask_future(self, now: dt.datetime, question: Callable[[ClusterNow], AnswerT]) -> AnswerT:
+        """Return the answer to a question about the cluster with its queues.
+
+        Raises:
+            errors.ForbiddenError: the user may not read a kind that scheduling or admission depends on.
+            errors.ObjectNotFoundError: the server has no queues.
+        """
+        async with self._lock:
+            state = ClusterState.of(await self._read())
+            queueing = tuple(await livecluster.read_queueing(self._view.client))
+            return await asyncio.to_thread(lambda: question(ClusterNow(state, queueing, now)))
+
     async def explain_pod(self, key: Key) -> PodAnswer | None:
         """Return the explanation of a pod, or None if the scheduler does not know it. Raises errors.ForbiddenError."""
 
@@ -125,15 +139,20 @@ class Workshop:
             is_recent = now - built.at < _KEPT_SECONDS and built.cost > _CHEAP_SECONDS
             if built.version == version or is_recent:
                 return built.simulation
+        objects = await self._read()
+        simulation = await asyncio.to_thread(lambda: Simulation(ClusterState.of(objects)))
+        self._built = _Built(simulation, version, now, self._time.monotonic() - now)
+        return simulation
+
+    async def _read(self) -> list[meta.Object]:
+        """Return the objects that placing pods depends on, from the view if it has them all."""
         objects: list[meta.Object] = []
         for kind in clusterstate.KINDS:
             if self._view.reads_all(kind) and not self._view.is_loading:
                 objects += self._view.objects(kind)
             else:
                 objects += await livecluster.everything(self._view.client, kind)
-        simulation = await asyncio.to_thread(lambda: Simulation(ClusterState.of(objects)))
-        self._built = _Built(simulation, version, now, self._time.monotonic() - now)
-        return simulation
+        return objects
 
 
 def _pending_claims(simulation: Simulation, subject: pod.Pod) -> tuple[resourceclaim.ResourceClaim, ...]:

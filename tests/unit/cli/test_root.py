@@ -48,7 +48,7 @@ def test_a_mistyped_option_has_a_nearest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "want"), [("drachma ex", {"example", "explain"}), ("drachma up --prof", {"--profile"})]
+    ("words", "want"), [("drachma exp", {"explain", "exporter"}), ("drachma up --prof", {"--profile"})]
 )
 def test_shells_complete(words: str, want: set[str]) -> None:
     environment = {"_DRACHMA_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}

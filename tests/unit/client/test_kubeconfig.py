@@ -235,3 +235,25 @@ def test_a_named_file_must_exist(tmp_path: pathlib.Path) -> None:
 def test_no_file_at_all(tmp_path: pathlib.Path) -> None:
     with pytest.raises(errors.AccessError, match=r"no kubeconfig: .*/\.kube/config does not exist"):
         kubeconfig.load(environment={}, home=tmp_path)
+
+
+def test_content_that_is_no_file_is_read() -> None:
+    content = yaml.safe_dump(config(user={"token": "secret"})).encode()
+    assert kubeconfig.load_content(content, name="worker").server == "https://10.0.0.1:6443"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "field"),
+    [
+        pytest.param({"certificate-authority": "/etc/ca"}, {}, "here: certificate-authority", id="authority"),
+        pytest.param({}, {"client-key": "/etc/key"}, "me: client-key", id="key"),
+        pytest.param({}, {"tokenFile": "/etc/token"}, "me: tokenFile", id="token"),
+        pytest.param({}, {"exec": {"command": "rm", "apiVersion": "v1"}}, "me: exec", id="program"),
+    ],
+)
+def test_content_that_is_no_file_names_no_files_and_programs(
+    cluster: dict[str, Any], user: dict[str, Any], field: str
+) -> None:
+    content = yaml.safe_dump(config(cluster=cluster, user=user)).encode()
+    with pytest.raises(errors.AccessError, match=field):
+        kubeconfig.load_content(content, name="worker")

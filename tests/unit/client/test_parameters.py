@@ -37,8 +37,11 @@ class _Backend:
     async def get(self, _place: local.Place) -> local.Stored:
         return self._asked({})
 
-    async def encode_in_version(self, stored: local.Stored, _place: local.Place) -> bytes:
-        return stored.data
+    async def get_document(self, place: local.Place) -> bytes:
+        return (await self.get(place)).data
+
+    async def write_document(self, wanted: local.Write) -> bytes:
+        return (await self.write(wanted)).data
 
     async def list(self, _place: local.Place, query: local.Query) -> local.Page:
         self._asked(query)
@@ -53,10 +56,10 @@ class _Backend:
     async def commit(self, several: Sequence[local.Write]) -> Sequence[local.Stored]:
         return [self._asked(wanted.query) for wanted in several]
 
-    def openapi(self, group: str, version: str) -> bytes | None:
+    async def openapi(self, group: str, version: str) -> bytes | None:
         raise NotImplementedError
 
-    def resources(self) -> Sequence[target.Target[meta.Object]]:
+    async def resources(self) -> Sequence[target.Target[meta.Object]]:
         return ()
 
     def _asked(self, query: local.Query) -> _Stored:

@@ -7,6 +7,8 @@ import yaml
 from typer.testing import CliRunner
 
 from drachma.cli.root import app, load
+from drachma.client import target
+from drachma.queueing.component import resources
 from tests.unit.server import client
 
 Document = dict[str, Any]
@@ -38,7 +40,7 @@ def _path(document: Document) -> str:
 
 async def test_a_server_takes_every_object() -> None:
     documents = _print(
-        "scheduler", "queueing", "controllers", "--controllers", "job-controller,resourceclaim-controller"
+        "scheduler", "queueing", "exporter", "controllers", "--controllers", "job-controller,resourceclaim-controller"
     )
     server = await client.start()
     for document in documents:
@@ -63,8 +65,28 @@ def test_a_component_is_bound_to_the_roles_of_its_work() -> None:
     }
 
 
+def test_queues_may_read_every_kind_that_they_watch() -> None:
+    [role] = [each for each in _print("queueing") if each["kind"] == "ClusterRole"]
+    readable = {
+        (group, resource)
+        for rule in role["rules"]
+        if {"get", "list", "watch"} <= set(rule["verbs"])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    watched: tuple[target.Target[Any], ...] = (
+        resources.JOBS,
+        resources.JOB_SETS,
+        resources.LEADER_WORKER_SETS,
+        *resources.INSTALLED_JOBS.values(),
+    )
+    assert {(each.group, each.plural) for each in watched} <= readable
+
+
 def test_the_commands_have_the_options_that_containers_are_started_with() -> None:
-    documents = _print("scheduler", "queueing", "controllers", "--controllers", "job-controller")
+    documents = _print(
+        "scheduler", "--neighbours", "queueing", "exporter", "controllers", "--controllers", "job-controller"
+    )
     for document in documents:
         if document["kind"] == "Deployment":
             [container] = document["spec"]["template"]["spec"]["containers"]
@@ -81,7 +103,9 @@ def test_an_account_may_write_its_own_lease_only() -> None:
 @pytest.mark.parametrize(
     ("arguments", "want"),
     [
-        pytest.param(["dashbord"], "component 'dashbord': expected controllers, queueing, scheduler", id="unknown"),
+        pytest.param(
+            ["dashbord"], "component 'dashbord': expected controllers, exporter, queueing, scheduler", id="unknown"
+        ),
         pytest.param(["controllers"], "name the controllers to run with --controllers", id="no-controllers"),
         pytest.param(["scheduler", "--controllers", "x"], "goes with the component controllers", id="not-asked-for"),
         pytest.param(["controllers", "--controllers", "x"], "x", id="no-such-controller"),

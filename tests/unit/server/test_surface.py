@@ -167,6 +167,6 @@ async def test_objects_are_there_again_when_the_kind_is(forest: Client) -> None:
 async def test_components_in_process_see_it_too(forest: Client) -> None:
     await forest.call("POST", trees.PATH, _tree("oak"))
     backend = inprocess.InProcess(forest.app.dispatcher)
-    assert ("forest.example.com", "trees") in {(each.group, each.plural) for each in backend.resources()}
+    assert ("forest.example.com", "trees") in {(each.group, each.plural) for each in await backend.resources()}
     oak = await local.LocalClient(backend).get(TREES, "oak", namespace="default")
     assert oak.metadata.name == "oak"

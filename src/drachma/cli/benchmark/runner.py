@@ -1,7 +1,8 @@
 """Runs of workloads on a control plane of their own, with the durable store, and their measurement.
 
-In embedded mode everything is in this process. Over HTTPS, API server, controllers and scheduler are processes as users
-run them, and this process creates the load.
+In embedded mode everything is in this process. With processes, controllers and scheduler have one each, as
+with ``drachma up --processes 3``. Over HTTPS, API server, controllers and scheduler are processes as users run them,
+and this process creates the load.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from drachma import errors
 from drachma.api import pod
 from drachma.cli.benchmark import meter, objects, preparation, workloads
 from drachma.client import Client, http
-from drachma.process import components, embedded, eventloop
+from drachma.process import components, embedded, eventloop, supervisor, worker
 from drachma.runtime import Informers, Surroundings, clock
+from drachma.server import inprocess
 from drachma.store import sqlite
 
-Mode = Literal["embedded", "https"]
+Mode = Literal["embedded", "processes", "https"]
 
 _SEED: Final = 20_240_101
 _START_SECONDS: Final = 60.0
@@ -54,7 +56,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     peak_bytes: int
     """Peak memory of all processes of the control plane."""
     processor_seconds: float
-    """Processor seconds of the control plane during the measurement; in embedded mode the load counts as well."""
+    """Processor seconds of the control plane during the measurement; except over HTTPS the load counts as well."""
     upstream: float | None
     aim: float
 
@@ -81,8 +83,7 @@ def run(workload: workloads.Workload, options: Options) -> Result:
 
 
 async def _run(workload: workloads.Workload, folder: pathlib.Path, options: Options) -> Result:
-    make = _embedded if options.mode == "embedded" else _over_https
-    async with make(folder, workload, options.record) as plane:
+    async with _PLANES[options.mode](folder, workload, options.record) as plane:
         async with Informers(plane.client) as informers:
             pods = informers.of(pod.Pod)
             await informers.wait_synced()
@@ -238,6 +239,35 @@ async def _embedded(
 
 
 @contextlib.asynccontextmanager
+async def _in_processes(
+    folder: pathlib.Path, workload: workloads.Workload, record: pathlib.Path | None
+) -> AsyncIterator[Plane]:
+    rng = random.Random(_SEED)
+    store = await sqlite.SqliteStore.open(folder)
+    async with embedded.server(store, rng=rng, gates=workload.gates) as server:
+        await preparation.prepare(server.client, workload, rng=rng)
+        recording_to = None if record is None else components.RecordingTo(record)
+        plane = embedded.ControlPlane(gates=workload.gates, recording_to=recording_to)
+        facts = embedded.ServerFacts(url="", authority=b"", folder=folder)
+        dispatcher = server.application.dispatcher
+        workers = [
+            supervisor.Supervised(
+                worker.Plan(role=role, plane=plane, server=facts), lambda _: inprocess.InProcess(dispatcher)
+            )
+            for role in supervisor.roles(3, has_nodes=False)
+        ]
+        running = [asyncio.create_task(each.run(), name=each.name) for each in workers]
+        try:
+            for each in workers:
+                await each.wait_ready()
+            yield Plane(client=server.client, processes=(os.getpid(), *(each.process_id for each in workers)))
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
 async def _over_https(
     folder: pathlib.Path, workload: workloads.Workload, record: pathlib.Path | None
 ) -> AsyncIterator[Plane]:
@@ -277,6 +307,9 @@ async def _process(*arguments: str, until: pathlib.Path | None = None) -> AsyncI
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         await process.wait()
+
+
+_PLANES: Final = {"embedded": _embedded, "processes": _in_processes, "https": _over_https}
 
 
 @contextlib.contextmanager

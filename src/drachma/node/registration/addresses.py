@@ -12,7 +12,7 @@ import ipaddress
 import itertools
 import resource
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from drachma import errors
@@ -51,6 +51,7 @@ class Addresses:
         self._names: dict[str, str] = {}
         self.changed: Final = asyncio.Event()
         """Set when a node is added or removed."""
+        self._listeners: list[Callable[[str, NodeAddress | None], None]] = []
         for name, each in sockets.items():
             self.publish(name, str(each.getsockname()[0]))
 
@@ -67,6 +68,17 @@ class Addresses:
         """Set the host that a node reports as its address. Its socket must listen there."""
         self._hosts[node] = host
         self._names[host] = node
+        self._tell(node, self.of(node))
+
+    def follow(self, listener: Callable[[str, NodeAddress | None], None]) -> None:
+        """Call a function with the address of every node, and then for every change; None for a removed node."""
+        self._listeners.append(listener)
+        for node in self._hosts:
+            listener(node, self.of(node))
+
+    def _tell(self, node: str, address: NodeAddress | None) -> None:
+        for listener in self._listeners:
+            listener(node, address)
 
     def add(self, node: str, *, previous: str = "") -> NodeAddress:
         """Add a simulated node, at its previous address if that is free, and return its address."""
@@ -83,6 +95,7 @@ class Addresses:
         del self._names[self._hosts.pop(node)]
         del self._sockets[node]
         self.changed.set()
+        self._tell(node, None)
 
     def serves(self, node: str, host: str, port: int) -> bool:
         """Return True if a node has this address and port."""

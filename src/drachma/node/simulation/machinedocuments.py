@@ -64,7 +64,6 @@ def complete_node(document: Mapping[str, Any], number: int, *, profile: str) -> 
         "operatingSystem": "linux",
         "kernelVersion": "6.12.0-simulated",
         "osImage": "drachma simulation",
-        "containerRuntimeVersion": "simulated://1",
         "kubeletVersion": kubernetesversion.TEXT,
         "kubeProxyVersion": "",
         "bootID": "",

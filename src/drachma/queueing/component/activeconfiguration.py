@@ -31,6 +31,10 @@ from drachma.values import labels
 Listener = Callable[[], None]
 
 
+_ALL_AT_ONCE: Final = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
+"""Dispatcher that nominates all clusters of a workload."""
+
+
 class ActiveConfiguration:
     """Holds a validated configuration, and calls listeners when another one becomes active."""
 
@@ -57,6 +61,10 @@ class ActiveConfiguration:
         self.patience: workloadstep.Patience | None = _patience(config, self.gates)
         retention = config.object_retention_policies.workloads if config.object_retention_policies is not None else None
         self.retention: timedelta | None = _span(retention.after_finished) if retention is not None else None
+        multi_kueue = config.multi_kueue or configuration.MultiKueue()
+        timeout = _span(multi_kueue.worker_lost_timeout)
+        self.worker_lost_timeout: timedelta = timedelta(minutes=15) if timeout is None else timeout
+        self.nominates_all_clusters: bool = (multi_kueue.dispatcher_name or _ALL_AT_ONCE) == _ALL_AT_ONCE
         integrations = config.integrations or configuration.Integrations()
         self.jobs: JobSettings = JobSettings(
             management=Management(

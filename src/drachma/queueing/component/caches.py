@@ -248,6 +248,12 @@ class Caches:
             workloads += cache.by(BY_OWNER, owner_value(owner["kind"], job.namespace, owner["metadata"]["name"]))
         return list({each.metadata.name: each for each in workloads}.values())
 
+    def workload_document(self, wl: workload.Workload) -> Document:
+        """Return a cached workload as a whole document."""
+        entry = self.workloads.cache.entry(wl.metadata.name, namespace=wl.metadata.namespace)
+        assert entry is not None, "the workload is in the cache"
+        return entry.document()
+
     def environment(self, namespace_name: str, workloads: Sequence[workload.Workload], owners: Owners) -> Environment:
         """Return the objects that the reconcile of a job reads."""
         place = self.places.get(namespace_name)

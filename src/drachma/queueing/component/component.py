@@ -10,6 +10,7 @@ from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.configurationmap import ConfigurationMap
+from drachma.queueing.component.dispatchcontroller import DispatchController
 from drachma.queueing.component.elasticpodcontroller import ElasticPodController
 from drachma.queueing.component.jobcontroller import JobController
 from drachma.queueing.component.jobwrites import JobWrites
@@ -18,9 +19,11 @@ from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.component.parentcontroller import ParentController
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.podcontroller import PodController
+from drachma.queueing.component.provisioningcontroller import ProvisioningController
 from drachma.queueing.component.queuecontroller import QueueController
 from drachma.queueing.component.queuelevels import QueueLevels
 from drachma.queueing.component.queuemeasures import QueueMeasures
+from drachma.queueing.component.remoteclusters import Connect
 from drachma.queueing.component.reviews import Reviews
 from drachma.queueing.component.statusrequests import StatusRequests
 from drachma.queueing.component.topologypodcontroller import TopologyPodController
@@ -37,7 +40,8 @@ class QueueingComponent:
     """All of queueing, built on informers that need not run yet.
 
     The configuration follows the ConfigMap, unless ``is_fixed``. If the policy requires that pods find nodes,
-    ``placement`` checks that. ``view`` shows pending workloads. ``role`` is a label of all metrics: ``leader`` or
+    ``placement`` checks that. ``view`` shows pending workloads. ``connect`` reaches other clusters;
+    without it workloads are not dispatched. ``role`` is a label of all metrics: ``leader`` or
     ``standalone``.
     """
 
@@ -49,6 +53,7 @@ class QueueingComponent:
         is_fixed: bool = False,
         placement: Placement | None = None,
         view: PendingView | None = None,
+        connect: Connect | None = None,
         role: str = "standalone",
     ) -> None:
         configured = configured or ActiveConfiguration()
@@ -97,6 +102,16 @@ class QueueingComponent:
             ElasticPodController(surroundings, caches, configured),
             TopologyPodController(surroundings, caches, configured),
             NodeFailureController(surroundings, caches, configured, recorder=recorder, locks=locks),
+            *(
+                ()
+                if connect is None
+                else (
+                    DispatchController(
+                        surroundings, caches, configured, recorder=recorder, locks=locks, connect=connect
+                    ),
+                )
+            ),
+            ProvisioningController(surroundings, caches, configured, recorder=recorder, locks=locks),
             admission,
         )
 

@@ -10,6 +10,8 @@ from drachma.queueing.kinds import (
     classes,
     clusterqueue,
     localqueue,
+    multikueue,
+    provisioning,
     resourceflavor,
     topology,
     workload,
@@ -21,9 +23,17 @@ VERSION: Final = "v1beta2"
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
-def _kueue(plural: str, model: type[ObjectT], *, namespaced: bool = False) -> target.Target[ObjectT]:
+def _kueue(
+    plural: str, model: type[ObjectT], *, namespaced: bool = False, is_optional: bool = False
+) -> target.Target[ObjectT]:
     return target.Target(
-        group=GROUP, versions=(VERSION,), plural=plural, kind=model.__name__, namespaced=namespaced, model=model
+        group=GROUP,
+        versions=(VERSION,),
+        plural=plural,
+        kind=model.__name__,
+        namespaced=namespaced,
+        model=model,
+        is_optional=is_optional,
     )
 
 
@@ -34,6 +44,11 @@ LOCAL_QUEUES: Final = _kueue("localqueues", localqueue.LocalQueue, namespaced=Tr
 FLAVORS: Final = _kueue("resourceflavors", resourceflavor.ResourceFlavor)
 TOPOLOGIES: Final = _kueue("topologies", topology.Topology)
 CHECKS: Final = _kueue("admissionchecks", admissioncheck.AdmissionCheck)
+MULTI_KUEUE_CLUSTERS: Final = _kueue("multikueueclusters", multikueue.MultiKueueCluster, is_optional=True)
+MULTI_KUEUE_CONFIGS: Final = _kueue("multikueueconfigs", multikueue.MultiKueueConfig, is_optional=True)
+PROVISIONING_CONFIGS: Final = _kueue(
+    "provisioningrequestconfigs", provisioning.ProvisioningRequestConfig, is_optional=True
+)
 WORKLOAD_PRIORITIES: Final = _kueue("workloadpriorityclasses", classes.WorkloadPriorityClass)
 POD_PRIORITIES: Final = target.Target(
     group="scheduling.k8s.io",
@@ -54,7 +69,7 @@ RUNTIME_CLASSES: Final = target.Target(
 
 
 class _Job(meta.Object, frozen=True, kw_only=True):
-    """Job of another project, of which only the metadata is typed; its controller reads the document."""
+    """Object of another project, of which only the metadata is typed; its controller reads the document."""
 
 
 def _optional(kind: frameworks.GroupVersionKind) -> target.Target[_Job]:
@@ -70,6 +85,10 @@ def _optional(kind: frameworks.GroupVersionKind) -> target.Target[_Job]:
     )
 
 
+POD_TEMPLATES: Final = target.metadata_of("", "v1", plural="podtemplates", kind="PodTemplate", namespaced=True)
+PROVISIONING_REQUESTS: Final = _optional(
+    frameworks.GroupVersionKind("autoscaling.x-k8s.io", "v1", "ProvisioningRequest")
+)
 STATEFUL_SETS: Final = target.of(statefulset.StatefulSet)
 LEADER_WORKER_SETS: Final = _optional(frameworks.KINDS[frameworks.LEADER_WORKER_SET])
 JOBS: Final = target.of(job.Job)

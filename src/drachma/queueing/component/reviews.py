@@ -13,6 +13,7 @@ from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.jobs.settings import Owners
+from drachma.queueing.kinds import admissioncheck
 from drachma.queueing.rules.jobwebhooks import DEFAULT_QUEUE, Place
 from drachma.queueing.rules.webhooks import Circumstances, Webhook
 from drachma.values import fieldtext
@@ -62,6 +63,16 @@ class Reviews:
             self._configured.gates, self._configured.jobs, place, subresource=request.get("subResource") or ""
         )
 
+    def _dispatches(self, queue: str, namespace: str) -> bool:
+        local_queue = self._caches.local_queues.cache.get(queue, namespace=namespace)
+        cluster_queue = None if local_queue is None else self._caches.cluster_queue_of(local_queue)
+        if cluster_queue is None:
+            return False
+        strategy = cluster_queue.spec.admission_checks_strategy
+        rules = strategy.admission_checks if strategy is not None else ()
+        checks = (self._caches.checks.cache.get(rule.name) for rule in rules)
+        return any(each is not None and each.spec.controller_name == admissioncheck.MULTI_KUEUE for each in checks)
+
     def _place(self, namespace: str, owners: Owners) -> Place:
         namespace_place = self._caches.places.get(namespace)
         return Place(
@@ -70,6 +81,7 @@ class Reviews:
             has_default_priority=self._caches.workload_priorities.cache.get("default") is not None,
             owner=lambda api_version, kind, name: owners.get((api_version, kind, name)),
             workload=lambda name: self._caches.workloads.cache.get(name, namespace=namespace),
+            dispatches=lambda queue: self._dispatches(queue, namespace),
         )
 
 

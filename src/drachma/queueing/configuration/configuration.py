@@ -269,7 +269,7 @@ class IncrementalDispatcher(Struct, frozen=True, kw_only=True):
 
 
 class MultiKueue(Struct, frozen=True, kw_only=True):
-    """Dispatching to other clusters; validated, and not implemented."""
+    """Dispatching to other clusters."""
 
     gc_interval: str | None = None
     origin: str | None = None

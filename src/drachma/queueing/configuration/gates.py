@@ -21,6 +21,7 @@ class Gate(enum.StrEnum):
     ADMISSION_FAIR_SHARING = "AdmissionFairSharing"
     ADMISSION_GATED_BY = "AdmissionGatedBy"
     ASSIGN_QUEUE_LABELS_FOR_PODS = "AssignQueueLabelsForPods"
+    CLEANUP_PROVISIONING_REQUESTS = "CleanupProvisioningRequestsOnEviction"
     CONCURRENT_ADMISSION = "ConcurrentAdmission"
     CUSTOM_METRIC_LABELS = "CustomMetricLabels"
     DISABLE_WAIT_FOR_PODS_READY = "DisableWaitForPodsReady"
@@ -85,7 +86,7 @@ OFF: Final = frozenset({
 """Gates that are off by default."""
 
 WITHOUT_EFFECT: Final = frozenset({
-    "CleanupProvisioningRequestsOnEviction", "DeferRayServiceFinalizationForRedisCleanup",
+    "DeferRayServiceFinalizationForRedisCleanup",
     "FailureRecoveryPolicy",
     "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency",
     "MultiKueue", "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile",

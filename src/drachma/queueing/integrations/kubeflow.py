@@ -14,6 +14,7 @@ _INDEX_LABEL: Final = "training.kubeflow.org/replica-index"
 class KubeflowJob(TemplateJob):
     """A job with ``runPolicy`` and replica specs by type."""
 
+    managed_by_path: ClassVar = ("runPolicy", "managedBy")
     replicas_field: ClassVar[str]
     """Field of the spec with the replica specs."""
     replica_types: ClassVar[tuple[str, ...]]

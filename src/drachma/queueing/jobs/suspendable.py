@@ -35,6 +35,8 @@ class SuspendableJob(ABC):
     """A GenericJob over one document."""
 
     kind: ClassVar[GroupVersionKind]
+    managed_by_path: ClassVar[tuple[str, ...]] = ("managedBy",)
+    """Place in the spec of the name of the controller that runs the job."""
     has_ancestors: Final = True
     follows_queue: Final = True
 

@@ -9,10 +9,19 @@ PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 """Controller that has nodes created for workloads."""
 
 
+class ParametersReference(Struct, frozen=True, kw_only=True):
+    """Object of the cluster with parameters for the controller."""
+
+    api_group: str = ABSENT_TEXT
+    kind: str = ABSENT_TEXT
+    name: str = ABSENT_TEXT
+
+
 class AdmissionCheckSpec(Struct, frozen=True, kw_only=True):
-    """Controller of the check."""
+    """Controller of the check, and its parameters."""
 
     controller_name: str = ABSENT_TEXT
+    parameters: ParametersReference | None = None
 
 
 class AdmissionCheckStatus(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,8 @@ from drachma.queueing.integrations.parents import PodParent
 from drachma.queueing.jobs import ancestry, elastic
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL, JobSettings
 from drachma.queueing.jobs.suspendable import SuspendableJob
-from drachma.queueing.kinds import workload
+from drachma.queueing.jobs.templatejob import get_path, put_path
+from drachma.queueing.kinds import admissioncheck, workload
 
 Document: TypeAlias = Mapping[str, Any]
 
@@ -31,6 +32,8 @@ class Place(NamedTuple):
     """Returns an object of the namespace, or of the cluster, by apiVersion, kind and name."""
     workload: Callable[[str], workload.Workload | None] = lambda name: None
     """Returns a workload of the namespace by name."""
+    dispatches: Callable[[str], bool] = lambda queue: False
+    """Returns True if the jobs of a local queue of the namespace run in other clusters."""
 
 
 def completed_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
@@ -41,6 +44,7 @@ def completed_job(document: Document, place: Place, settings: JobSettings) -> di
     is_held = bool(after["spec"].get("suspend"))
     if is_queued and is_in_scope and not is_held and _ancestor(document, place, settings) is None:
         after["spec"] = {**after["spec"], "suspend": True}
+    after = _dispatched(after, place, ("managedBy",))
     return after if after != document else None
 
 
@@ -58,7 +62,7 @@ def completed_installed_job(
         suspended = model(after)
         suspended.suspend()
         after = dict(suspended.document)
-    prepared = model(after)
+    prepared = model(_dispatched(after, place, model.managed_by_path))
     prepared.prepare()
     after = dict(prepared.document)
     return after if after != document else None
@@ -158,6 +162,14 @@ def _labelled_by_default(
         after = _labelled(after, QUEUE_LABEL, DEFAULT_QUEUE)
     is_ranked = settings.gates.on(Gate.PRIORITY_CLASS_DEFAULTING) and place.has_default_priority
     return _labelled(after, PRIORITY_LABEL, "default") if is_ranked and not _label(after, PRIORITY_LABEL) else after
+
+
+def _dispatched(document: dict[str, Any], place: Place, path: tuple[str, ...]) -> dict[str, Any]:
+    """Return a job that is left to the dispatcher, if its queue dispatches and no other controller is named."""
+    queue = _label(document, QUEUE_LABEL)
+    if not queue or get_path(document["spec"], path) or not place.dispatches(queue):
+        return document
+    return {**document, "spec": put_path(document["spec"], path, admissioncheck.MULTI_KUEUE)}
 
 
 def _label(document: Document, name: str) -> str:

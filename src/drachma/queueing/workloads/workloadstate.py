@@ -58,6 +58,12 @@ def is_evicted(wl: workload.Workload) -> bool:
     return conditions.is_true(wl.status.conditions, conditions.EVICTED)
 
 
+def eviction_message(wl: workload.Workload) -> str:
+    """Return the reason for which the workload has to give up its quota, or an empty text."""
+    condition = conditions.find(wl.status.conditions, conditions.EVICTED)
+    return "" if condition is None else condition.message
+
+
 def is_finished(wl: workload.Workload) -> bool:
     """Return True if the workload is finished."""
     return conditions.is_true(wl.status.conditions, conditions.FINISHED)

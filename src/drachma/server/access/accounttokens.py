@@ -74,6 +74,10 @@ class Signer:
         self._private = keys.private
         self._public = keys.signer
 
+    def encoded_key(self) -> bytes:
+        """Return the private key as PEM, for another process of this program."""
+        return signingkeys.encode_private(self._private)
+
     def sign(self, claims: Mapping[str, Any]) -> str:
         """Return a token with these claims."""
         algorithm = self._public.algorithm

@@ -30,7 +30,7 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version", "/ve
 
 EXTENSION: Final = "drachma.peercert"
 CERTIFICATE: Final = "certificate"
-"""Key of the ASGI scope under which the listener puts the client's verified certificate."""
+"""Key of the ASGI scope under which the listener puts the client's certificate."""
 
 INVALID_TOKEN: Final = "invalid bearer token"
 
@@ -45,10 +45,14 @@ _UID: Final = "1.3.6.1.4.1.57683.2"
 
 
 class ClientCertificate(NamedTuple):
-    """Verified certificate: its user and its expiry, which can come while it is in use."""
+    """Certificate of a client: its user and its expiry, which can come while it is in use."""
 
     user: User
     expires: dt.datetime
+
+
+UNVERIFIED: Final = ClientCertificate(User(name=""), dt.datetime.min.replace(tzinfo=dt.UTC))
+"""Certificate that cannot be verified: it counts like one that has expired."""
 
 
 class Credentials(NamedTuple):

@@ -75,13 +75,23 @@ def ensure(path: pathlib.Path) -> PrivateKey:
     if path.exists():
         return load_private(path)
     key = generate()
-    data = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
     try:
-        kubeconfig.write_private(path, data)
+        kubeconfig.write_private(path, encode_private(key))
     except OSError as error:
         raise errors.RefusedFileError(f"key file {path}: cannot be written: {error.strerror}") from error
+    return key
+
+
+def encode_private(key: PrivateKey) -> bytes:
+    """Return a private key as PEM."""
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def decode_private(data: bytes) -> PrivateKey:
+    """Return the private key that ``encode_private`` has encoded."""
+    (key,) = (each for each in _parse(data) if isinstance(each, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey))
     return key
 
 

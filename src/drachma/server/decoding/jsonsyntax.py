@@ -24,6 +24,7 @@ _HEX: Final = frozenset(b"0123456789abcdefABCDEF")
 _ESCAPES: Final = frozenset(b'bfnrt\\/"')
 _LITERALS: Final = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 _END: Final = "unexpected end of JSON input"
+_encode: Final = msgspec.json.Encoder().encode
 _KEY: Final = re.compile(rb'"\s*:')
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _OPENING: Final = b"{["
@@ -83,7 +84,16 @@ def explain(text: bytes) -> str:
 
 def may_repeat_keys(text: bytes, document: Any) -> bool:
     """Return True if the text has more keys than the document that was read from it."""
-    return len(_KEY.findall(text)) != _count_keys(document)
+    return not _is_written_so(text, document) and len(_KEY.findall(text)) != _count_keys(document)
+
+
+def _is_written_so(text: bytes, document: Any) -> bool:
+    """Return True if our own encoder would write the document so: compactly, and each key once."""
+    try:
+        return _encode(document) == text
+    except (ValueError, OverflowError, RecursionError):
+        # Half a surrogate pair, a number of more than 64 bits, or a deep document.
+        return False
 
 
 def repeated_keys(text: bytes) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from typing import Final
 
 from drachma.api import gates as feature
 from drachma.server.kinds import (
+    apiregistration,
     apps,
     authentication,
     authorization,
@@ -79,6 +80,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     authentication.SELF_SUBJECT_REVIEW,
     authentication.TOKEN_REVIEW,
     *authorization.KINDS,
+    apiregistration.KIND,
     certificatesigningrequest.KIND,
     rbac.CLUSTER_ROLE,
     rbac.CLUSTER_ROLE_BINDING,

@@ -30,11 +30,23 @@ class Text(msgspec.Struct, frozen=True, eq=False):
     text: str
 
 
+class Authority(msgspec.Struct, frozen=True, kw_only=True):
+    """Verification of an extension API server: the name in its certificate, and the authorities that may sign it."""
+
+    server_name: str
+    bundle: str = ""
+    """Certificates (PEM); empty for those of the system."""
+    is_insecure: bool = False
+
+
 class NodeEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Address of a response that a node gives, and that this server passes on.
+    """Address of a response that a node, a pod or an extension API server gives, and that this server passes on.
 
     ``is_upgrade``: the connection must switch to a protocol other than HTTP. ``is_foreign``: a server other than the
-    node's agent answers, so this server does not send its own credentials. ``path`` is not URL-encoded, ``query`` is.
+    node's agent answers, so this server does not send its own credentials. ``agent_port`` is set if a pod
+    answers: the port of its node's agent, by which nodes of this process are recognised. ``authority`` is for extension
+    API servers, and so are ``headers``, which name the user.
+    ``path`` is not URL-encoded, ``query`` is.
     """
 
     node: str
@@ -45,6 +57,9 @@ class NodeEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     is_upgrade: bool = False
     is_secure: bool = True
     is_foreign: bool = False
+    agent_port: int = 0
+    authority: Authority | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 Content: TypeAlias = record.Record | Unstored | Verbatim | Text | NodeEndpoint | listing.Listed | watching.Watch

@@ -26,6 +26,7 @@ from drachma.server.pipeline import (
     measurement,
     nodelocation,
     patches,
+    podlocation,
     reading,
     reviews,
     scale,
@@ -80,6 +81,18 @@ OBJECT: Final[Mapping[str, Operation]] = {
 }
 """Other operations on objects and collections."""
 
+
+async def _proxy(services: Services, call: Call) -> Answer:
+    """Locate a path of a node, pod or service."""
+    return await _PROXIES[call.target.resource.plural](services, call)
+
+
+_PROXIES: Final[Mapping[str, Operation]] = {
+    "nodes": nodelocation.proxy,
+    "pods": podlocation.proxy_pod,
+    "services": podlocation.proxy_service,
+}
+
 BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
     "attach": {verbs.CREATE: nodelocation.attach, verbs.GET: nodelocation.attach},
     "eviction": {verbs.CREATE: eviction.evict},
@@ -87,7 +100,7 @@ BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
     "log": {verbs.GET: nodelocation.log},
     "pendingworkloads": {verbs.GET: reading.observe},
     "portforward": {verbs.CREATE: nodelocation.forward_ports, verbs.GET: nodelocation.forward_ports},
-    "proxy": dict.fromkeys((verbs.CREATE, verbs.DELETE, verbs.GET, verbs.PATCH, verbs.UPDATE), nodelocation.proxy),
+    "proxy": dict.fromkeys((verbs.CREATE, verbs.DELETE, verbs.GET, verbs.PATCH, verbs.UPDATE), _proxy),
     "scale": {verbs.GET: scale.get},
     "token": {verbs.CREATE: tokenrequest.create},
 }

@@ -89,7 +89,7 @@ def refusal_output(accept: str, user_agent: str = "", *, pretty: str = "") -> Ou
 
 def admit(accept: str, available: tuple[str, ...]) -> None:
     """Raise a 406 if a route has none of the media types of an Accept header; only ``*/*`` matches others."""
-    if accept and not {"*/*", *available} & _bare(accept):
+    if accept and accept != mediatypes.JSON and not {"*/*", *available} & _bare(accept):
         raise status.not_acceptable_route(available)
 
 

@@ -8,8 +8,8 @@ Public: ``api_versions``, ``group_list``, ``group``, ``resource_list`` (legacy);
 
 import base64
 import hashlib
-from collections.abc import Iterable
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.server.surface import resources
 
@@ -41,6 +41,19 @@ _ORDER: Final = (
 """Order of groups: if several have a resource of a name, clients take the first."""
 
 
+class AggregatedVersion(NamedTuple):
+    """Version of a group that an extension API server serves, with the entries of its APIResourceList."""
+
+    group: str
+    version: str
+    resources: Sequence[Mapping[str, Any]]
+    is_current: bool
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}"
+
+
 def api_versions(*, server_address: str) -> Document:
     """Return ``/api``: the versions of the core group, and the server's address."""
     return {
@@ -50,16 +63,37 @@ def api_versions(*, server_address: str) -> Document:
     }
 
 
-def group_list(catalog: resources.Catalog) -> Document:
+def group_list(catalog: resources.Catalog, extensions: Iterable[AggregatedVersion] = ()) -> Document:
     """Return ``/apis``: all groups but the core group."""
-    groups = [_group(each) for each in _groups_in_order(catalog)]
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+    groups = {each.name: _group(each) for each in _groups_in_order(catalog)}
+    for name, versions in _by_group(extensions).items():
+        groups[name] = _with_extensions(groups.get(name), name, versions)
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(groups.values())}
 
 
-def group(catalog: resources.Catalog, name: str) -> Document | None:
+def group(catalog: resources.Catalog, name: str, extensions: Iterable[AggregatedVersion] = ()) -> Document | None:
     """Return ``/apis/{group}``, or None if there is no such group."""
     api_group = catalog.group(name)
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(api_group)} if api_group and name else None
+    content = _group(api_group) if api_group and name else None
+    versions = _by_group(extensions).get(name)
+    if versions:
+        content = _with_extensions(content, name, versions)
+    return None if content is None else {"kind": "APIGroup", "apiVersion": "v1", **content}
+
+
+def _by_group(extensions: Iterable[AggregatedVersion]) -> dict[str, list[AggregatedVersion]]:
+    by_group: dict[str, list[AggregatedVersion]] = {}
+    for each in extensions:
+        by_group.setdefault(each.group, []).append(each)
+    return by_group
+
+
+def _with_extensions(own: Document | None, name: str, extensions: Iterable[AggregatedVersion]) -> Document:
+    """Return a group of legacy discovery with the versions of extension API servers after its own."""
+    more = [{"groupVersion": each.api_version, "version": each.version} for each in extensions]
+    if own is None:
+        return {"name": name, "versions": more, "preferredVersion": more[0]}
+    return {**own, "versions": [*own["versions"], *(each for each in more if each not in own["versions"])]}
 
 
 def resource_list(catalog: resources.Catalog, group_name: str, *, version: str) -> Document | None:
@@ -79,9 +113,44 @@ def aggregated_core(catalog: resources.Catalog) -> Document:
     return _aggregated(catalog, [core] if core else [])
 
 
-def aggregated(catalog: resources.Catalog) -> Document:
+def aggregated(catalog: resources.Catalog, extensions: Iterable[AggregatedVersion] = ()) -> Document:
     """Return ``/apis`` in the aggregated form."""
-    return _aggregated(catalog, _groups_in_order(catalog))
+    content = _aggregated(catalog, _groups_in_order(catalog))
+    items: dict[str, Document] = {each["metadata"]["name"]: each for each in content["items"]}
+    for name, versions in _by_group(extensions).items():
+        item = items.setdefault(name, {"metadata": {"name": name}, "versions": []})
+        served = {each["version"] for each in item["versions"]}
+        item["versions"] += [_extension_version(each) for each in versions if each.version not in served]
+    content["items"] = list(items.values())
+    return content
+
+
+def _extension_version(extension: AggregatedVersion) -> Document:
+    """Return the aggregated form of what an extension API server lists in the legacy form."""
+    entries = {str(each.get("name")): _extension_resource(each) for each in extension.resources}
+    for name, entry in list(entries.items()):
+        parent, _, below = name.partition("/")
+        if below:
+            del entries[name]
+        if below and parent in entries:
+            kind, verbs = entry["responseKind"], entry["verbs"]
+            subresource = {"subresource": below, "responseKind": kind, "verbs": verbs}
+            entries[parent].setdefault("subresources", []).append(subresource)
+    freshness = "Current" if extension.is_current else "Stale"
+    return {"version": extension.version, "resources": list(entries.values()), "freshness": freshness}
+
+
+def _extension_resource(entry: Mapping[str, Any]) -> Document:
+    kind = {"group": entry.get("group", ""), "version": entry.get("version", ""), "kind": entry.get("kind", "")}
+    names = {key: entry[key] for key in ("shortNames", "categories") if entry.get(key)}
+    return {
+        "resource": entry.get("name", ""),
+        "responseKind": kind,
+        "scope": "Namespaced" if entry.get("namespaced") else "Cluster",
+        "singularResource": entry.get("singularName", ""),
+        "verbs": list(entry.get("verbs") or ()),
+        **names,
+    }
 
 
 def _groups_in_order(catalog: resources.Catalog) -> list[resources.Group]:

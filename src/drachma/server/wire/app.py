@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import gates as feature
-from drachma.server import deadlines, definitions, lanes, mediatypes, status
+from drachma.server import aggregation, deadlines, definitions, lanes, mediatypes, status
 from drachma.server.access import attributes, authorization, impersonation
 from drachma.server.access.access import Access
 from drachma.server.admission import hooks, pluginnames
@@ -58,7 +58,7 @@ from drachma.server.wire import (
 )
 from drachma.server.wire.limits import Limits
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
-from drachma.store import protocol
+from drachma.store import protocol, record
 
 _log = logging.getLogger(__name__)
 
@@ -154,6 +154,7 @@ class Application:
         self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
         self._desks = Desks(self._lanes, standard, make_phases=make_phases)
         self.definitions: Final = definitions.Definitions(self.dispatcher)
+        self.aggregation: Final = aggregation.Aggregation(self.dispatcher, self._nodes.fetch)
         self._presenter = answers.Presenter(clock)
         self.metrics: Final = metrics.Metrics()
         self.metrics.observe_store(store, standard.watches)
@@ -173,7 +174,8 @@ class Application:
         self._nodes.close()
 
     async def close(self) -> None:
-        """Close connections that are kept for further requests."""
+        """End checks of extension API servers, and close connections that are kept for further requests."""
+        await self.aggregation.close()
         await self.dispatcher.services.webhooks.close()
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -189,6 +191,9 @@ class Application:
             route = self._admit(request, surface)
             call = self._call(request, surface, route) if route is not None else None
             request.flow = self._flows.classify(request.user, _inquiry(request, call))
+            if request.extension is not None:
+                await self._extend(request, request.extension, send, started=started)
+                return
             output = self._negotiated(request, route, call)
             if call is not None and call.verb == verbs.WATCH:
                 await self._watch(request, call, send, output=output)
@@ -222,7 +227,8 @@ class Application:
         if request.has_impersonation:
             request.acts_as = self._find_impersonated(request)
         route: routes.Route | None = None
-        if request.path.startswith("/api"):
+        request.extension = self._find_extension(request.path, surface)
+        if request.extension is None and request.path.startswith("/api"):
             try:
                 route = surface.route(request.method, request.path)
             except (status.StatusError, routes.NotServedError):
@@ -232,6 +238,29 @@ class Application:
         if route is None:
             self._authorise(request)
         return route
+
+    def _find_extension(self, path: str, surface: apisurface.ApiSurface) -> record.Record | None:
+        """Return the APIService of a path, unless this server serves the group and version itself."""
+        service = self.aggregation.find(path)
+        if service is None:
+            return None
+        spec = service.value["spec"]
+        return None if surface.resources_in(spec["group"], spec["version"]) else service
+
+    async def _extend(self, request: Request, service: record.Record, send: Send, *, started: float) -> None:
+        """Pass on the response of an extension API server."""
+        query = request.scope.get("query_string", b"").decode("ascii", "replace")
+        location = self.aggregation.locate(service, request.path, query, request.user)
+        if location is None:
+            await self._answer(
+                request, None, send, answer=responses.text(503, "service unavailable\n"), started=started
+            )
+            return
+        request.connection.allow_pauses()
+        code = await self._nodes.pass_on(location, request, send, is_log=False)
+        self._note(request, code)
+        labels = metrics.labels_of(None, request.method)
+        self.metrics.answered(labels, code=code, seconds=time.perf_counter() - started, size=0)
 
     def _find_impersonated(self, request: Request) -> impersonation.Impersonated | None:
         """Return the impersonated user of a request, if its headers name one."""
@@ -340,7 +369,7 @@ class Application:
         if request.path.rstrip("/") == _METRICS_PATH:
             body = await self._lanes.reading.run(self.metrics.read().write)
             return responses.Response(200, body, _METRICS_HEADERS)
-        return self._nonresource.serve(request, self.dispatcher.surface)
+        return self._nonresource.serve(request, self.dispatcher.surface, self.aggregation.versions())
 
     async def _present_later(
         self, answer: Answer, call: Call, output: negotiation.Output, lane: lanes.Lane | None = None

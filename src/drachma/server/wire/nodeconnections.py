@@ -2,7 +2,7 @@
 
 A node writes its own addresses, and this server shows its credentials to whatever listens there. So the addresses that
 stand for the server's own machine or link are refused, as upstream refuses them (``address not allowed``), and so is
-the API server itself at any address. Two things are exempt: endpoints that this process serves
+the API server itself at any address. Two things are exempt: endpoints that this program serves
 (:class:`LocalEndpoints`), and loopback addresses where the operator has allowed them.
 """
 
@@ -31,14 +31,14 @@ _Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Endpoint(Protocol):
-    """Node endpoint that this process serves."""
+    """Node endpoint that a process of this program serves."""
 
     def serves(self, node: str, host: str, port: int) -> bool:
         """Return True if the endpoint answers for this node at this address."""
 
 
 class LocalEndpoints:
-    """Node endpoints of this process, each with the TLS settings that accept its certificate alone."""
+    """Node endpoints of this program, each with the TLS settings that accept its certificate alone."""
 
     def __init__(self, tls: nodetls.NodeTls) -> None:
         self._tls = tls
@@ -47,6 +47,10 @@ class LocalEndpoints:
     def add(self, endpoint: Endpoint, *, certificate: bytes) -> None:
         """Register an endpoint that serves with this certificate (PEM)."""
         self._endpoints.append((endpoint, self._tls.pin(certificate)))
+
+    def remove(self, endpoint: Endpoint) -> None:
+        """Forget an endpoint whose process has ended, if it is known."""
+        self._endpoints = [each for each in self._endpoints if each[0] is not endpoint]
 
     def context(self, node: str, address: _Address, port: int) -> ssl.SSLContext | None:
         """Return how to connect to the endpoint that serves a node there, or None if this process serves none."""
@@ -95,7 +99,7 @@ class Dialer:
                     return await asyncio.open_connection(
                         sock=opened,
                         ssl=context,
-                        server_hostname=where.host if context is not None else None,
+                        server_hostname=_server_name(where) if context is not None else None,
                         limit=_HEAD_BYTES,
                     )
                 except BaseException:
@@ -126,7 +130,15 @@ class Dialer:
         if self._local.context(where.node, address, where.port) is not None:
             return ""
         if address.is_loopback:
-            return "" if self._allows_loopback else "a loopback address (see --allow-loopback-nodes)"
+            # Pods that a node of this process runs on this machine have the node's own loopback address.
+            is_own_pod = self._local.context(where.node, address, where.agent_port) is not None
+            # Administrators register extension API servers, as they do webhooks, and may run them on this machine.
+            is_extension = where.authority is not None
+            return (
+                ""
+                if self._allows_loopback or is_own_pod or is_extension
+                else "a loopback address (see --allow-loopback-nodes)"
+            )
         if address.is_link_local:
             return "a link-local address"
         if address.is_multicast:
@@ -166,9 +178,15 @@ class Dialer:
     def _context(self, where: NodeEndpoint, address: _Address) -> ssl.SSLContext | None:
         if not where.is_secure:
             return None
+        if where.authority is not None:
+            return self._tls.extension(where.authority)
         if where.is_foreign:
             return self._tls.anonymous
         return self._local.context(where.node, address, where.port) or self._tls.node
+
+
+def _server_name(where: NodeEndpoint) -> str:
+    return where.host if where.authority is None else where.authority.server_name
 
 
 def _is_address(host: str) -> bool:

@@ -119,23 +119,32 @@ class NodeProxy:
         together = asyncio.Semaphore(_ASKED_TOGETHER)
 
         async def ask_one(where: NodeEndpoint) -> Any:
-            async with together, asyncio.timeout(_ANSWER_SECONDS):
-                return msgspec.json.decode(await self._fetch(where))
+            async with together:
+                return msgspec.json.decode((await self.fetch(where))[1])
 
         answers = await asyncio.gather(*map(ask_one, places.values()), return_exceptions=True)
         return {name: answer for name, answer in zip(places, answers, strict=True) if isinstance(answer, dict)}
 
-    async def _fetch(self, where: NodeEndpoint) -> bytes:
-        async with self._connect(where) as (reader, writer):
-            writer.write(_encode_head("GET", where, [(b"connection", b"close")]))
+    async def fetch(self, where: NodeEndpoint) -> tuple[int, bytes]:
+        """Return the status code and the body of the answer to a GET.
+
+        Raises:
+            status.StatusError: the address is not allowed, or nothing answers there.
+            TimeoutError: the answer takes too long.
+            Exception: the answer is too large or is not HTTP, as ``_BROKEN`` lists them.
+        """
+        async with asyncio.timeout(_ANSWER_SECONDS), self._connect(where) as (reader, writer):
+            more = [(name.encode("latin-1"), value.encode()) for name, value in where.headers]
+            writer.write(_encode_head("GET", where, [(b"connection", b"close"), *more]))
             await writer.drain()
             head = await reader.readuntil(b"\r\n\r\n")
+            code = int(head.split(b" ", 2)[1])
             data = bytearray()
-            async for chunk in _Answer(head, int(head.split(b" ", 2)[1])).chunks(reader):
+            async for chunk in _Answer(head, code).chunks(reader):
                 data += chunk
                 if len(data) > _DOCUMENT_BYTES:
                     raise ValueError(f"an answer of more than {_DOCUMENT_BYTES} bytes")
-            return bytes(data)
+            return code, bytes(data)
 
     @contextlib.asynccontextmanager
     async def _connect(self, where: NodeEndpoint) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
@@ -215,6 +224,7 @@ async def _head(where: NodeEndpoint, request: Request, *, is_upgrade: bool) -> b
         for name, value in request.scope["headers"]
         if name not in _HOP_BY_HOP and not name.startswith(_SECRET)
     ]
+    headers += [(name.encode("latin-1"), value.encode()) for name, value in where.headers]
     body = b""
     if is_upgrade:
         headers += [(b"connection", b"Upgrade"), (b"upgrade", request.header(b"upgrade").encode("latin-1"))]

@@ -4,6 +4,7 @@ import pathlib
 import ssl
 
 from drachma import errors
+from drachma.server.pipeline.answer import Authority
 
 
 class NodeTls:
@@ -37,6 +38,23 @@ class NodeTls:
         # One certificate serves all nodes of a process, so no host name is in it.
         context.check_hostname = False
         context.load_verify_locations(cadata=certificate.decode())
+        if self._files is not None:
+            context.load_cert_chain(*self._files)
+        return context
+
+    def extension(self, authority: Authority) -> ssl.SSLContext:
+        """Return settings for an extension API server, which this server shows its client certificate.
+
+        Raises:
+            ssl.SSLError: the bundle of certificates cannot be read.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if authority.is_insecure:
+            context = _make_unverified_context()
+        elif authority.bundle:
+            context.load_verify_locations(cadata=authority.bundle)
+        else:
+            context.load_default_certs()
         if self._files is not None:
             context.load_cert_chain(*self._files)
         return context

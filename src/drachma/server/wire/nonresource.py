@@ -1,6 +1,7 @@
 """Responses for non-resource paths: discovery, OpenAPI, version, health, metrics."""
 
 import platform
+from collections.abc import Sequence
 from typing import Any, Final
 
 from drachma.api import kubernetesversion
@@ -43,8 +44,15 @@ class NonResource:
         self._health = checks
         self._tokens = tokens
 
-    def serve(self, request: Request, surface: apisurface.ApiSurface) -> responses.Response:
+    def serve(
+        self,
+        request: Request,
+        surface: apisurface.ApiSurface,
+        extensions: Sequence[discovery.AggregatedVersion] = (),
+    ) -> responses.Response:
         """Return the response, for any method; only group versions refuse methods other than GET.
+
+        ``extensions`` are the versions that extension API servers serve.
 
         Raises:
             routes.NotServedError: the path is not served.
@@ -62,8 +70,8 @@ class NonResource:
         if path.startswith("/openapi/"):
             return _openapi(path, request, surface)
         if path in ("/api", "/apis") and _wants_aggregated(request):
-            return _serve_aggregated(path, surface)
-        content = _content(path, request, surface)
+            return _serve_aggregated(path, surface, extensions)
+        content = _content(path, request, surface, extensions)
         if content is None:
             if _is_below_group(path, surface):
                 raise status.no_such_path()
@@ -87,7 +95,9 @@ def _openid(path: str, request: Request, tokens: accounttokens.AccountTokens) ->
     return responses.Response(200, responses.document(200, content).body, headers)
 
 
-def _content(path: str, request: Request, surface: apisurface.ApiSurface) -> Any:
+def _content(
+    path: str, request: Request, surface: apisurface.ApiSurface, extensions: Sequence[discovery.AggregatedVersion]
+) -> Any:
     match path.strip("/").split("/"):
         case [""]:
             groups = (f"/apis/{version}" for each in surface.groups for version in each.api_versions)
@@ -97,11 +107,11 @@ def _content(path: str, request: Request, surface: apisurface.ApiSurface) -> Any
         case ["api"]:
             return discovery.api_versions(server_address=_address(request))
         case ["apis"]:
-            return discovery.group_list(surface)
+            return discovery.group_list(surface, extensions)
         case ["api", version]:
             return discovery.resource_list(surface, "", version=version)
         case ["apis", group]:
-            return discovery.group(surface, group)
+            return discovery.group(surface, group, extensions)
         case ["apis", group, version]:
             return discovery.resource_list(surface, group, version=version)
     return None
@@ -117,9 +127,11 @@ def _is_below_group(path: str, surface: apisurface.ApiSurface) -> bool:
     return False
 
 
-def _serve_aggregated(path: str, surface: apisurface.ApiSurface) -> responses.Response:
-    make = discovery.aggregated_core if path == "/api" else discovery.aggregated
-    content = make(surface)
+def _serve_aggregated(
+    path: str, surface: apisurface.ApiSurface, extensions: Sequence[discovery.AggregatedVersion]
+) -> responses.Response:
+    is_core = path == "/api"
+    content = discovery.aggregated_core(surface) if is_core else discovery.aggregated(surface, extensions)
     answer = responses.document(200, content)
     return responses.Response(200, answer.body, ((b"content-type", _AGGREGATED), (b"vary", b"Accept")))
 

@@ -12,6 +12,7 @@ from drachma.server.calls.call import BODY_LIMIT, Origin
 from drachma.server.flowcontrol import control
 from drachma.server.presentation import negotiation
 from drachma.server.user import User
+from drachma.store import record
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -76,14 +77,17 @@ class Request:
     """One request. ``warnings`` become Warning headers of the answer.
 
     ``asker`` is the authenticated user, and ``acts_as`` the impersonated one. ``flow`` is the flow control class.
+    ``extension`` is the APIService of a request that an extension API server answers.
     ``is_audited`` says that the audit log has the request, or that the dispatcher writes it there.
     """
 
     __slots__ = (
+        "_accept",
         "_query",
         "_receive",
         "acts_as",
         "asker",
+        "extension",
         "flow",
         "headers",
         "is_audited",
@@ -102,9 +106,11 @@ class Request:
         self.asker = _UNAUTHENTICATED
         self.acts_as: impersonation.Impersonated | None = None
         self.flow: control.Flow | None = None
+        self.extension: record.Record | None = None
         self.is_audited = False
         self._receive = receive
         self._query: options.Query | None = None
+        self._accept: str | None = None
 
     @property
     def query(self) -> options.Query:
@@ -195,10 +201,12 @@ class Request:
     @property
     def accept(self) -> str:
         """The Accept header; a 406 for one that is far longer than any client's, because forms are cached by it."""
-        value: bytes = self.headers.get(b"accept", b"")
-        if len(value) > _LONGEST_ACCEPT:
-            raise status.not_acceptable(mediatypes.BODY_TYPES)
-        return value.decode("latin-1")
+        if self._accept is None:
+            value: bytes = self.headers.get(b"accept", b"")
+            if len(value) > _LONGEST_ACCEPT:
+                raise status.not_acceptable(mediatypes.BODY_TYPES)
+            self._accept = value.decode("latin-1")
+        return self._accept
 
     def header(self, name: bytes) -> str:
         """Return the value of a header, or an empty string."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import pathlib
 import re
 import signal
@@ -14,12 +15,14 @@ import uvicorn
 from uvicorn.protocols.http import httptools_impl
 
 from drachma.listening import budget as budgets
-from drachma.listening import guard
+from drachma.listening import clientcertificates, guard
 from drachma.listening import limits as limiting
 from drachma.listening.listener import Listener
 from drachma.server.access import authentication, certificates
 from drachma.server.wire import app, tunnel
 from drachma.server.wire.requests import CONNECTION
+
+_log = logging.getLogger(__name__)
 
 GRACE_SECONDS: Final = 30
 """Time that a stopping server waits for requests in progress."""
@@ -45,6 +48,8 @@ class _Config(uvicorn.Config):
         if self._client_authority is not None:
             assert self.ssl is not None, "the server always uses TLS"
             self.ssl.load_verify_locations(self._client_authority)
+        if self.ssl is not None and not clientcertificates.tolerate(self.ssl):
+            _log.warning("connections with client certificates that cannot be verified are closed instead of refused")
 
 
 class Server(uvicorn.Server):
@@ -160,9 +165,11 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         super().connection_made(_Corked(transport))  # type: ignore[arg-type]
         connection = transport.get_extra_info("ssl_object")
         certificate = connection.getpeercert() if connection is not None else None
-        if certificate:
+        if certificate and clientcertificates.is_verified(connection):
             encoded = connection.getpeercert(binary_form=True)
             self._certificate = authentication.read_certificate(certificate, encoded)
+        elif certificate:
+            self._certificate = authentication.UNVERIFIED
         self._guard = guard.Guard(transport, slot=self._slot, limits=self._limits, loop=self.loop)
         self._guard.on_give_up = self._disconnect
         self.app_state[CONNECTION] = self._guard

@@ -24,6 +24,7 @@ from drachma.scheduler import Settings as SchedulerSettings
 from drachma.simulate import nodegroup, shrinkage, simulation
 from drachma.simulate.autoscaler import groupledger, readiness
 from drachma.simulate.autoscaler.provider import Provider, ProviderError
+from drachma.simulate.autoscaler.provisioningrequests import ProvisioningRequests
 from drachma.simulate.clusterstate import KINDS, ClusterState
 from drachma.simulate.growth import Objective, Plan, Planner
 from drachma.simulate.simulation import Simulation
@@ -70,6 +71,7 @@ class Autoscaler:
         self._groups: Final = {group.name: group for group in groups}
         self._provider: Final = provider
         self._settings: Final = settings or Settings()
+        self._requests: Final = ProvisioningRequests(surroundings)
         self._ledger: Final = groupledger.GroupLedger(self._settings.pauses)
         self._planned: dict[str, str] = {}
         self._last_events: dict[str, str] = {}
@@ -103,9 +105,53 @@ class Autoscaler:
             problem = "is not ready" if late.name in existing else "has not come"
             _log.warning("node %s of group %s %s", late.name, late.group, problem)
         await self._nominate(state, ready)
+        await self._provision(state, now)
         await self._grow(state, now)
         if self._settings.shrinks:
             await self._shrink(state, existing, now)
+
+    # Requests for nodes
+
+    async def _provision(self, state: ClusterState, now: float) -> None:
+        """Answer one ProvisioningRequest: all of its pods find room, perhaps on new nodes, or none."""
+        request = await self._requests.next_request()
+        if request is None:
+            return
+        cluster = self._cluster_with(state, [*await self._requests.booked_pods(state.all(pod.Pod)), *request.pods])
+        maxima = self._maxima(cluster, now) if request.may_grow else dict.fromkeys(self._groups, 0)
+        groups = tuple(self._groups.values()) if request.may_grow else ()
+        plan = Planner(cluster, groups, objective=self._settings.objective, maxima=maxima).plan()
+        titles = {simulation.title(each) for each in request.pods}
+        is_found = titles <= plan.placed.keys()
+        grown = plan.nodes if is_found else {}
+        is_requested = await self._request_nodes(grown, now) == sum(map(len, grown.values()))
+        await self._requests.answer(request, is_found=is_found and is_requested, is_grown=bool(grown))
+
+    def _cluster_with(self, state: ClusterState, waiting: Sequence[pod.Pod]) -> Simulation:
+        """Return the cluster with the nodes that are on their way, and with these pods waiting."""
+        coming = {each.name for each in self._ledger.upcoming}
+        objects = (each for each in state.objects if not _is_left_out(each, coming))
+        cluster = Simulation(ClusterState.of([*objects, *waiting]), settings=SchedulerSettings(gates=self._gates))
+        for upcoming in self._ledger.upcoming:
+            cluster.add(self._groups[upcoming.group].make(upcoming.name))
+        return cluster
+
+    async def _request_nodes(self, nodes_by_group: Mapping[str, Sequence[str]], now: float) -> int:
+        """Ask the provider for nodes, and return the number of nodes that it promises."""
+        count = 0
+        for name, new in nodes_by_group.items():
+            try:
+                await self._provider.grow(self._groups[name], tuple(new))
+            except ProviderError as error:
+                seconds = self._ledger.fail(name, now=now)
+                _log.warning("group %s cannot grow, and is left alone for %g seconds: %s", name, seconds, error)
+                continue
+            _log.info("group %s grows by %d", name, len(new))
+            self._grown = now
+            count += len(new)
+            for node in new:
+                self._ledger.ask(node, group=name, now=now)
+        return count
 
     # Growing
 
@@ -144,11 +190,7 @@ class Autoscaler:
         self._last_events = {uid: text for uid, text in self._last_events.items() if uid in uids}
         if not unschedulable and all(group.min == 0 for group in self._groups.values()):
             return
-        upcoming_names = {each.name for each in self._ledger.upcoming}
-        objects = (each for each in state.objects if not _is_left_out(each, upcoming_names))
-        cluster = Simulation(ClusterState.of([*objects, *unschedulable]), settings=SchedulerSettings(gates=self._gates))
-        for upcoming in self._ledger.upcoming:
-            cluster.add(self._groups[upcoming.group].make(upcoming.name))
+        cluster = self._cluster_with(state, unschedulable)
         plan = Planner(
             cluster, tuple(self._groups.values()), objective=self._settings.objective, maxima=self._maxima(cluster, now)
         ).plan()
@@ -164,21 +206,9 @@ class Autoscaler:
         return maxima
 
     async def _carry_out(self, plan: Plan, unschedulable: list[pod.Pod], now: float) -> None:
-        requested: set[str] = set()
-        for name, new in plan.nodes.items():
-            group = self._groups[name]
-            try:
-                await self._provider.grow(group, new)
-            except ProviderError as error:
-                seconds = self._ledger.fail(name, now=now)
-                _log.warning("group %s cannot grow, and is left alone for %g seconds: %s", name, seconds, error)
-                continue
-            _log.info("group %s grows by %d", name, len(new))
-            self._grown = now
-            requested.update(new)
-            for node in new:
-                self._ledger.ask(node, group=name, now=now)
+        await self._request_nodes(plan.nodes, now)
         upcoming_names = {each.name for each in self._ledger.upcoming}
+        requested = {name for new in plan.nodes.values() for name in new} & upcoming_names
         for each in unschedulable:
             title = simulation.title(each)
             target = plan.placed.get(title, "")

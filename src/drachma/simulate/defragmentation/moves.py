@@ -83,10 +83,13 @@ class Cluster(NamedTuple):
         return Move(member, str(member.spec.node_name), outcome.node, released, allocated, avoids), cluster
 
     def repeat(self, step: Move) -> Cluster:
-        """Return the cluster after a move that a fork of it has made without avoiding wholes. This one changes too."""
+        """Return the cluster after a move that a fork of it has made. This one changes too."""
         uid = step.pod.metadata.uid
+        rules = protect(self.simulation, step.avoids)
         outcome = self._move(self.simulation, uid, preferred=step.target)
         assert isinstance(outcome, simulations.Placement), "the fork has placed it"
+        for name in rules:
+            self.simulation.snapshot.devices.remove_rule(name)
         return self._with_moved(self.simulation, uid, outcome.node)
 
     def _move(

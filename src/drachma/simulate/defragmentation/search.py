@@ -147,6 +147,13 @@ class Planner:
             is_fewest,
         )
 
+    def simulate(self, plan: Plan) -> simulation.Simulation:
+        """Return the cluster after the moves of a plan."""
+        current = self._base.protecting(plan.brought_back)
+        for step in plan.moves:
+            current = current.repeat(step)
+        return current.simulation
+
     # The greedy plan
 
     def _greedy(self, most: int) -> tuple[_Solution, dict[Whole, str]]:

@@ -10,8 +10,8 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from drachma.simulate.packing.machines import Machine, Task
-from drachma.simulate.packing.policies import RANDOM_GPU, Choice, Policy
+from drachma.scheduler.packing.machines import Machine, Task
+from drachma.scheduler.packing.policies import RANDOM_GPU, Choice, Policy
 
 
 class Outcome(NamedTuple):

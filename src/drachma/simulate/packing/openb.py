@@ -8,8 +8,8 @@ from __future__ import annotations
 import pathlib
 from typing import Final
 
+from drachma.scheduler.packing.machines import WHOLE_GPU, Machine, Task
 from drachma.simulate import csvrows
-from drachma.simulate.packing.machines import WHOLE_GPU, Machine, Task
 
 _NODE_FIELDS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 _TASK_FIELDS: Final = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from drachma import errors
-from drachma.simulate.packing import experiment, fragmentation, openb, policies
-from drachma.simulate.packing.machines import Machine, Task
+from drachma.scheduler.packing import fragmentation, policies
+from drachma.scheduler.packing.machines import Machine, Task
+from drachma.simulate.packing import experiment, openb
 
 
 class Trace(NamedTuple):

@@ -21,6 +21,7 @@ from drachma.simulate.clusterstate import ClusterState
 from drachma.simulate.simulation import Simulation
 from drachma.simulate.timeline import durations, quota
 from drachma.simulate.timeline.events import Arrival, JobShape
+from drachma.simulate.timeline.jobrun import JobRun
 from drachma.simulate.timeline.timeline import Observer, Timeline
 
 DURATION: Final = "drachma.dev/duration"
@@ -130,6 +131,38 @@ def forecast(
             if future.timeline.watched_start == 0.0 and nodes:
                 node = nodes[0]
     return Forecast(node, tuple(sorted(starts)), samples, "" if node else reason)
+
+
+def forecast_all(
+    cluster: ClusterNow, *, assumed: float | None, samples: int, horizon: float, seed: int = 0
+) -> dict[str, Forecast]:
+    """Return when each job starts that waits in the cluster, by ``namespace/name``."""
+    starts: dict[str, list[float]] = {}
+    nodes: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    for number in range(samples):
+        first: dict[str, float] = {}
+
+        def note(what: str, time: float, run: JobRun, where: str, first: dict[str, float] = first) -> None:
+            if what == "start" and run.key not in first:
+                first[run.key] = time
+                if time == 0.0:
+                    nodes[run.key] = where
+
+        rng = random.Random(f"{seed}/{number}")
+        future = build(cluster, assumed=assumed, rng=rng, seed=seed, observer=note)
+        keys = [f"{each.shape.namespace}/{each.name}" for each in future.waiting]
+        future.timeline.run(future.waiting, until=0.0)
+        for key in keys:
+            run = future.timeline.jobs.get(key)
+            reasons.setdefault(key, run.reason if run is not None else "")
+        future.timeline.run((), until=horizon)
+        for key in keys:
+            starts.setdefault(key, []).extend([first[key]] if key in first else [])
+    return {
+        key: Forecast(nodes.get(key, ""), tuple(sorted(times)), samples, "" if key in nodes else reasons[key])
+        for key, times in starts.items()
+    }
 
 
 def _is_pending(each: pod.Pod) -> bool:

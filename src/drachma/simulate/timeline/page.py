@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
 
+from drachma.simulate.reports.pictures import shorten
 from drachma.simulate.timeline import durations
 from drachma.simulate.timeline.report import Point, Report
 
@@ -13,6 +14,7 @@ _WIDTH: Final = 860
 _HEIGHT: Final = 180
 _LEFT: Final = 46
 _BOTTOM: Final = 22
+_MOST_LABEL: Final = 28
 _COLOURS: Final = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#0891b2", "#db2777", "#4d7c0f")
 _STYLE: Final = """
 body { font: 14px/1.45 system-ui, sans-serif; color: #1f2937; max-width: 920px; margin: 24px auto; padding: 0 16px; }
@@ -20,11 +22,24 @@ h1 { font-size: 22px; } h2 { font-size: 16px; margin-top: 28px; }
 table { border-collapse: collapse; margin: 8px 0; }
 th, td { text-align: right; padding: 3px 10px; border-bottom: 1px solid #e5e7eb; font-variant-numeric: tabular-nums; }
 th:first-child, td:first-child { text-align: left; }
-figure { margin: 12px 0; } figcaption { font-size: 13px; color: #4b5563; }
+figure { margin: 12px 0; } svg { max-width: 100%; height: auto; } figcaption { font-size: 13px; color: #4b5563; }
 .warning { background: #fef3c7; padding: 8px 12px; border-left: 4px solid #d97706; }
 """
 
 Cells = Sequence[object]
+
+
+class Figure(NamedTuple):
+    """Curves over time with their own legend."""
+
+    title: str
+    svg: str
+    """Element for HTML pages."""
+
+    @property
+    def document(self) -> str:
+        """SVG document of its own."""
+        return self.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
 
 
 def render(reports: Sequence[Report]) -> str:
@@ -35,7 +50,10 @@ def render(reports: Sequence[Report]) -> str:
         f"<h1>{escape(_title(reports))}</h1>",
         _summary(reports),
         *(_warnings(report) for report in reports),
-        *_figures(reports),
+        *(
+            f"<figure><figcaption><b>{escape(each.title)}</b></figcaption>{each.svg}</figure>"
+            for each in figures(reports)
+        ),
         "<h2>Waiting times</h2>",
         _waits(reports),
     ]
@@ -89,25 +107,26 @@ def _warnings(report: Report) -> str:
     return "".join(f'<p class="warning">{escape(text)}</p>' for text in texts)
 
 
-def _figures(reports: Sequence[Report]) -> list[str]:
+def figures(reports: Sequence[Report]) -> list[Figure]:
+    """Return the curves of one simulation, or of several in the same figures."""
     resources = list(
         dict.fromkeys(
             name for report in reports for point in report.series for name, share in point.used.items() if share
         )
     )
-    figures = []
+    drawn = []
     if len(reports) == 1:
         curves = [
             (name, [(point.time, point.used.get(name, 0.0)) for point in reports[0].series]) for name in resources
         ]
-        figures.append(_figure("Used share of resources", curves, most=1.0, show=_percent))
+        drawn.append(_figure("Used share of resources", curves, most=1.0, show=_percent))
     else:
-        figures += [
+        drawn += [
             _figure(f"Used share of {name}", _curves(reports, _used(name)), most=1.0, show=_percent)
             for name in resources
         ]
     if any(point.fragmentation is not None for report in reports for point in report.series):
-        figures.append(
+        drawn.append(
             _figure(
                 "Fragmentation: share of the free capacity that a typical job could not use",
                 _curves(reports, lambda point: point.fragmentation),
@@ -115,9 +134,9 @@ def _figures(reports: Sequence[Report]) -> list[str]:
                 show=_percent,
             )
         )
-    figures.append(_figure("Pods that wait", _curves(reports, lambda point: float(point.waiting))))
-    figures.append(_figure("Pods that run", _curves(reports, lambda point: float(point.running))))
-    return figures
+    drawn.append(_figure("Pods that wait", _curves(reports, lambda point: float(point.waiting))))
+    drawn.append(_figure("Pods that run", _curves(reports, lambda point: float(point.running))))
+    return drawn
 
 
 def _used(name: str) -> Callable[[Point], float | None]:
@@ -147,7 +166,7 @@ def _figure(
     *,
     most: float | None = None,
     show: Callable[[float], str] = _count,
-) -> str:
+) -> Figure:
     """Return a figure with steps over time, one colour for each curve."""
     curves = [(name, points) for name, points in curves if points]
     end = max((points[-1][0] for _, points in curves), default=0.0) or 1.0
@@ -166,15 +185,20 @@ def _figure(
             [(_LEFT + plot_width * time / end, 10 + plot_height * (1 - value / top)) for time, value in points]
         )
         marks.append(f'<path d="{path}" fill="none" stroke="{_COLOURS[number % len(_COLOURS)]}" stroke-width="1.3"/>')
-    legend = " ".join(
-        f'<span style="color:{_COLOURS[number % len(_COLOURS)]}">&#9632; {escape(name)}</span>'
-        for number, (name, _) in enumerate(curves)
+    x = float(_LEFT)
+    for number, (name, _) in enumerate(curves):
+        label = shorten(name, _MOST_LABEL)
+        colour = _COLOURS[number % len(_COLOURS)]
+        marks.append(f'<text x="{x:.1f}" y="{_HEIGHT + 12}" fill="{colour}">&#9632; {escape(label)}</text>')
+        x += 24 + 6.2 * len(label)
+    height = _HEIGHT + 18
+    svg = (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
+        f'role="img" aria-label="{escape(title)}" font-size="11" fill="#6b7280" '
+        f'font-family="system-ui, sans-serif"><rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>'
+        f"{''.join(marks)}</svg>"
     )
-    return (
-        f"<figure><figcaption><b>{escape(title)}</b> {legend}</figcaption>"
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="100%" role="img" aria-label="{escape(title)}" '
-        f'font-size="11" fill="#6b7280" font-family="system-ui, sans-serif">{"".join(marks)}</svg></figure>'
-    )
+    return Figure(title, svg)
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

@@ -65,3 +65,11 @@ def test_a_node_says_where_it_is_reached() -> None:
 def test_clients_read_a_version_of_kubernetes() -> None:
     version = _status().content(node.NodeStatus(), now=NOW)["nodeInfo"]["kubeletVersion"]
     assert re.match(r"v1\.\d+\.\d+\+drachma-", version)
+
+
+def test_a_simulated_machine_reports_the_runtime_that_its_containers_have() -> None:
+    """The API server dials pods of other runtimes than the simulated one."""
+    machine = hardware.build("cpu", 1).machines[0]
+    reported = nodestatus.NodeStatus(machine, address=None, runtime="process://1", features=[])
+    info = reported.content(node.NodeStatus(), now=NOW)["nodeInfo"]
+    assert info["containerRuntimeVersion"] == "process://1"

@@ -49,3 +49,27 @@ def test_what_looks_like_a_key_inside_a_string_is_none() -> None:
     assert jsonsyntax.may_repeat_keys(text, json.loads(text))
     assert jsonsyntax.repeated_keys(text) == ()
     assert not jsonsyntax.may_repeat_keys(b'{"a" : {"a":1}}', {"a": {"a": 1}})
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats"),
+    [
+        pytest.param(b'{"a":1,"b":{"a":2}}', False, id="compact"),
+        pytest.param(b'{"a": 1, "b": [{"a": 2}]}', False, id="with-blanks"),
+        pytest.param(b'{"a":1,"a":2}', True, id="repeated"),
+        pytest.param(b'{"a":{"b":1,"b":1}}', True, id="repeated-below"),
+        pytest.param(b'{"a":"\\ud800","b":1}', False, id="half-a-surrogate-pair"),
+        pytest.param(b'{"a":99999999999999999999999999,"b":1}', False, id="large-number"),
+        pytest.param(b'{"a":99999999999999999999999999,"a":1}', True, id="large-number-repeated"),
+    ],
+)
+def test_texts_that_may_repeat_keys(text: bytes, repeats: bool) -> None:
+    assert jsonsyntax.may_repeat_keys(text, json.loads(text)) is repeats
+
+
+def test_a_deep_text_repeats_no_keys() -> None:
+    depth = 5000
+    document: dict[str, object] = {"a": 1}
+    for _ in range(depth - 1):
+        document = {"a": document}
+    assert not jsonsyntax.may_repeat_keys(b'{"a":' * depth + b"1" + b"}" * depth, document)

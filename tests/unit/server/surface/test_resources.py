@@ -49,6 +49,7 @@ def test_versions_of_a_group_are_ordered_by_stability_then_number() -> None:
                 "exec",
                 "log",
                 "portforward",
+                "proxy",
                 "ephemeralcontainers",
                 "resize",
                 "status",

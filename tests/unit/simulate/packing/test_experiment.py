@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drachma.simulate.packing import experiment, fragmentation, policies, stranding
-from drachma.simulate.packing.machines import Machine, Task
+from drachma.scheduler.packing import fragmentation, policies, stranding
+from drachma.scheduler.packing.machines import Machine, Task
+from drachma.simulate.packing import experiment
 
 ANY = frozenset[str]()
 SHARE = Task(4_000, 0, 1, 470, ANY)

@@ -5,8 +5,8 @@ import pathlib
 import pytest
 
 from drachma import errors
+from drachma.scheduler.packing.machines import Machine, Task
 from drachma.simulate.packing import openb
-from drachma.simulate.packing.machines import Machine, Task
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nb,96000,1024,2,G2\na,64000,512,1,T4\n"
 TASKS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\nt1,4000,100,1,470,G2|T4\nt0,8000,200,0,0,\n"

@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 from msgspec import structs
 
 from drachma import testing
+from drachma.api import job as job_kind
 from drachma.api import meta, pod
+from drachma.queueing.kinds import workload
 from drachma.simulate import ClusterState
 from drachma.simulate.timeline import future, whatif
 from drachma.simulate.timeline.future import ClusterNow
@@ -31,6 +33,16 @@ def waiting(name: str, cpu: int) -> pod.Pod:
 
 def cluster(*objects: meta.Object, queueing: tuple[meta.Object, ...] = ()) -> ClusterNow:
     return ClusterNow(ClusterState.of(objects), queueing, NOW)
+
+
+def queued_workload(name: str, cpu: int, queue: str) -> workload.Workload:
+    template = job_kind.PodTemplateSpec(spec=testing.pod("x").container("c", requests={"cpu": str(cpu)}).build().spec)
+    return workload.Workload(
+        metadata=meta.ObjectMeta(name=name, namespace="default", uid=name),
+        spec=workload.WorkloadSpec(
+            pod_sets=(workload.PodSet(name="main", count=1, template=template),), queue_name=queue
+        ),
+    )
 
 
 def ask(
@@ -68,6 +80,14 @@ def test_pods_that_wait_already_come_first() -> None:
     current = cluster(node("a"), bound("busy", 4, "a", stated="100s"), waiting("earlier", 4))
     assert ask(current, "default/earlier").percentile(50) == 100.0
     assert ask(current).percentile(50) is None, "the earlier pod runs for ever"
+
+
+def test_all_starts_are_those_of_each_question() -> None:
+    current = cluster(node("a"), bound("busy", 4, "a"), waiting("first", 2), waiting("second", 4), waiting("third", 1))
+    forecasts = future.forecast_all(current, assumed=1000.0, samples=20, horizon=1e6, seed=1)
+    assert list(forecasts) == ["default/first", "default/second", "default/third"]
+    for key, forecast in forecasts.items():
+        assert forecast == ask(current, key, assumed=1000.0)
 
 
 def test_more_nodes_start_what_waits() -> None:

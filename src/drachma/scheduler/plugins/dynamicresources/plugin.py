@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Final
 
 import msgspec
@@ -16,6 +17,7 @@ from drachma.scheduler.plugins.dynamicresources import (
     claimwriter,
     devicefilter,
     devicequestion,
+    noderating,
     options,
     verdicts,
 )
@@ -171,6 +173,19 @@ class DevicePolicy:
         for rank, nodes in devices.ranks.items():
             ranks[rank] = ranks.get(rank, 0) | nodes & best
         return ranks
+
+
+class PackingPolicy:
+    """Prefers nodes by a packing policy: by their free CPU and devices, and the requests that are typical here."""
+
+    name: Final = "PackingPolicy"
+
+    def __init__(self, policy: str, rng: random.Random) -> None:
+        self._rater: Final = noderating.NodeRater(policy, rng)
+
+    def score(self, cycle: cyclestate.CycleState, passing: int) -> plugin.Scores:
+        """Return nodes by the order of their ratings, the best with the highest score."""
+        return self._rater.score(cycle.pod, cycle.snapshot, cycle.find(_FILTER), passing)
 
 
 Claim = resourceclaim.ResourceClaim

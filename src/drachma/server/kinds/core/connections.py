@@ -1,4 +1,4 @@
-"""Subresources of pods and nodes that nodes answer: logs, exec, attach, port forwarding, and proxies."""
+"""Subresources that nodes and pods answer: logs, exec, attach, port forwarding, and proxies."""
 
 from typing import Final
 
@@ -15,11 +15,19 @@ ATTACH: Final = resources.Subresource(
 PORT_FORWARD: Final = resources.Subresource(
     name="portforward", verbs=_BOTH, kind="PodPortForwardOptions", api_version="v1", connects=True
 )
-NODE_PROXY: Final = resources.Subresource(
-    name="proxy",
-    verbs=(verbs.CREATE, verbs.DELETE, verbs.GET, verbs.PATCH, verbs.UPDATE),
-    kind="NodeProxyOptions",
-    api_version="v1",
-    connects=True,
-    has_path=True,
-)
+
+
+def _proxy(kind: str) -> resources.Subresource:
+    return resources.Subresource(
+        name="proxy",
+        verbs=(verbs.CREATE, verbs.DELETE, verbs.GET, verbs.PATCH, verbs.UPDATE),
+        kind=kind,
+        api_version="v1",
+        connects=True,
+        has_path=True,
+    )
+
+
+NODE_PROXY: Final = _proxy("NodeProxyOptions")
+POD_PROXY: Final = _proxy("PodProxyOptions")
+SERVICE_PROXY: Final = _proxy("ServiceProxyOptions")

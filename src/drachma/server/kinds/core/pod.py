@@ -74,6 +74,7 @@ KIND: Final = Kind(
         connections.EXEC,
         connections.LOG,
         connections.PORT_FORWARD,
+        connections.POD_PROXY,
         resources.Subresource(
             name=podstrategy.EPHEMERAL_CONTAINERS,
             verbs=verbs.STATUS,

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from drachma.server import objectmeta, status
-from drachma.server.kinds.core import clusterips
+from drachma.server.kinds.core import clusterips, connections
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.surface import cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
@@ -225,7 +225,7 @@ KIND: Final = Kind(
     namespaced=True,
     short_names=("svc",),
     categories=("all",),
-    subresources=(resources.status(),),
+    subresources=(connections.SERVICE_PROXY, resources.status()),
     layout=layout.Layout(
         (
             layout.NAME,

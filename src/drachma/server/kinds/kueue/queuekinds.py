@@ -1,4 +1,4 @@
-"""Kinds of ``kueue.x-k8s.io``, from the custom resource definitions in ``definitions/``.
+"""Kinds of ``kueue.x-k8s.io``, and ProvisioningRequests, from the custom resource definitions in ``definitions/``.
 
 An application that is told to serves them like other custom resources: objects are pruned, defaulted, validated,
 presented and patched by the schemas of the definitions. The definitions themselves are not stored. If a user installs
@@ -29,6 +29,10 @@ _PLURALS: Final = (
     "clusterqueues",
     "cohorts",
     "localqueues",
+    "multikueueclusters",
+    "multikueueconfigs",
+    "provisioningrequestconfigs",
+    "provisioningrequests",
     "resourceflavors",
     "topologies",
     "workloads",

@@ -102,6 +102,19 @@ def _convert_topology(status: _Part, change: Callable[[Document], Document]) -> 
     status["admission"] = {**admission, "podSetAssignments": converted}
 
 
+def _newer_cluster(spec: _Part, _status: _Part) -> None:
+    """Put the connection to another cluster into its union."""
+    source = {name: spec.pop(name) for name in ("kubeConfig", "clusterProfileRef") if name in spec}
+    if source:
+        spec["clusterSource"] = source
+
+
+def _older_cluster(spec: _Part, _status: _Part) -> None:
+    source = spec.pop("clusterSource", None)
+    if isinstance(source, Mapping):
+        spec.update(source)
+
+
 def _rename(part: _Part, old: str, new: str) -> None:
     if old in part:
         part[new] = part.pop(old)
@@ -109,6 +122,7 @@ def _rename(part: _Part, old: str, new: str) -> None:
 
 _Change: TypeAlias = Callable[[_Part, _Part], None]
 _KINDS: Final[Mapping[str, tuple[_Change, _Change]]] = {
+    "MultiKueueCluster": (_newer_cluster, _older_cluster),
     "ClusterQueue": (_newer_cluster_queue, _older_cluster_queue),
     "LocalQueue": (_newer_local_queue, _older_local_queue),
     "Workload": (_newer_workload, _older_workload),

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from drachma.simulate.packing.fragmentation import Fragmentation, TypicalTask
-from drachma.simulate.packing.machines import WHOLE_GPU, Machine, Task
-from drachma.simulate.packing.stranding import Stranding
+from drachma.scheduler.packing.fragmentation import Fragmentation, TypicalTask
+from drachma.scheduler.packing.machines import WHOLE_GPU, Machine, Task
+from drachma.scheduler.packing.stranding import Stranding
 
 _MOST: Final = 100
 _MOST_CPU: Final = 128_000.0

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from drachma.simulate.packing.machines import Machine, Task
+from drachma.scheduler.packing.machines import Machine, Task
 
 _POPULAR: Final = 0.95
 """Share of all tasks that the typical tasks cover together."""

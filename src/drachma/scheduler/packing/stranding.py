@@ -16,8 +16,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from drachma.simulate.packing.fragmentation import Fragmentation, TypicalTask
-from drachma.simulate.packing.machines import Machine, Task
+from drachma.scheduler.packing.fragmentation import Fragmentation, TypicalTask
+from drachma.scheduler.packing.machines import Machine, Task
 
 _SEQUENCES: Final = 24
 _LENGTH: Final = 60

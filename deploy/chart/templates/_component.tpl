@@ -1,0 +1,204 @@
+{{/* Labels of a component. */}}
+{{- define "drachma.labels" -}}
+app.kubernetes.io/component: {{ .name }}
+app.kubernetes.io/name: drachma
+{{- end }}
+
+{{/* Metadata of an object of a component in a namespace. */}}
+{{- define "drachma.metadata" -}}
+name: drachma-{{ .name }}
+namespace: {{ .root.Values.namespace }}
+labels:
+  {{- include "drachma.labels" . | nindent 2 }}
+{{- end }}
+
+{{/* The account of a component, as the subject of a binding. */}}
+{{- define "drachma.subjects" -}}
+- kind: ServiceAccount
+  name: drachma-{{ .name }}
+  namespace: {{ .root.Values.namespace }}
+{{- end }}
+
+{{/* All objects of a component: name, args, lease (may be empty), roles, rules (may be absent), root. */}}
+{{- define "drachma.component" -}}
+{{- $component := . }}
+{{- $values := .root.Values }}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  {{- include "drachma.metadata" . | nindent 2 }}
+{{- $roles := .roles }}
+{{- if .rules }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: drachma-{{ .name }}
+  labels:
+    {{- include "drachma.labels" . | nindent 4 }}
+rules:
+  {{- .rules | nindent 2 }}
+{{- $roles = append $roles (printf "drachma-%s" .name) }}
+{{- end }}
+{{- range append $roles "system:auth-delegator" }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  {{- $own := printf "drachma-%s" $component.name }}
+  name: {{ if eq . $own }}{{ $own }}{{ else }}{{ $own }}-{{ trimPrefix "system:" . | replace ":" "-" }}{{ end }}
+  labels:
+    {{- include "drachma.labels" $component | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ . }}
+subjects:
+  {{- include "drachma.subjects" $component | nindent 2 }}
+{{- end }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: drachma-{{ .name }}
+  namespace: kube-system
+  labels:
+    {{- include "drachma.labels" . | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: extension-apiserver-authentication-reader
+subjects:
+  {{- include "drachma.subjects" . | nindent 2 }}
+{{- if .lease }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  {{- include "drachma.metadata" . | nindent 2 }}
+rules:
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    verbs: [create]
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    resourceNames: [{{ .lease }}]
+    verbs: [get, update]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  {{- include "drachma.metadata" . | nindent 2 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: drachma-{{ .name }}
+subjects:
+  {{- include "drachma.subjects" . | nindent 2 }}
+{{- end }}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  {{- include "drachma.metadata" . | nindent 2 }}
+spec:
+  replicas: {{ if .lease }}{{ $values.replicas }}{{ else }}1{{ end }}
+  selector:
+    matchLabels:
+      {{- include "drachma.labels" . | nindent 6 }}
+  template:
+    metadata:
+      labels:
+        {{- include "drachma.labels" . | nindent 8 }}
+    spec:
+      serviceAccountName: drachma-{{ .name }}
+      priorityClassName: system-cluster-critical
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: 65532
+        runAsGroup: 65532
+        seccompProfile:
+          type: RuntimeDefault
+      affinity:
+        podAntiAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+            - weight: 100
+              podAffinityTerm:
+                topologyKey: kubernetes.io/hostname
+                labelSelector:
+                  matchLabels:
+                    {{- include "drachma.labels" . | nindent 20 }}
+      containers:
+        - name: {{ .name }}
+          image: {{ $values.image | default (printf "drachma:%s" .root.Chart.AppVersion) }}
+          args:
+            {{- range .args }}
+            - {{ . | quote }}
+            {{- end }}
+            {{- if .lease }}
+            - --leader-elect-resource-name={{ .lease }}
+            - --leader-elect-resource-namespace={{ $values.namespace }}
+            {{- end }}
+            - --secure-address=0.0.0.0:10443
+          ports:
+            - name: status
+              containerPort: 10443
+          livenessProbe:
+            httpGet:
+              path: /livez
+              port: status
+              scheme: HTTPS
+            periodSeconds: 10
+            timeoutSeconds: 5
+            initialDelaySeconds: 10
+            failureThreshold: 6
+          readinessProbe:
+            httpGet:
+              path: /readyz
+              port: status
+              scheme: HTTPS
+            periodSeconds: 10
+            timeoutSeconds: 5
+          resources:
+            requests:
+              cpu: {{ $values.resources.cpu }}
+              memory: {{ $values.resources.memory }}
+            limits:
+              memory: 2Gi
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities:
+              drop: [ALL]
+          volumeMounts:
+            - name: tmp
+              mountPath: /tmp
+      volumes:
+        - name: tmp
+          emptyDir:
+            sizeLimit: 16Mi
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "drachma.metadata" . | nindent 2 }}
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels:
+      {{- include "drachma.labels" . | nindent 6 }}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  {{- include "drachma.metadata" . | nindent 2 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "drachma.labels" . | nindent 6 }}
+  policyTypes: [Ingress]
+  ingress:
+    - ports:
+        - port: 10443
+          protocol: TCP
+{{- end }}

@@ -1,0 +1,180 @@
+"""Census of a cluster: counts of devices by class, driver, node, state and taint, and of claims, pods and queues. Pure.
+
+A metric has at most as many series as ``Limits`` allows: names beyond a limit are counted under ``other``, so that a
+cluster with 5,000 nodes does not overload its monitoring.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from drachma import cel
+from drachma.api.deviceclass import DeviceClass
+from drachma.api.devicetaintrule import DeviceTaintRule
+from drachma.api.pod import Pod
+from drachma.api.resourceclaim import ResourceClaim
+from drachma.api.resourceslice import Device, ResourceSlice
+from drachma.claims import identity, taints
+from drachma.doctor import selection
+from drachma.exporter import claimcounts, pendingpods, series
+from drachma.exporter.series import Metric
+
+ALLOCATED: Final = "allocated"
+FREE: Final = "free"
+TAINTED: Final = "tainted"
+"""State of a free device that no claim without a toleration gets."""
+_PREVENTING: Final = (taints.NO_SCHEDULE, taints.NO_EXECUTE)
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Greatest numbers of label values."""
+
+    nodes: int = 500
+    names: int = 100
+    """For classes, drivers, taints, namespaces, reasons and queues."""
+
+
+class Objects(msgspec.Struct, frozen=True, kw_only=True):
+    """Objects of a cluster that are counted."""
+
+    slices: Sequence[ResourceSlice] = ()
+    claims: Sequence[ResourceClaim] = ()
+    classes: Sequence[DeviceClass] = ()
+    rules: Sequence[DeviceTaintRule] = ()
+    pods: Sequence[Pod] = ()
+
+
+class _PublishedDevice(msgspec.Struct, frozen=True, kw_only=True):
+    """One device of the newest generation of its pool, with the taints of rules."""
+
+    id: identity.DeviceID
+    node: str
+    state: str
+    kind: bytes
+    """Key that is equal for devices that selectors cannot distinguish."""
+    device: Device
+
+
+_DEVICES: Final = "Devices by driver, node and state; the node is empty for devices that several nodes can use."
+_CLASS_DEVICES: Final = "Devices that the selectors of a class match, by state. A device may belong to several classes."
+
+
+class Census:
+    """Counts the objects of a cluster at one moment."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits: Final = limits or Limits()
+
+    def metrics(self, objects: Objects, *, now: dt.datetime) -> list[Metric]:
+        """Return all metrics. Selectors of classes are evaluated once for each kind of device."""
+        devices = list(_published(objects))
+        return [
+            self._devices(devices),
+            self._classes(devices, objects.classes),
+            self._taints(devices),
+            self._incomplete(objects.slices),
+            *claimcounts.metrics(objects.claims, now=now, limit=self._limits.names),
+            *pendingpods.metrics(objects.pods, now=now, limit=self._limits.names),
+        ]
+
+    def _devices(self, devices: Sequence[_PublishedDevice]) -> Metric:
+        nodes = series.most_frequent((each.node for each in devices), self._limits.nodes)
+        drivers = self._known(each.id.driver for each in devices)
+        samples = series.tally(
+            (series.bounded(each.id.driver, drivers), series.bounded(each.node, nodes), each.state) for each in devices
+        )
+        return Metric(name="drachma_devices", help=_DEVICES, labels=("driver", "node", "state"), samples=samples)
+
+    def _classes(self, devices: Sequence[_PublishedDevice], classes: Sequence[DeviceClass]) -> Metric:
+        by_kind: dict[bytes, list[_PublishedDevice]] = defaultdict(list)
+        for each in devices:
+            by_kind[each.kind].append(each)
+        kinds = [(key, cel.Device.of(alike[0].device, alike[0].id.driver)) for key, alike in by_kind.items()]
+        known = self._known(device_class.metadata.name for device_class in classes)
+        samples: Counter[tuple[str, ...]] = Counter()
+        for device_class in classes:
+            name = series.bounded(device_class.metadata.name, known)
+            matching, _ = selection.matching_devices(device_class.spec.selectors, [device for _, device in kinds])
+            chosen = {id(device) for device in matching}
+            samples.update({(name, state): 0 for state in (ALLOCATED, FREE, TAINTED)})
+            for key, device in kinds:
+                if id(device) in chosen:
+                    samples.update((name, member.state) for member in by_kind[key])
+        labels = ("device_class", "state")
+        return Metric(name="drachma_device_class_devices", help=_CLASS_DEVICES, labels=labels, samples=dict(samples))
+
+    def _taints(self, devices: Sequence[_PublishedDevice]) -> Metric:
+        found = [(each.id.driver, taint.key, taint.effect) for each in devices for taint in each.device.taints]
+        drivers, keys = self._known(each[0] for each in found), self._known(each[1] for each in found)
+        samples = series.tally((series.bounded(d, drivers), series.bounded(k, keys), effect) for d, k, effect in found)
+        return Metric(
+            name="drachma_tainted_devices",
+            help="Devices with a taint, from their driver or from a DeviceTaintRule.",
+            labels=("driver", "key", "effect"),
+            samples=samples,
+        )
+
+    def _incomplete(self, slices: Sequence[ResourceSlice]) -> Metric:
+        drivers = self._known(each.spec.driver for each in slices)
+        samples: dict[tuple[str, ...], float] = {(name,): 0 for name in drivers}
+        for pool, current in _newest(slices):
+            if len(current) < max(each.spec.pool.resource_slice_count for each in current):
+                key = (series.bounded(pool.driver, drivers),)
+                samples[key] = samples.get(key, 0) + 1
+        return Metric(
+            name="drachma_incomplete_pools",
+            help="Pools with fewer slices than they announce; no device of them is allocated.",
+            labels=("driver",),
+            samples=samples,
+        )
+
+    def _known(self, values: Iterable[str]) -> frozenset[str]:
+        return series.most_frequent(values, self._limits.names)
+
+
+def _newest(slices: Iterable[ResourceSlice]) -> Iterator[tuple[identity.PoolID, list[ResourceSlice]]]:
+    """Yield each pool with the slices of its newest generation."""
+    pools: dict[identity.PoolID, list[ResourceSlice]] = defaultdict(list)
+    for each in slices:
+        pools[identity.PoolID(each.spec.driver, each.spec.pool.name)].append(each)
+    for pool, members in pools.items():
+        newest = max(each.spec.pool.generation for each in members)
+        yield pool, [each for each in members if each.spec.pool.generation == newest]
+
+
+def _published(objects: Objects) -> Iterator[_PublishedDevice]:
+    allocated = {
+        identity.device_of(result)
+        for claim in objects.claims
+        if claim.status.allocation is not None
+        for result in claim.status.allocation.devices.results
+        if not result.admin_access
+    }
+    key_of = _make_key()
+    for pool, slices in _newest(objects.slices):
+        for published in slices:
+            spec = taints.apply_rules(published, objects.rules).spec
+            for device in spec.devices:
+                name = identity.DeviceID(pool.driver, pool.pool, device.name)
+                is_tainted = any(each.effect in _PREVENTING for each in device.taints)
+                yield _PublishedDevice(
+                    id=name,
+                    node=spec.node_name or device.node_name or "",
+                    state=ALLOCATED if name in allocated else TAINTED if is_tainted else FREE,
+                    kind=key_of(pool.driver, device),
+                    device=device,
+                )
+
+
+def _make_key() -> Callable[[str, Device], bytes]:
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+
+    def key(driver: str, device: Device) -> bytes:
+        return encode((driver, device.attributes, device.capacity, device.allow_multiple_allocations))
+
+    return key

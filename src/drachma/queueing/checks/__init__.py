@@ -1,0 +1,1 @@
+"""Admission checks that queueing performs itself: requests for nodes, and dispatching to other clusters."""

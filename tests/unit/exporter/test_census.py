@@ -1,0 +1,179 @@
+"""Census of clusters: counts by state, class, taint and reason, and the bound on series."""
+
+import datetime as dt
+from typing import Any
+
+import prometheus_client
+import pytest
+
+from drachma.api import codec
+from drachma.exporter import Census, Exporter, Limits, Objects
+from drachma.exporter.series import Metric
+from drachma.runtime import Surroundings
+from drachma.testing import claim, device_class, node, resource_slice
+from drachma.testing import pod as a_pod
+from tests.scenarios import schedulers
+
+NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
+DRIVER = "gpu.example.com"
+
+
+def _object(kind: str, name: str, **fields: Any) -> Any:
+    metadata = {"name": name, "uid": f"uid-{name}", "creationTimestamp": "2026-05-01T11:00:00Z", "namespace": "default"}
+    version = "v1" if kind == "Pod" else "resource.k8s.io/v1"
+    return codec.decode(
+        {"apiVersion": version, "kind": kind, "metadata": metadata | fields.pop("metadata", {}), **fields}
+    )
+
+
+def _slice(node_name: str, *devices: dict[str, Any], generation: int = 1, count: int = 1, name: str = "") -> Any:
+    pool = {"name": node_name, "generation": generation, "resourceSliceCount": count}
+    spec = {"driver": DRIVER, "nodeName": node_name, "pool": pool, "devices": list(devices)}
+    return _object("ResourceSlice", name or f"{node_name}-{generation}", spec=spec)
+
+
+def _claim(name: str, device: str = "", *, reserved: bool = False, **metadata: Any) -> Any:
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+    status: dict[str, Any] = {}
+    if device:
+        status["allocation"] = {
+            "devices": {"results": [{"request": "r", "driver": DRIVER, "pool": "n1", "device": device}]}
+        }
+    if reserved:
+        status["reservedFor"] = [{"resource": "pods", "name": "p", "uid": "u"}]
+    return _object("ResourceClaim", name, metadata=metadata, spec={"devices": {"requests": [request]}}, status=status)
+
+
+def _pod(name: str, message: str = "", **fields: Any) -> Any:
+    status: dict[str, Any] = {"phase": "Pending"}
+    if message:
+        status["conditions"] = [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        ]
+    return _object("Pod", name, spec={"containers": [], **fields}, status=status)
+
+
+def _samples(objects: Objects, name: str, limits: Limits | None = None) -> dict[tuple[str, ...], float]:
+    found: list[Metric] = [each for each in Census(limits).metrics(objects, now=NOW) if each.name == name]
+    return dict(found[0].samples)
+
+
+def test_devices_by_state() -> None:
+    taint = {"key": "broken", "effect": "NoSchedule"}
+    published = _slice("n1", {"name": "a"}, {"name": "b"}, {"name": "c", "taints": [taint]})
+    objects = Objects(slices=[published], claims=[_claim("c", "a", reserved=True)])
+    assert _samples(objects, "drachma_devices") == {
+        (DRIVER, "n1", "allocated"): 1,
+        (DRIVER, "n1", "free"): 1,
+        (DRIVER, "n1", "tainted"): 1,
+    }
+    assert _samples(objects, "drachma_tainted_devices") == {(DRIVER, "broken", "NoSchedule"): 1}
+
+
+def test_taints_of_rules_count() -> None:
+    rule = _object(
+        "DeviceTaintRule",
+        "all",
+        metadata={"namespace": ""},
+        spec={"deviceSelector": {"driver": DRIVER}, "taint": {"key": "down", "effect": "NoExecute"}},
+    )
+    objects = Objects(slices=[_slice("n1", {"name": "a"})], rules=[rule])
+    assert _samples(objects, "drachma_devices") == {(DRIVER, "n1", "tainted"): 1}
+
+
+def test_only_the_newest_generation_counts() -> None:
+    objects = Objects(slices=[_slice("n1", {"name": "old"}), _slice("n1", {"name": "a"}, {"name": "b"}, generation=2)])
+    assert _samples(objects, "drachma_devices") == {(DRIVER, "n1", "free"): 2}
+
+
+def test_pools_that_are_not_complete() -> None:
+    objects = Objects(slices=[_slice("n1", {"name": "a"}, count=2), _slice("n2", {"name": "a"})])
+    assert _samples(objects, "drachma_incomplete_pools") == {(DRIVER,): 1}
+
+
+def test_devices_by_class() -> None:
+    large = {"name": "a", "attributes": {"model": {"string": "large"}}}
+    selector = {"cel": {"expression": f"device.attributes['{DRIVER}'].model == 'large'"}}
+    classes = [
+        _object("DeviceClass", "large", metadata={"namespace": ""}, spec={"selectors": [selector]}),
+        _object("DeviceClass", "any", metadata={"namespace": ""}, spec={}),
+    ]
+    objects = Objects(slices=[_slice("n1", large, {**large, "name": "b"}, {"name": "c"})], classes=classes)
+    objects = Objects(slices=objects.slices, classes=classes, claims=[_claim("x", "a")])
+    samples = _samples(objects, "drachma_device_class_devices")
+    assert samples["large", "allocated"] == 1
+    assert samples["large", "free"] == 1
+    assert samples["any", "free"] == 2
+    assert samples["any", "tainted"] == 0
+
+
+def test_claims_by_state_and_age() -> None:
+    claims = [
+        _claim("waits"),
+        _claim("waits-2", creationTimestamp="2026-05-01T11:59:00Z"),
+        _claim("idle", "a"),
+        _claim("used", "b", reserved=True),
+        _claim("going", "c", deletionTimestamp="2026-05-01T11:59:00Z"),
+    ]
+    objects = Objects(claims=claims)
+    assert _samples(objects, "drachma_resource_claims") == {
+        ("default", "pending"): 2,
+        ("default", "allocated"): 1,
+        ("default", "reserved"): 1,
+        ("default", "deleting"): 1,
+    }
+    assert _samples(objects, "drachma_oldest_pending_claim_age_seconds") == {(): 3600}
+
+
+@pytest.mark.parametrize(
+    ("message", "want"),
+    [
+        pytest.param("", ["not tried yet"], id="no-condition"),
+        pytest.param(
+            "0/3 nodes are available: 1 Insufficient cpu, 2 cannot allocate all claims. preemption: 0/3 nodes",
+            ["Insufficient cpu", "cannot allocate all claims"],
+            id="counted",
+        ),
+        pytest.param(
+            "0/2 nodes are available: 2 node(s) had untolerated taint {node.kubernetes.io/not-ready: }.",
+            ["had untolerated taint * }"],
+            id="names",
+        ),
+        pytest.param('resourceclaim "p-gpu" not found', ["resourceclaim * not found"], id="plain"),
+    ],
+)
+def test_pending_pods_by_reason(message: str, want: list[str]) -> None:
+    objects = Objects(pods=[_pod("p", message), _pod("bound", message, nodeName="n1")])
+    assert _samples(objects, "drachma_pending_pods") == {(reason,): 1 for reason in want}
+    assert _samples(objects, "drachma_oldest_pending_pod_age_seconds") == {(): 3600}
+
+
+def test_series_are_bounded() -> None:
+    slices = [_slice(f"n{number}", {"name": "a"}) for number in range(20)]
+    objects = Objects(slices=[*slices, _slice("large", {"name": "a"}, {"name": "b"})])
+    samples = _samples(objects, "drachma_devices", Limits(nodes=3))
+    assert len(samples) == 4
+    assert samples[DRIVER, "large", "free"] == 2, "the largest keep their names"
+    assert samples[DRIVER, "other", "free"] == 18
+    assert sum(samples.values()) == 22
+
+
+async def test_the_exporter_follows_a_cluster() -> None:
+    registry = prometheus_client.CollectorRegistry()
+    async with schedulers.cluster() as world:
+        surroundings = Surroundings(
+            world.client, shared_informers=world.world.surroundings.informers, clock=world.clock, registry=registry
+        )
+        exporter = Exporter(surroundings, Census(), seconds=15)
+        await world.create(
+            device_class("gpu", f'device.driver == "{DRIVER}"'),
+            node("n0"),
+            resource_slice("n0", driver=DRIVER).on_node("n0").devices("a", "b"),
+            claim("c").request("gpu", device_class="gpu"),
+            a_pod("p").container("c", claims=("x",)).claim("x", claim="c"),
+        )
+        await exporter.count()
+        content = prometheus_client.generate_latest(registry).decode()
+    assert f'drachma_devices{{driver="{DRIVER}",node="n0",state="allocated"}} 1.0' in content
+    assert f'drachma_devices{{driver="{DRIVER}",node="n0",state="free"}} 1.0' in content
+    assert 'drachma_resource_claims{namespace="default",state="reserved"} 1.0' in content
