@@ -409,9 +409,11 @@ class HttpClient:
             transport.Request(method="POST", path=path, query=self._managed, body=body, is_idempotent=False)
         )
 
-    async def _post_below(self, about: pod.Pod, subresource: str, *, body: protocol.Document) -> None:
+    async def _post_below(self, subject: pod.Pod, subresource: str, *, body: protocol.Document) -> None:
         resource = target.of(pod.Pod)
-        path = _object_path(resource, "v1", about.metadata.namespace, name=about.metadata.name, subresource=subresource)
+        path = _object_path(
+            resource, "v1", subject.metadata.namespace, name=subject.metadata.name, subresource=subresource
+        )
         await self._transport.send(
             transport.Request(
                 method="POST",
