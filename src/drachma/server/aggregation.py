@@ -9,6 +9,7 @@ import asyncio
 import base64
 import binascii
 import logging
+import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -33,6 +34,7 @@ _CHECKER: Final = User(name="system:kube-aggregator", groups=("system:masters",)
 _AGENT: Final = "kube-apiserver"
 _PAUSE_SECONDS: Final = 30.0
 _GATHER_SECONDS: Final = 0.2
+_NAME_CHARACTERS: Final = "!#$&'*+^`|"
 _WATCHED: Final = (apiregistration.KEY, "services", "discovery.k8s.io/endpointslices")
 
 Fetch = Callable[[NodeEndpoint], Awaitable[tuple[int, bytes]]]
@@ -251,5 +253,10 @@ def _user_headers(user: User) -> tuple[tuple[str, str], ...]:
         ("x-remote-user", user.name),
         *((("x-remote-uid", user.uid),) if user.uid else ()),
         *(("x-remote-group", group) for group in user.groups),
-        *((f"x-remote-extra-{key.lower()}", value) for key, values in user.extra.items() for value in values),
+        *((f"x-remote-extra-{_header_name(key)}", value) for key, values in user.extra.items() for value in values),
     )
+
+
+def _header_name(key: str) -> str:
+    """Return a key as part of a header's name: characters that names of headers lack are percent-encoded."""
+    return urllib.parse.quote(key.lower(), safe=_NAME_CHARACTERS)

@@ -105,6 +105,10 @@ async def test_requests_reach_the_extension_server_with_their_user(server: Clien
         assert b"x-remote-user: kubernetes-admin" in heads[-1]
         assert b"x-remote-group: system:masters" in heads[-1]
         assert b"evil" not in heads[-1]
+        acting = {"impersonate-user": "ann", "impersonate-extra-example.com%2Fz\u00fc%20": "x"}
+        await server.raw("GET", f"{GROUP}/v1/namespaces/n/loads", b"", headers=acting)
+        assert b"x-remote-user: ann" in heads[-1]
+        assert b"x-remote-extra-example.com%2fz" in heads[-1].lower()
         assert b"authorization" not in heads[-1].lower()
         missing = await server.raw("GET", f"{GROUP}/v1/namespaces/n/others", b"")
         assert missing.code == 404
