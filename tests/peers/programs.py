@@ -1,9 +1,9 @@
 """Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet,
-the controllers of JobSets and LeaderWorkerSets.
+the controllers of JobSets and LeaderWorkerSets, and helm.
 
-``python -m tests.peers.programs`` builds those of this project and the kubelet, ``python -m tests.peers.programs jobset
-lws`` the controllers of JobSets and LeaderWorkerSets. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or
-``~/.cache/drachma/peers``, by a hash of what they are made of. All but the first two take minutes the first time.
+``python -m tests.peers.programs`` builds those of this project and the kubelet; with ``jobset``, ``lws`` or ``helm``
+behind it, those. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or ``~/.cache/drachma/peers``, by a
+hash of what they are made of. All but the first two take minutes the first time.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ SOURCE = pathlib.Path(__file__).parent / "go"
 CACHE = gobuild.cache_folder("peers", "DRACHMA_PEERS_CACHE")
 NAMES = ("driver", "runtime", "kubelet")
 
-_OTHERS = {"jobset": "sigs.k8s.io/jobset", "lws": "sigs.k8s.io/lws/cmd"}
+_OTHERS = {"helm": "helm.sh/helm/v3/cmd/helm", "jobset": "sigs.k8s.io/jobset", "lws": "sigs.k8s.io/lws/cmd"}
 """Programs of other projects, built as they are, each in a module that pins what it is built from."""
 _MODULES = {"lws": "sigs.k8s.io/lws"}
 """Modules of programs whose package is not at the root of its module."""

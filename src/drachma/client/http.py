@@ -215,8 +215,9 @@ class HttpClient:
             async for piece in body.iter_any():
                 yield piece
 
-    async def resources(self) -> Sequence[target.Target[meta.Object]]:
-        return await self._discovery.resources()
+    async def resources(self, *, needs_all: bool = True) -> Sequence[target.Target[meta.Object]]:
+        """Return all resources; without ``needs_all``, not those of extension API servers that do not answer."""
+        return await self._discovery.resources(needs_all=needs_all)
 
     async def server_version(self) -> str:
         """Return the version of the server, such as ``v1.37.1``."""

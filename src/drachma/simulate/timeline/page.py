@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
 
-from drachma.simulate.reports.pictures import shorten
+from drachma.simulate.reports.drawing import shorten
 from drachma.simulate.timeline import durations
 from drachma.simulate.timeline.report import Point, Report
 
