@@ -394,3 +394,49 @@ async def test_without_the_gate_a_node_runs_pods_and_leaves_claims_alone() -> No
         await cluster.client.delete(pod.Pod, "old", namespace="default")
         await cluster.settle()
         assert not await cluster.all_of(pod.Pod)
+
+
+async def test_a_pod_level_budget_with_claims_is_resized() -> None:
+    """KEP-5517, use case 4: the budget of the pod contains its claims, also after a resize."""
+    async with _cluster(profile="cpu") as cluster:
+        await cluster.apply("""
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: cores}
+spec: {devices: {requests: [{name: cores, exactly: {deviceClassName: cpu.example.com}}]}}
+""")
+        reference = {"name": "cores", "resourceClaimName": "cores"}
+        budget = {"requests": {"cpu": "4"}, "limits": {"cpu": "4"}}
+        document = _pod("p", schedulerName="nobody", resourceClaims=[reference], resources=budget)
+        await cluster.client.create_document(pod.Pod, document)
+        stored_pod = await cluster.pod("p")
+        result = {"request": "cores", "driver": "cpu.example.com", "pool": "p", "device": "d"}
+        allocation = {"devices": {"results": [{**result, "skipNodeOperations": ["*"]}]}}
+        user = {"resource": "pods", "name": "p", "uid": stored_pod.metadata.uid}
+        claim = await cluster.client.get(resourceclaim.ResourceClaim, "cores", namespace="default")
+        await cluster.patch_status(claim, {"allocation": allocation, "reservedFor": [user]})
+        entry = {
+            "resourceClaimName": "cores",
+            "containers": ["c"],
+            "mapping": [{"name": "cpu", "quantity": "2"}],
+        }
+        await cluster.patch_status(stored_pod, {"nodeAllocatableResourceClaimStatuses": [entry]})
+        await cluster.client.bind(stored_pod, node="node-0")
+        await cluster.settle()
+
+        async def resize(cpu: str) -> dict[str, Any]:
+            patch = patches.strategic({"spec": {"resources": {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}}})
+            await cluster.client.patch(pod.Pod, "p", namespace="default", subresource="resize", patch=patch)
+            await cluster.settle()
+            return await _status(cluster, "p")
+
+        status = await _status(cluster, "p")
+        assert (status["resources"], status["allocatedResources"]) == (budget, {"cpu": "4"})
+        status = await resize("8")
+        assert status["allocatedResources"] == {"cpu": "8"}, "the claim is part of the budget"
+        status = await resize("64")
+        assert [each["reason"] for each in status["conditions"] if each["type"] == "PodResizePending"] == ["Infeasible"]
+        assert status["resources"]["limits"] == {"cpu": "8"}, "the resources in force stay"
+        status = await resize("6")
+        (container,) = status["containerStatuses"]
+        assert (status["allocatedResources"], container["restartCount"]) == ({"cpu": "6"}, 0)

@@ -8,20 +8,19 @@ from typing import Any, Final
 from drachma.api import gates as feature
 from drachma.api import node
 from drachma.api.pod import Container, Pod
+from drachma.claims import podfeatures
 from drachma.node.pods import admission, podquality, podresources, resizing
 from drachma.node.runtimes import protocol
 
 
 def declared_features(gates: feature.Gates) -> list[str]:
-    """Return the features of a node that the resource gates add."""
-    if not gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES):
-        return []
-    features = [feature.Gate.NODE_ALLOCATABLE_RESOURCES.value]
-    return (
-        [*features, feature.Gate.NODE_ALLOCATABLE_QOS.value]
-        if gates.on(feature.Gate.NODE_ALLOCATABLE_QOS)
-        else features
-    )
+    """Return the features of a node that concern resources: resizes of whole pods, and those of gates."""
+    features = [podfeatures.POD_LEVEL_RESIZE]
+    if gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES):
+        features.append(feature.Gate.NODE_ALLOCATABLE_RESOURCES.value)
+        if gates.on(feature.Gate.NODE_ALLOCATABLE_QOS):
+            features.append(feature.Gate.NODE_ALLOCATABLE_QOS.value)
+    return features
 
 
 class NodeResources:
@@ -48,7 +47,7 @@ class NodeResources:
 
     @property
     def declared_features(self) -> list[str]:
-        """Features of the node that the resource gates add."""
+        """Features of the node that concern resources."""
         return declared_features(self._gates)
 
     def update(self, stored_node: node.Node) -> None:

@@ -335,6 +335,7 @@ class PodWorker:
             },
             resize=containerstate.ResizeState(self._resize_wait, is_in_progress=self._is_resizing),
         )
+        content.update(resizing.pod_resources(self._allocated))
         content.update(self._services.addresses.status(self._pod))
         if self._pod.status.start_time is None:
             content["startTime"] = meta.time_text(self._now())

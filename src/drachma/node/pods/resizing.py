@@ -73,6 +73,19 @@ def container_resources(pod: Pod, container: Container, *, with_claims: bool) ->
     return resources
 
 
+def pod_resources(pod: Pod) -> dict[str, Any]:
+    """Return the status of pod-level resources: those that are in force, and the requests that count on the node."""
+    if pod.spec.resources is None:
+        return {}
+    lists = {"requests": pod.spec.resources.requests, "limits": pod.spec.resources.limits}
+    texts = {
+        name: {each: str(amount) for each, amount in amounts.items()} for name, amounts in lists.items() if amounts
+    }
+    return (
+        {"resources": texts, "allocatedResources": texts["requests"]} if "requests" in texts else {"resources": texts}
+    )
+
+
 def _resources(pod: Pod) -> tuple[Any, ...]:
     containers = {each.name: each.resources for each in podresources.all_containers(pod)}
     return containers, pod.spec.resources

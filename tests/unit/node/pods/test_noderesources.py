@@ -6,6 +6,7 @@ from msgspec import structs
 from drachma.api import gates as feature
 from drachma.api import nodeallocatable
 from drachma.api.pod import Container, Pod
+from drachma.claims import podfeatures
 from drachma.node.pods.noderesources import NodeResources
 from drachma.testing import node, pod
 from drachma.values import quantity
@@ -65,7 +66,7 @@ def test_gates_decide_features_and_bounds(
     settings: dict[str, bool], want_features: list[str], want_quality: str, want_shares: tuple[int, int]
 ) -> None:
     resources, subject = _resources(**settings), _pod("a", cpu="1", claim="2")
-    assert resources.declared_features == want_features
+    assert resources.declared_features == [podfeatures.POD_LEVEL_RESIZE, *want_features]
     bounds = resources.bounds(subject, subject.spec.containers[0])
     assert bounds is not None, "requests and limits of the spec always count"
     assert (bounds.quality, (bounds.pod.cpu_shares, bounds.container.cpu_shares)) == (want_quality, want_shares)
