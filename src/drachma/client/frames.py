@@ -60,6 +60,7 @@ class Frames(asyncio.Protocol, Generic[IncomingT]):
         self._receive: Final = receive
         self._lose: Final = lose
         self._buffer = bytearray()
+        self._unsent: Final[list[bytes]] = []
         self._transport: asyncio.Transport | None = None
         self._writable: Final = asyncio.Event()
         self._writable.set()
@@ -93,8 +94,17 @@ class Frames(asyncio.Protocol, Generic[IncomingT]):
 
     def send_data(self, data: bytes) -> None:
         """Send a frame with data that are no message, which the other end reads with ``receive_data``."""
-        if self._transport is not None:
-            self._transport.write(len(data).to_bytes(_HEAD_BYTES, "big") + data)
+        if self._transport is None:
+            return
+        if not self._unsent:
+            # Many messages are sent in one step of the event loop, and one system call takes all of them.
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._unsent += (len(data).to_bytes(_HEAD_BYTES, "big"), data)
+
+    def _flush(self) -> None:
+        if self._transport is not None and self._unsent:
+            self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
 
     async def wait_writable(self) -> None:
         """Return when the other end has received most of what was sent, or is gone."""
@@ -102,6 +112,7 @@ class Frames(asyncio.Protocol, Generic[IncomingT]):
 
     def close(self) -> None:
         """Send the rest and close the connection."""
+        self._flush()
         if self._transport is not None:
             self._transport.close()
 
