@@ -2,8 +2,8 @@
 
 Run it with ``python -m bench eta``. A few machines run tasks of the trace in the order of their arrival, with the
 running times of the trace and more load than they can take, so that tasks wait. At some moments every waiting task is
-asked about. The estimate knows the running times of the tasks that had ended by then, and not those of the tasks that
-run or wait.
+asked about. The estimate knows the running times of the tasks before the window, and not those of the tasks that run or
+wait.
 """
 
 import csv
@@ -25,8 +25,10 @@ from drachma.simulate.timeline.jobrun import JobRun
 from drachma.simulate.timeline.timeline import Timeline
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-MACHINES = 12
-LOAD = 1.3
+MACHINES = 6
+LOAD = 1.15
+TASKS = 1000
+MOMENTS = 12
 SAMPLES = 20
 HORIZON = 400 * 86_400.0
 
@@ -44,19 +46,19 @@ def main() -> None:
         answers = replayed.answers()
         errors = [abs(estimate - truth) for estimate, truth, _ in answers]
         waits = [truth for _, truth, _ in answers]
-        inside = sum(each for _, _, each in answers)
+        places = [place for _, _, place in answers]
         rows.append(
             (
                 str(window),
                 str(len(answers)),
                 durations.show(statistics.median(waits)),
                 durations.show(statistics.median(errors)),
-                f"{100 * inside / len(answers):.0f} %",
+                *(f"{100 * places.count(place) / len(places):.0f} %" for place in (-1, 0, 1)),
             )
         )
     timing.table(
         f"estimates of starts on {MACHINES} machines, {SAMPLES} futures each",
-        ("window", "estimates", "median wait", "median error", "inside the 80 % range"),
+        ("window", "estimates", "median wait", "median error", "before", "inside the 80 % range", "after"),
         rows,
     )
 
@@ -76,8 +78,9 @@ class Window:
             *tasks.objects(),
         ]
         everything = [each for each in tasks.arrivals() if each.duration and each.duration < 10 * 86_400]
-        begin = len(everything) * number // 6
-        candidates = everything[begin : begin + 1500]
+        begin = len(everything) * (number + 1) // 6
+        self._history = tuple(sorted(each.duration or 0.0 for each in everything[:begin]))
+        candidates = everything[begin : begin + TASKS]
         capacity = sum(gpus[name] for name in chosen)
         span = candidates[-1].time - candidates[0].time
         demand = sum(_gpus(each) * (each.duration or 0.0) for each in candidates) / span / capacity
@@ -86,29 +89,24 @@ class Window:
         speed = max(LOAD / demand, 1.0)
         self.tasks = [each._replace(time=(each.time - candidates[0].time) / speed) for each in kept]
 
-    def answers(self) -> list[tuple[float, float, bool]]:
-        """Return estimate, true wait, and whether the truth is inside of the range, for each waiting task."""
+    def answers(self) -> list[tuple[float, float, int]]:
+        """Return estimate, true wait, and -1, 0 or 1 for a truth before, inside or after the range, for each task."""
         starts: dict[str, float] = {}
-        ended: list[float] = []
 
         def note(what: str, time: float, run: JobRun, where: str) -> None:
             if what == "start":
                 starts.setdefault(run.key, time)
-            elif what == "end":
-                ended.append(run.arrival.duration or 0.0)
 
         timeline = Timeline(Simulation(ClusterState.of(self._objects)), observer=note)
         last = self.tasks[-1].time
-        moments = [last * share for share in (0.3, 0.5, 0.7, 0.9)]
+        moments = [last * (number + 1) / (MOMENTS + 1) for number in range(MOMENTS)]
         asked: list[tuple[float, dict[str, future.Forecast]]] = []
         remaining = list(self.tasks)
         for moment in moments:
             due = [each for each in remaining if each.time <= moment]
             remaining = remaining[len(due) :]
             timeline.run(due, until=moment)
-            if not ended:
-                continue
-            assumption = future.Assumption(history=tuple(sorted(ended)))
+            assumption = future.Assumption(history=self._history)
             now = self._now(timeline, moment)
             forecasts = future.forecast_all(now, assumption=assumption, samples=SAMPLES, horizon=HORIZON)
             asked.append((moment, forecasts))
@@ -121,8 +119,8 @@ class Window:
                 if median is None or start is None:
                     continue
                 truth = start - moment
-                inside = (low or 0.0) <= truth <= (HORIZON if high is None else high)
-                answers.append((median, truth, inside))
+                place = -1 if truth < (low or 0.0) else int(high is not None and truth > high)
+                answers.append((median, truth, place))
         return answers
 
     def _now(self, timeline: Timeline, moment: float) -> future.ClusterNow:
