@@ -168,9 +168,9 @@ def control_plane(
     *,
     api_server: str = "kube-apiserver",
     gates: Sequence[str] = GATES,
-    serves_alphas: bool = True,
+    apis: str = "api/all=true",
 ) -> Iterator[ControlPlane]:
-    """Run etcd and an API server until the end of the block.
+    """Run etcd and an API server until the end of the block; ``apis`` is its runtime configuration.
 
     Raises:
         programs.MissingError: a program is not built.
@@ -224,7 +224,7 @@ def control_plane(
             f"--audit-policy-file={folder}/policy.yaml",
             f"--audit-log-path={plane.audit_log}",
             "--audit-log-mode=blocking-strict",
-            f"--runtime-config={'api/all' if serves_alphas else 'api/ga'}=true",
+            f"--runtime-config={apis}",
             f"--feature-gates={_gates(gates)}",
         ]
         running = stack.enter_context(plane.running(api_server, command))

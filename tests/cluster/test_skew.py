@@ -6,11 +6,13 @@ Both serve v1. A server whose newest version is v1beta1 is older than 1.34; unit
 import json
 import pathlib
 import subprocess
+import urllib.error
+import urllib.request
 from typing import Any
 
 import pytest
 
-from tests import patience
+from tests import patience, ports
 from tests.cluster import controlplane, objects, programs
 from tests.scenarios import processes, wire
 
@@ -36,7 +38,7 @@ def _doctor(plane: controlplane.ControlPlane) -> list[dict[str, Any]]:
 def test_claims_are_made_scheduled_and_released(api_server: str, tmp_path: pathlib.Path) -> None:
     _require(api_server)
     with (
-        controlplane.control_plane(tmp_path, api_server=api_server, gates=(), serves_alphas=False) as plane,
+        controlplane.control_plane(tmp_path, api_server=api_server, gates=(), apis="api/ga=true") as plane,
         wire.Wire(plane) as admin,
         plane.drachma("scheduler") as scheduler,
         plane.drachma("controllers", _CONTROLLERS) as controllers,
@@ -56,20 +58,23 @@ def test_claims_are_made_scheduled_and_released(api_server: str, tmp_path: pathl
         assert {each["check"] for each in _doctor(plane)} <= {"kind-not-served"}
 
 
-def test_pods_without_claims_are_scheduled_on_a_server_without_devices(tmp_path: pathlib.Path) -> None:
+def test_a_server_without_devices_is_said(tmp_path: pathlib.Path) -> None:
+    """The scheduler does not start to decide, as kube-scheduler does not, and says which kinds are absent."""
     _require(programs.OLD_API_SERVER)
     with (
         controlplane.control_plane(
             tmp_path,
             api_server=programs.OLD_API_SERVER,
             gates=("DynamicResourceAllocation=false",),
-            serves_alphas=False,
+            apis="resource.k8s.io/v1=false",
         ) as plane,
-        wire.Wire(plane) as admin,
-        plane.drachma("scheduler") as scheduler,
+        ports.reserved() as port,
+        plane.drachma("scheduler", f"--metrics-port={port}") as scheduler,
     ):
-        objects.create(admin, objects.node("n1"), objects.pod("p"))
-        assert objects.wait_for_node(admin, "p") == "n1"
-        scheduler.check()
-        assert "resourceclaims.resource.k8s.io: the API server does not serve this kind" in scheduler.log.read_text()
+        for kind in ("deviceclasses", "resourceclaims", "resourceslices"):
+            scheduler.wait_for(f"{kind}.resource.k8s.io: the server has it in none of resource.k8s.io/v1")
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz")
+        assert refusal.value.code == 503
+        assert "[-]resourceclaims.resource.k8s.io" in refusal.value.read().decode()
         assert "kind-not-served" in {each["check"] for each in _doctor(plane)}

@@ -27,8 +27,8 @@ def exporter(
 ) -> None:
     """Export metrics about a cluster: devices, claims, and pending pods by reason.
 
-    Devices are counted by class, driver, node, state and taint. The number of series is bounded. It reads the cluster
-    and writes nothing.
+    Devices are counted by class, driver, node, state and taint. The number of series is bounded. The exporter reads
+    the cluster and writes nothing.
     """
     from drachma import errors
     from drachma.client import http

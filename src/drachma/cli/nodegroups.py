@@ -42,6 +42,39 @@ def learn(
 
 
 @app.command()
+def karpenter(
+    node_pools: Annotated[list[str], typer.Argument(help="Files with NodePools: kubectl get nodepools -o yaml.")],
+    file: options.ClusterFiles = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = "",
+) -> None:
+    """Write Karpenter's NodePools as node groups, one for each instance type that a pool has a node of.
+
+    The template of a group is learned from a node of the pool, with its devices. Limits of the pool become the greatest
+    number of nodes. Set prices, and pass the result to drachma plan.
+    """
+    from drachma import errors
+    from drachma.api import manifest
+    from drachma.cli import clusters
+    from drachma.offline import manifestfiles
+    from drachma.simulate import karpenter as karpenterpools
+
+    documents = [each.content for each in manifestfiles.read_all(node_pools)]
+    pools = [karpenterpools.read(each) for each in documents if karpenterpools.is_node_pool(each)]
+    if not pools:
+        raise errors.DecodeError(f"{', '.join(node_pools)}: there is no NodePool of {karpenterpools.GROUP}")
+    state = clusters.read(file, kubeconfig, context=context).state
+    for name in karpenterpools.pools_without_nodes(state, pools):
+        typer.echo(f"drachma: NodePool {name}: has no node to learn from", err=True)
+    learned = karpenterpools.learn(state, pools)
+    for note in (note for each in learned for note in each.notes):
+        typer.echo(f"drachma: {note}", err=True)
+    if not learned:
+        raise typer.Exit(1)
+    typer.echo(manifest.write_yaml([each.document for each in learned]), nl=False)
+
+
+@app.command()
 def lint(
     node_groups: Annotated[list[str], typer.Argument(help="Files with node groups.")],
     file: options.ClusterFiles = None,

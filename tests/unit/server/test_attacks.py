@@ -1,5 +1,6 @@
 """Attacks by a compromised node or a greedy user; docs/security.md names each of these."""
 
+import json
 from typing import Any
 
 import pytest
@@ -169,3 +170,39 @@ async def test_a_change_of_roles_counts_for_the_next_request(admin: Client) -> N
     assert (await ann.call("GET", f"{SECRETS}/s2")).code == 200
     await admin.call("DELETE", f"{RBAC}/namespaces/default/rolebindings/r")
     assert (await ann.call("GET", f"{SECRETS}/s2")).code == 403
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"f:metadata": {}}, id="metadata"),
+        pytest.param({"f:metadata": {".": {}, "f:name": {}, "f:uid": {}}}, id="name-and-uid"),
+        pytest.param({"f:apiVersion": {}, "f:kind": {}, "f:metadata": {}}, id="everything-but-the-spec"),
+    ],
+)
+async def test_ownership_of_identity_cannot_be_claimed(version: str, fields: dict[str, Any]) -> None:
+    """A client sends entries in which it has applied the identity of an object, and then applies without it."""
+    server = await client.start()
+    document = (await server.call("POST", client.CLAIMS, client.claim())).body
+    entry = {
+        "manager": "me",
+        "operation": "Apply",
+        "apiVersion": f"resource.k8s.io/{version}",
+        "time": "2026-01-01T00:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    path = f"{client.CLAIMS}/{document['metadata']['name']}"
+    document["metadata"]["managedFields"] = [entry]
+    assert (await server.call("PUT", path, document)).code == 200
+    applied = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
+    answer = await server.send(
+        "PATCH",
+        f"{path}?fieldManager=me",
+        json.dumps(applied).encode(),
+        content_type="application/apply-patch+yaml",
+    )
+    assert answer.code == 200
+    assert answer.body["metadata"]["uid"] == document["metadata"]["uid"]
+    assert answer.body["spec"] == document["spec"]

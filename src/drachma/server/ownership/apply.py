@@ -110,7 +110,8 @@ def _prune(merged: Document, owners: Owners, *, last: Owned | None, kind: manage
     except LookupError:
         return merged
     types = kind.schemas[last.api_version]
-    applied_last = comparison.named_fields(last.fields, schema=types)
+    # Entries that a client has sent may name fields that cannot have an owner.
+    applied_last = managers.stripped(comparison.named_fields(last.fields, schema=types))
     remaining_document = merging.without(converted, applied_last, schema=types) or {}
     remaining_document = _restore_owned(converted, remaining_document, owners, version=last.api_version, kind=kind)
     remaining_document = _restore_unowned(converted, remaining_document, applied_last, types=types)
