@@ -12,7 +12,7 @@ LOCK := .cache/supply/bin/uv pip compile --quiet --universal --python-version 3.
 	--no-header --no-annotate --no-emit-index-url $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test check peers charts cluster soak soak-long bench docs format lock audit clean
+.PHONY: help run quick test check peers charts cluster soak soak-long bench docs format lock audit sbom clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +95,10 @@ lock: $(SUPPLY) ## lock dependencies anew where pyproject.toml changed; with UPG
 
 audit: $(SUPPLY) ## look the locked dependencies up in the database of known vulnerabilities; needs the network
 	$(PYTHON) scripts/audit.py .cache/supply/bin/pip-audit requirements/*.txt
+
+sbom: $(RUNTIME) ## write the bill of materials (CycloneDX) to build/sbom.json
+	@mkdir -p build
+	$(BIN)/python scripts/sbom.py > build/sbom.json
 
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -227,7 +227,7 @@ class _Migrator:
             self._note(label, f"is not migrated: {error}")
             return None
         if spec.allocation_mode == alpha.IMMEDIATE:
-            self._note(label, "allocationMode Immediate: claims of v1 do not stay allocated when nobody uses them")
+            self._note(label, "allocationMode Immediate: claims of v1 do not stay allocated when no pod uses them")
         if not resolved.of_claim.shareable:
             self._note(label, "is not shareable: claims of v1 can be used by several pods at a time")
         self._requests.append(Asked(label, namespace, migrated_spec, {need.name: need for need in needs}))

@@ -28,7 +28,7 @@ metadata: {name: my}
 spec: {resourceClassName: c, allocationMode: Immediate}
 """
 IMMEDIATE = (
-    "ResourceClaim default/my: allocationMode Immediate: claims of v1 do not stay allocated when nobody uses them"
+    "ResourceClaim default/my: allocationMode Immediate: claims of v1 do not stay allocated when no pod uses them"
 )
 
 

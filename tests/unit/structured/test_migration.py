@@ -166,7 +166,7 @@ def test_types_that_are_not_known_are_asked_for() -> None:
         pytest.param(
             [CLASS_PARAMETERS, CLASS, PARAMETERS, {**CLAIM, "spec": {**CLAIM["spec"], "allocationMode": "Immediate"}}],
             "ResourceClaim default/c: allocationMode Immediate: "
-            "claims of v1 do not stay allocated when nobody uses them",
+            "claims of v1 do not stay allocated when no pod uses them",
             id="immediate",
         ),
         pytest.param(

@@ -58,7 +58,7 @@ def observed(observers: Observers, target: Target, query: options.Query) -> dict
     assert target.subresource is not None, "observations are subresources"
     observer = observers.get(f"{resource.key}/{target.subresource.name}")
     if observer is None:
-        raise status.unavailable(f"nobody here knows about {resource.qualified}")
+        raise status.unavailable(f"no component of this process observes {resource.qualified}")
     try:
         items = observer(target.namespace or "", target.name, query)
     except errors.InvalidValueError as error:

@@ -53,7 +53,7 @@ async def test_a_summary(api: client.Client, version: str) -> None:
         pytest.param(
             f"{_GROUP}/v1beta2/clusterqueues/any/pendingworkloads",
             503,
-            "nobody here knows about clusterqueues.visibility.kueue.x-k8s.io",
+            "no component of this process observes clusterqueues.visibility.kueue.x-k8s.io",
             id="nobody-knows",
         ),
         pytest.param(
