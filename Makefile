@@ -12,7 +12,7 @@ LOCK := .cache/supply/bin/uv pip compile --quiet --universal --python-version 3.
 	--no-header --no-annotate --no-emit-index-url $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test check peers cluster soak soak-long bench docs format lock audit clean
+.PHONY: help run quick test check peers charts cluster soak soak-long bench docs format lock audit clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ test: check ## everything CI runs: check, then the test suite
 peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver and JobSets; they are built first, which takes minutes once
 	$(BIN)/python -m tests.peers.programs
 	$(BIN)/pytest -q tests/peers
+
+charts: $(DEV) ## install public charts with helm on simulated nodes; helm is built first, which takes minutes once
+	$(BIN)/python -m tests.peers.programs helm
+	$(BIN)/pytest -q tests/peers/test_charts.py
 
 cluster: $(DEV) ## try components on a real control plane of Kubernetes; it is built first, which takes half an hour once
 	$(BIN)/python -m tests.cluster.programs

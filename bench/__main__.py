@@ -17,6 +17,7 @@ BENCHMARKS = (
     "simulate",
     "timeline",
     "traces",
+    "eta",
     "gangs",
     "nodes",
     "store",

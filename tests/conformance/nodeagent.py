@@ -134,7 +134,7 @@ class Agent:
 
     async def start(self) -> None:
         self.registry = prometheus_client.CollectorRegistry()
-        metrics = agentmetrics.AgentMetrics(self.registry).of_node("worker")
+        metrics = agentmetrics.AgentMetrics(self.registry).node_metrics("worker")
         self.health = devicehealth.DeviceHealth(self.clock)
         self._heard: asyncio.Queue[tuple[str, set[devicehealth.DeviceID]]] = asyncio.Queue()
         self._watch = plugins.HealthWatch(

@@ -45,7 +45,7 @@ class _Stage:
         self._events: list[str] = []
         self._servers: dict[str, tuple[grpc.aio.Server, Line]] = {}
         self._drivers_of: dict[str, str] = {}
-        metrics = agentmetrics.AgentMetrics(CollectorRegistry()).of_node("worker")
+        metrics = agentmetrics.AgentMetrics(CollectorRegistry()).node_metrics("worker")
         self._drivers = DriverInstances(metrics=metrics, clock=self._clock, on_gone=_nothing)
         self._registration = pluginwatcher.PluginWatcher(self._directory, self, clock=self._clock)
         self._is_started = False

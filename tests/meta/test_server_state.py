@@ -40,7 +40,7 @@ MEMORIES = {
     "drachma.server.ownership.fieldset._canonical": FIELDS,
     "drachma.server.ownership.fieldset._order": FIELDS,
     "drachma.server.ownership.fieldset._format_element": FIELDS,
-    "drachma.server.ownership.fieldset.functools.lru_cache(maxsize=4096)(_named_item)": FIELDS,
+    "drachma.server.ownership.fieldset.functools.lru_cache(maxsize=4096)(_build_item_element)": FIELDS,
     "drachma.server.ownership.managers.functools.lru_cache(maxsize=1024)(_identifier)": (
         "managers' names in managedFields, of which there are few"
     ),

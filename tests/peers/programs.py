@@ -1,9 +1,9 @@
 """Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet,
-the controller of JobSets.
+the controllers of JobSets and LeaderWorkerSets, and helm.
 
-``python -m tests.peers.programs`` builds those of this project and the kubelet, ``python -m tests.peers.programs
-jobset`` the controller of JobSets. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or
-``~/.cache/drachma/peers``, by a hash of what they are made of. The last two take minutes the first time.
+``python -m tests.peers.programs`` builds those of this project and the kubelet; with ``jobset``, ``lws`` or ``helm``
+behind it, those. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or ``~/.cache/drachma/peers``, by a
+hash of what they are made of. All but the first two take minutes the first time.
 """
 
 import hashlib
@@ -18,8 +18,10 @@ SOURCE = pathlib.Path(__file__).parent / "go"
 CACHE = gobuild.cache_folder("peers", "DRACHMA_PEERS_CACHE")
 NAMES = ("driver", "runtime", "kubelet")
 
-_OTHERS = {"jobset": "sigs.k8s.io/jobset"}
+_OTHERS = {"helm": "helm.sh/helm/v3/cmd/helm", "jobset": "sigs.k8s.io/jobset", "lws": "sigs.k8s.io/lws/cmd"}
 """Programs of other projects, built as they are, each in a module that pins what it is built from."""
+_MODULES = {"lws": "sigs.k8s.io/lws"}
+"""Modules of programs whose package is not at the root of its module."""
 
 __all__ = ["CACHE", "NAMES", "SOURCE", "MissingError", "build", "built", "files_of"]
 
@@ -50,7 +52,7 @@ def built(name: str) -> pathlib.Path:
 
 def files_of(name: str) -> pathlib.Path:
     """Where the files of another project's program are that was built, its manifests among them."""
-    command = [gobuild.go_command(name), "list", "-m", "-f", "{{.Dir}}", _OTHERS[name]]
+    command = [gobuild.go_command(name), "list", "-m", "-f", "{{.Dir}}", _MODULES.get(name, _OTHERS[name])]
     done = subprocess.run(command, cwd=_module(name), capture_output=True, text=True, check=True)
     return pathlib.Path(done.stdout.strip())
 

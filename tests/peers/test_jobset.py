@@ -1,21 +1,16 @@
 """JobSets with their own controller and webhooks (kubernetes-sigs/jobset), in queues of a control plane of drachma."""
 
-import base64
 import pathlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
-import aiohttp
 import pytest
-import yaml
 
 from drachma.api import pod
 from drachma.client import patches
 from drachma.queueing import conditions
 from drachma.queueing.component import resources
-from drachma.server.access import certificates
-from tests.peers import agents, programs
+from tests.peers import programs, projectcontrollers
 from tests.scenarios import nodecluster, processes
 from tests.scenarios.nodecluster import NodeCluster
 
@@ -43,8 +38,11 @@ kind: LocalQueue
 metadata: {name: jobs}
 spec: {clusterQueue: team}
 """
-DEFINITION = "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml"
-WEBHOOKS = "config/components/webhook/manifests.yaml"
+PROJECT = projectcontrollers.Project(
+    configuration="config.jobset.x-k8s.io/v1alpha1",
+    definition="config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml",
+    webhooks="config/components/webhook/manifests.yaml",
+)
 
 
 @pytest.fixture
@@ -57,45 +55,6 @@ def server(tmp_path: pathlib.Path) -> Iterator[processes.Process]:
     file.write_text(CONFIGURATION)
     with nodecluster.control_plane("--queueing", "--queueing-config", str(file), "--nodes", "2") as started:
         yield started
-
-
-async def _start_controller(cluster: NodeCluster) -> None:
-    """Installs the definition, starts the controller, and has the API server ask its webhooks."""
-    manifests = programs.files_of("jobset")
-    await cluster.apply((manifests / DEFINITION).read_text())
-    folder, port, health = cluster.folder / "webhooks", agents.free_port(), agents.free_port()
-    files = certificates.ensure(folder, hosts=["127.0.0.1"], now=datetime.now(UTC))
-    (folder / "tls.crt").write_bytes(files.certificate.read_bytes())
-    (folder / "tls.key").write_bytes(files.key.read_bytes())
-    configuration = {
-        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
-        "kind": "Configuration",
-        "webhook": {"host": "127.0.0.1", "port": port, "certDir": str(folder)},
-        "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
-        "leaderElection": {"leaderElect": False},
-        "internalCertManagement": {"enable": False},
-    }
-    file = cluster.folder / "jobset.yaml"
-    file.write_text(yaml.safe_dump(configuration))
-    controller = await cluster.talker("jobset", str(programs.built("jobset")), f"--config={file}")
-
-    async def ready() -> bool:
-        assert controller.is_running, controller.story()
-        async with aiohttp.ClientSession() as session:
-            try:
-                async with session.get(f"http://127.0.0.1:{health}/readyz") as answer:
-                    return answer.status == 200
-            except aiohttp.ClientConnectorError:
-                return False
-
-    await cluster.until(ready)
-    authority = base64.b64encode(files.authority.read_bytes()).decode()
-    for configured in yaml.safe_load_all((manifests / WEBHOOKS).read_text()):
-        for each in configured["webhooks"]:
-            path = each["clientConfig"]["service"]["path"]
-            each["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
-        await cluster.apply(yaml.safe_dump(configured))
 
 
 def _job_set(name: str, *, replicas: int) -> dict[str, Any]:
@@ -142,7 +101,7 @@ async def _phases(cluster: NodeCluster, name: str) -> list[str]:
 async def test_job_sets_wait_for_quota_run_and_end(server: processes.Process) -> None:
     async with nodecluster.connected(server) as cluster:
         await cluster.apply(QUEUES)
-        await _start_controller(cluster)
+        await projectcontrollers.start(cluster, "jobset", PROJECT)
 
         async def ends(name: str) -> None:
             async def holds() -> bool:

@@ -285,7 +285,7 @@ async def test_a_node_that_may_not_delete_slices_registers_drivers_all_the_same(
             machine.name,
             machine.folder / "r",
             client=cast(Client, Refusing()),
-            metrics=agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).of_node(machine.name),
+            metrics=agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).node_metrics(machine.name),
             queues=around.queues,
             clock=around.clock,
             on_driver=has_driver.set,

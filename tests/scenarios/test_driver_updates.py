@@ -62,7 +62,7 @@ class _Agent:
     """The part of a node agent that chooses which instance is asked."""
 
     def __init__(self) -> None:
-        metrics = agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).of_node("worker")
+        metrics = agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).node_metrics("worker")
         self.drivers = DriverInstances(metrics=metrics, clock=clock.SystemClock(), on_gone=self._gone)
         self.prepared = 0
         self.failure: Exception | None = None

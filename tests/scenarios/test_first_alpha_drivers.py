@@ -97,7 +97,7 @@ async def registered(early: EarlyDriver, client: Client) -> AsyncIterator[instan
         endpoint = pathlib.Path(folder) / "dra.sock"
         server = await early.serve(endpoint)
         registry = instances.DriverInstances(
-            metrics=agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).of_node("worker"),
+            metrics=agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).node_metrics("worker"),
             clock=clock.SystemClock(),
             on_gone=_no_farewell,
             first_alpha=firstalphacalls.FirstAlphaClaims(client),
@@ -234,7 +234,7 @@ def test_which_numbers_are_taken(advertised: str, want: bool) -> None:
 
 
 async def test_a_node_without_the_first_alpha_refuses_numbers() -> None:
-    metrics = agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).of_node("worker")
+    metrics = agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).node_metrics("worker")
     registry = instances.DriverInstances(metrics=metrics, clock=clock.SystemClock(), on_gone=_no_farewell)
     with pytest.raises(errors.NodeError, match="none of services supported by the plugin"):
         registry.validate(DRIVER, "/dra.sock", ["1.0.0"])

@@ -91,7 +91,7 @@ class Machine:
             "worker",
             self._folder / "r",
             client=shaky or self.client,
-            metrics=agentmetrics.AgentMetrics(registry).of_node("worker"),
+            metrics=agentmetrics.AgentMetrics(registry).node_metrics("worker"),
             queues=queuemetrics.Metrics(registry),
             clock=self.clock,
             on_driver=lambda: None,

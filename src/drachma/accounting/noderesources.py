@@ -11,7 +11,7 @@ from drachma.api import pod
 from drachma.values import names
 
 
-def left_for_claims(
+def claimable_amounts(
     user: pod.Pod, account: ledger.Ledger, *, claims: requests.ClaimStatuses = ()
 ) -> tuple[tuple[str, int], ...]:
     """Return the amounts in billionths that further claims of a pod may use on a node, by resource in order.

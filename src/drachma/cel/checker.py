@@ -302,7 +302,7 @@ class _Checker(checking.Checking):
         self.references[node.id] = checking.Reference(overload_ids=(function.overloads[0].id,))
         for arg, type_ in zip(node.args, args, strict=True):
             if not self.known.assign(type_, types.BOOL):
-                self.mismatch(arg.id, expected=types.BOOL, found=type_)
+                self.mismatch(arg.id, expected_type=types.BOOL, actual_type=type_)
                 self.types[node.id] = types.ERROR
 
     # Literals with parts: each element is checked and joined before the next one is looked at.
@@ -450,10 +450,10 @@ class _Checker(checking.Checking):
         self.scopes.pop()
         self.types[node.id] = self.known.apply(self.types[node.result.id])
 
-    def require(self, node: ast.Node, expected: Type) -> None:
+    def require(self, node: ast.Node, expected_type: Type) -> None:
         actual_type = self.types[node.id]
-        if not self.known.assign(expected, actual_type):
-            self.mismatch(node.id, expected=expected, found=actual_type)
+        if not self.known.assign(expected_type, actual_type):
+            self.mismatch(node.id, expected_type=expected_type, actual_type=actual_type)
 
 
 _VISITS: dict[type, Callable[[_Checker, ast.Node, int], None]] = {

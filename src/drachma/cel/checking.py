@@ -53,8 +53,8 @@ class Checking:
     def report(self, node_id: int, message: str) -> None:
         self.issues.append(source.Issue(self.positions[node_id], message))
 
-    def mismatch(self, node_id: int, *, expected: Type, found: Type) -> None:
-        self.report(node_id, f"expected type '{expected}' but found '{found}'")
+    def mismatch(self, node_id: int, *, expected_type: Type, actual_type: Type) -> None:
+        self.report(node_id, f"expected type '{expected_type}' but found '{actual_type}'")
 
     def undeclared(self, node_id: int, name: str) -> None:
         self.report(node_id, f"undeclared reference to '{name}' (in container '{self.env.container}')")
@@ -84,5 +84,5 @@ class Checking:
         if type_.is_optional:
             return type_.params[0]
         if not type_.is_dynamic:
-            self.mismatch(node.id, expected=types.optional_of(type_), found=type_)
+            self.mismatch(node.id, expected_type=types.optional_of(type_), actual_type=type_)
         return type_

@@ -86,7 +86,7 @@ class Emitter:
             before = writer.counted
             with writer.path(f"if {condition.code} is True:"):
                 self.end_resolved(node.base.truthy, scope, boolean=boolean)
-            writer.restore(counted=before)
+            writer.restore(has_counter=before)
             if condition.sure is not bool:
                 with writer.path(f"if {condition.code} is not False:"):
                     writer.line("raise Surprise")
@@ -109,7 +109,7 @@ class Emitter:
             before = writer.counted
             with writer.path(f"if {value.code} != {text!r}:"):
                 writer.give_extra("False", codegen_calls.text_cost(value.code, text))
-            writer.restore(counted=before)
+            writer.restore(has_counter=before)
             writer.count(costs.tenth(len(text)))
             return
         value = self.emit(term, scope)

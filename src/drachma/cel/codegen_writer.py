@@ -180,6 +180,6 @@ class Writer:
         """True if the counter exists at this point."""
         return self._counted
 
-    def restore(self, *, counted: bool) -> None:
+    def restore(self, *, has_counter: bool) -> None:
         """Goes back to whether the counter existed, after a path that ended."""
-        self._counted = counted
+        self._counted = has_counter

@@ -72,7 +72,7 @@ class Comparison(msgspec.Struct, frozen=True):
     literal: str | float
 
     @property
-    def as_quantity(self) -> str | None:
+    def quantity_text(self) -> str | None:
         """The literal as the text of a quantity, if it can be one."""
         if isinstance(self.literal, bool | float):
             return None
@@ -82,7 +82,7 @@ class Comparison(msgspec.Struct, frozen=True):
             return None
 
     @property
-    def as_version(self) -> str | None:
+    def version_text(self) -> str | None:
         """The literal as a version in its full form, if it can be one: with or without a ``v`` and a patch number."""
         if not isinstance(self.literal, str):
             return None

@@ -46,7 +46,7 @@ async def _apply_all(access: Any, sources: list[manifestfiles.Source], *, namesp
         for source in sources:
             if _kind(source) not in served:
                 # Definitions of custom resources among the manifests may have added kinds.
-                served = {(each.group, each.kind): each for each in await client.resources()}
+                served = {(each.group, each.kind): each for each in await client.resources(needs_all=False)}
             typer.echo(await _apply(client, served, source, namespace=namespace))
 
 

@@ -31,6 +31,26 @@ def group() -> None:
 
 
 @app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="Name of the driver, a DNS subdomain such as lamp.example.com.")],
+    folder: Annotated[
+        pathlib.Path | None, typer.Option(help="Folder to create; by default the first part of the name.")
+    ] = None,
+) -> None:
+    """Write a driver to start with, and its test, into a new folder.
+
+    Exit code 2: the name is not one of a driver, or a file exists already.
+    """
+    from drachma.cli import driverscaffold
+
+    written = driverscaffold.write(name, folder)
+    for path in written:
+        typer.echo(f"wrote {path}")
+    module = written[0].stem
+    typer.echo(f"\nNext:\n  cd {written[0].parent}\n  pytest\n  drachma driver check --module {module}")
+
+
+@app.command()
 def check(
     module: Annotated[str, typer.Option(help="A driver in Python: a module to run, or module:Class.")] = "",
     command: Annotated[

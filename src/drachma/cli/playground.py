@@ -16,6 +16,7 @@ from drachma.offline import manifestfiles
 from drachma.process import hosting
 from drachma.queueing import conditions as queueconditions
 from drachma.queueing.component import resources
+from drachma.queueing.jobs.settings import QUEUE_LABEL
 from drachma.queueing.kinds import workload
 from drachma.runtime import Informers, clock, informer
 from drachma.scheduler import messages
@@ -46,6 +47,10 @@ _SILENT_SECONDS: Final = 3.0
 _BACKOFF_SECONDS: Final = 12.0
 """Time without changes after which the control plane counts as settled: if every pod has an answer, if not, and if the
 scheduler tries a pod again after its longest backoff."""
+
+_WORKLOAD_SECONDS: Final = 40.0
+"""Limit for the time until queueing sees objects of a kind that the manifests define. It looks for new kinds every 30
+seconds or more often."""
 
 _CHECKS: Final = 50
 """Number of checks for changes in that time."""
@@ -108,6 +113,8 @@ async def run(
         )
         await informers.wait_synced()
         await _apply(client, sources, settings)
+        if settings.has_queues:
+            await watched.await_workloads(_queued_objects(sources), min(settings.seconds, _WORKLOAD_SECONDS))
         is_settled = await watched.settle(settings.seconds)
         pending = [each for each in watched.pods if not each.spec.node_name]
         result.unfinished.extend(each for each in watched.pods if not _has_reached(each, settings.goal))
@@ -220,6 +227,17 @@ def _is_workload(source: manifestfiles.Source) -> bool:
     return isinstance(source.content, dict) and source.content.get("kind") in _WORKLOADS
 
 
+def _queued_objects(sources: Sequence[manifestfiles.Source]) -> set[tuple[str, str, str]]:
+    """Return kind, namespace and name of the objects that are in a queue and of a kind that the manifests define."""
+    kinds = {each.content["spec"]["names"]["kind"] for each in sources if _kind(each) == _DEFINITION}
+    metadata = [(_kind(each), each.content["metadata"]) for each in sources if _kind(each) in kinds]
+    return {
+        (kind, each.get("namespace") or "default", each["name"])
+        for kind, each in metadata
+        if QUEUE_LABEL in (each.get("labels") or {})
+    }
+
+
 # Watching
 
 
@@ -258,6 +276,23 @@ class _Watched:
 
     def claim(self, name: str, *, namespace: str) -> Claim | None:
         return self._claims.cache.get(name, namespace=namespace)
+
+    async def await_workloads(self, objects: set[tuple[str, str, str]], seconds: float) -> None:
+        """Wait until objects, by kind, namespace and name, have workloads, but not longer than so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                while objects - self._owners():
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            return
+
+    def _owners(self) -> set[tuple[str, str, str]]:
+        """Return kind, namespace and name of the owners of workloads."""
+        return {
+            (owner.kind, each.metadata.namespace, owner.name)
+            for each in self.queued
+            for owner in each.metadata.owner_references
+        }
 
     async def settle(self, seconds: float) -> bool:
         """Wait until nothing changes any more. Return False if that takes too long."""

@@ -29,6 +29,7 @@ class Form(enum.StrEnum):
     TABLE = "table"
     JSON = "json"
     SVG = "svg"
+    HTML = "html"
 
 
 def report(
@@ -84,6 +85,8 @@ def _utilisation(snapshot: Snapshot, output: Form) -> str:
             return _json(utilisation.to_document(measurement))
         case Form.SVG:
             return pictures.draw_utilisation(measurement).rstrip("\n")
+        case Form.HTML:
+            return _page("Utilisation", pictures.draw_utilisation(measurement), utilisation.rows(measurement))
 
 
 def _fragmentation(snapshot: Snapshot, output: Form) -> str:
@@ -97,6 +100,19 @@ def _fragmentation(snapshot: Snapshot, output: Form) -> str:
             return _json(fragmentation.to_document(measurement))
         case Form.SVG:
             return pictures.draw_fragmentation(measurement).rstrip("\n")
+        case Form.HTML:
+            return _page("Fragmentation", pictures.draw_fragmentation(measurement), fragmentation.rows(measurement))
+
+
+def _page(title: str, picture: str, rows: Iterable[tuple[str, ...]]) -> str:
+    """Return one HTML page with a picture and, folded below it, the table."""
+    import html
+
+    table = html.escape(_table(rows))
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
+        f"<body>\n{picture}<details><summary>All numbers</summary><pre>{table}</pre></details>\n</body></html>"
+    )
 
 
 def _json(document: dict[str, Any]) -> str:

@@ -40,6 +40,9 @@ def run(
     compare: Annotated[str, typer.Option(help="Comma-separated policies to run on the same events.")] = "",
     report: Annotated[pathlib.Path | None, typer.Option(help="File for the report as one HTML page.")] = None,
     series: Annotated[pathlib.Path | None, typer.Option("--csv", help="File for the time series as CSV.")] = None,
+    explain: Annotated[
+        str, typer.Option(help="Show why this job ([NAMESPACE/]NAME) waited, hour by hour.", metavar="JOB")
+    ] = "",
     output: options.Output = None,
     feature_gates: options.FeatureGates = "",
     gangs: options.Gangs = False,
@@ -52,6 +55,7 @@ def run(
 
     Exit code 2: an input cannot be read.
     """
+    import itertools
     import sys
 
     from drachma import errors
@@ -81,6 +85,7 @@ def run(
             title=name,
             policy=preference,
             gates=enabled,
+            explained=f"default/{explain}" if explain and "/" not in explain else explain,
             shows_progress=len(names) == seeds == 1 and sys.stderr.isatty(),
         )
         for name, preference in preferences.items()
@@ -92,10 +97,12 @@ def run(
     if series is not None:
         _write_file(series, reports.to_csv(results))
     if len(results) == 1:
-        clusters.write(reports.to_document(results[0]), reports.lines(results[0]), output)
+        lines = itertools.chain(reports.lines(results[0]), reports.explanation_lines(results[0]))
+        clusters.write(reports.to_document(results[0]), lines, output)
     else:
         document = {"reports": [reports.to_document(each) for each in results]}
-        clusters.write(document, reports.comparison_lines(results), output)
+        explained = (line for each in results for line in reports.explanation_lines(each))
+        clusters.write(document, itertools.chain(reports.comparison_lines(results), explained), output)
 
 
 def _write_file(path: pathlib.Path, text: str) -> None:

@@ -194,6 +194,7 @@ def up(
             ),
             more=queues.components,
             processes=process_count,
+            limits=server_options.limits.ports,
             logging=worker.Logging(verbose=verbose, is_json=log_format.is_json),
         ),
     )

@@ -35,6 +35,10 @@ def when(
     assume: Annotated[
         str, typer.Option(help="Mean running time of pods without the annotation drachma.dev/duration, such as 2h.")
     ] = "",
+    history: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="File with running times of earlier jobs, one a line, such as 1h30m; instead of --assume."),
+    ] = None,
     samples: Annotated[int, typer.Option(min=1, max=1000, help="Number of simulated futures.")] = 20,
     within: Annotated[str, typer.Option(help="How far to look ahead.")] = "30d",
     seed: Annotated[int, typer.Option(help="Seed of the simulated futures.")] = 0,
@@ -44,8 +48,8 @@ def when(
     """Estimate when a job starts, from simulated futures of the cluster.
 
     The cluster is read from manifests or a dump (--cluster), or from an API server. Running pods end after the time in
-    their annotation drachma.dev/duration, or after a random time with the mean --assume. The range has 80 % of the
-    futures.
+    their annotation drachma.dev/duration, or after a time drawn from --history or with the mean --assume. The range has
+    80 % of the futures.
 
     Exit code 1: it does not start in most futures. 2: an input cannot be read.
     """
@@ -58,13 +62,19 @@ def when(
         raise errors.InvalidValueError("when: expected either a kind and a name, or -f FILE")
     if kind and kind not in ("job", "pod", "workload"):
         raise errors.InvalidValueError(f"{kind!r}: expected job, pod or workload")
-    assumed = durations.parse(assume, title="--assume") if assume else None
+    if assume and history:
+        raise errors.InvalidValueError("--history: goes without --assume")
+    assumption = future.Assumption(
+        durations.parse(assume, title="--assume") if assume else None, _read_history(history) if history else ()
+    )
     horizon = durations.parse(within, title="--within")
     enabled = features.Gates.parse(feature_gates)
     current = read_cluster(cluster, kubeconfig, context=context, enabled=enabled)
     arrival = _new_job(file) if file else None
     key = f"{arrival.shape.namespace}/{arrival.name}" if arrival is not None else _find(current, namespace, name)
-    forecast = future.forecast(current, arrival, key, assumed=assumed, samples=samples, horizon=horizon, seed=seed)
+    forecast = future.forecast(
+        current, arrival, key, assumption=assumption, samples=samples, horizon=horizon, seed=seed
+    )
     clusters.write(_document(key, forecast), _lines(key, forecast, within), output)
     if forecast.percentile(50) is None:
         raise typer.Exit(1)
@@ -83,6 +93,25 @@ def read_cluster(
     state = clusters.read(files, kubeconfig, context=context, enabled=enabled).state
     queueing = clusters.read_queueing_if_served(files, kubeconfig, context=context)
     return future.ClusterNow(state, tuple(queueing), datetime.now(UTC), Settings(gates=enabled))
+
+
+def _read_history(path: pathlib.Path) -> tuple[float, ...]:
+    """Return the running times of a file, in ascending order. Raises InvalidValueError."""
+    from drachma import errors
+    from drachma.simulate.timeline import durations
+
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.InvalidValueError(f"--history {path}: {error}") from None
+    times = [
+        durations.parse(line.strip(), title=f"{path}, line {number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    ]
+    if not times:
+        raise errors.InvalidValueError(f"--history {path}: has no running time")
+    return tuple(sorted(times))
 
 
 def _new_job(path: str) -> Arrival:

@@ -15,6 +15,7 @@ from drachma.api import meta
 from drachma.client import target, transport
 
 _NEEDED: Final = frozenset({"delete", "list", "watch"})
+_UNAVAILABLE: Final = 503
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -86,9 +87,11 @@ class Discovery:
             | {"code": 404}
         )
 
-    async def resources(self) -> Sequence[target.Target[meta.Object]]:
+    async def resources(self, *, needs_all: bool = True) -> Sequence[target.Target[meta.Object]]:
         """Return all resources that can be listed, watched and deleted, each with the version that the server prefers
         and its other versions.
+
+        Without ``needs_all``, versions whose extension API server does not answer are left out.
         """
         core = await self._ask("/api", _CoreVersions)
         groups = [_Group(name="", versions=tuple(_Version(version=version) for version in core.versions))]
@@ -101,7 +104,13 @@ class Discovery:
             for group in groups:
                 # A sort keeps the server's order but for the preferred version, which comes first.
                 for version in sorted(group.versions, key=lambda each: each != group.preferred_version):
-                    for resource in await self._resources(group.name, version.version):
+                    try:
+                        served = await self._resources(group.name, version.version)
+                    except errors.RefusedError as error:
+                        if needs_all or error.code != _UNAVAILABLE:
+                            raise
+                        continue
+                    for resource in served:
                         if "/" not in resource.name and _NEEDED.issubset(resource.verbs):
                             key = (group.name, resource.name, resource.storage_version_hash)
                             versions.setdefault(key, []).append(version.version)

@@ -51,7 +51,7 @@ class Frames(asyncio.Protocol, Generic[IncomingT]):
 
     def __init__(
         self,
-        decode: Callable[[bytes], IncomingT],
+        decode: Callable[[bytearray], IncomingT],
         *,
         receive: Callable[[IncomingT], None],
         lose: Callable[[], None],
@@ -119,7 +119,7 @@ class Frames(asyncio.Protocol, Generic[IncomingT]):
                 break
             position = start + size
             try:
-                message = self._decode(bytes(buffer[start:position]))
+                message = self._decode(buffer[start:position])
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 self._abort(f"a message cannot be decoded: {error}")
                 return

@@ -215,8 +215,9 @@ class HttpClient:
             async for piece in body.iter_any():
                 yield piece
 
-    async def resources(self) -> Sequence[target.Target[meta.Object]]:
-        return await self._discovery.resources()
+    async def resources(self, *, needs_all: bool = True) -> Sequence[target.Target[meta.Object]]:
+        """Return all resources; without ``needs_all``, not those of extension API servers that do not answer."""
+        return await self._discovery.resources(needs_all=needs_all)
 
     async def server_version(self) -> str:
         """Return the version of the server, such as ``v1.37.1``."""
@@ -408,9 +409,11 @@ class HttpClient:
             transport.Request(method="POST", path=path, query=self._managed, body=body, is_idempotent=False)
         )
 
-    async def _post_below(self, about: pod.Pod, subresource: str, *, body: protocol.Document) -> None:
+    async def _post_below(self, subject: pod.Pod, subresource: str, *, body: protocol.Document) -> None:
         resource = target.of(pod.Pod)
-        path = _object_path(resource, "v1", about.metadata.namespace, name=about.metadata.name, subresource=subresource)
+        path = _object_path(
+            resource, "v1", subject.metadata.namespace, name=subject.metadata.name, subresource=subresource
+        )
         await self._transport.send(
             transport.Request(
                 method="POST",

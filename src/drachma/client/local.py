@@ -407,9 +407,9 @@ class LocalClient:
 class _Written(Sequence[Any]):
     """Objects after a commit, decoded on access, because most of them are never read."""
 
-    def __init__(self, changes: Sequence[transactions.Change], stored: Sequence[Stored]) -> None:
+    def __init__(self, changes: Sequence[transactions.Change], entries: Sequence[Stored]) -> None:
         self._changes: Final = changes
-        self._stored: Final = stored
+        self._stored: Final = entries
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -427,7 +427,7 @@ def _query(parameters: Mapping[str, str]) -> Query:
     return {name: (text,) for name, text in parameters.items()}
 
 
-def _read(change: transactions.Change, stored: Stored) -> meta.Object | None:
+def _read(change: transactions.Change, entry: Stored) -> meta.Object | None:
     match change:
         case (
             transactions.Create(subject)
@@ -435,9 +435,9 @@ def _read(change: transactions.Change, stored: Stored) -> meta.Object | None:
             | transactions.Finalizers(subject, _)
             | transactions.StatusChange(subject)
         ):
-            return _reader(target.of(type(subject)))(stored)
+            return _reader(target.of(type(subject)))(entry)
         case transactions.Patch(kind):
-            patched: meta.Object = _reader(target.of(kind))(stored)
+            patched: meta.Object = _reader(target.of(kind))(entry)
             return patched
         case transactions.Bind() | transactions.Delete():
             return None
@@ -453,18 +453,18 @@ def _remembering_reader(resource: target.Target[Any]) -> Callable[[Stored], Any]
     decode = wire.reader(resource, resource.versions[0]).object
 
     @functools.lru_cache(maxsize=_REMEMBERED)
-    def read_small(stored: Stored) -> Any:
-        return decode(stored.data)
+    def read_small(entry: Stored) -> Any:
+        return decode(entry.data)
 
     large = memory.Cache[Stored, Any]("decoded objects")
 
-    def read(stored: Stored) -> Any:
-        if len(stored.data) <= _SMALL_BYTES:
-            return read_small(stored)
-        value = large.get(stored)
+    def read(entry: Stored) -> Any:
+        if len(entry.data) <= _SMALL_BYTES:
+            return read_small(entry)
+        value = large.get(entry)
         if value is None:
-            value = decode(stored.data)
-            large.put(stored, value, size=_DECODED_FACTOR * len(stored.data))
+            value = decode(entry.data)
+            large.put(entry, value, size=_DECODED_FACTOR * len(entry.data))
         return value
 
     return read

@@ -70,7 +70,7 @@ class VolumeClaimProtection:
             await _change_finalizers(self._writer, claim, removed=wellknown.VOLUME_CLAIM_FINALIZER)
 
     def _is_in_use(self, claim: Claim) -> bool:
-        return any(_keeps(each, claim) for each in self._pods.in_namespace(claim.metadata.namespace))
+        return any(_keeps(each, claim) for each in self._pods.list_namespace(claim.metadata.namespace))
 
     async def _is_really_in_use(self, claim: Claim) -> bool:
         """Ask the server whether a pod uses a claim, because a pod may be too new for the cache."""
@@ -78,7 +78,7 @@ class VolumeClaimProtection:
         return any(_keeps(each, claim) for each in current.items)
 
     async def _write_condition(self, claim: Claim) -> None:
-        is_used = any(_refers(each, claim) for each in self._pods.in_namespace(claim.metadata.namespace))
+        is_used = any(_refers(each, claim) for each in self._pods.list_namespace(claim.metadata.namespace))
         before = conditions.find(claim.status.conditions, _UNUSED)
         value = "False" if is_used else "True"
         if before is not None and before.status == value:

@@ -32,7 +32,7 @@ class ServiceReference(Struct, frozen=True, kw_only=True):
 
 
 class WebhookClientConfig(Struct, frozen=True, kw_only=True):
-    """Where the API server reaches a webhook; without a service, by URL."""
+    """Address of a webhook; without a service, the API server calls it by URL."""
 
     service: ServiceReference | None = None
 

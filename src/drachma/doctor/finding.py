@@ -15,7 +15,7 @@ from drachma.claims import identity
 
 
 class Severity(enum.StrEnum):
-    """How bad a finding is, the worst first."""
+    """Severity of a finding, the worst first."""
 
     CRITICAL = "critical"
     """Devices are used by workloads that do not own them."""
@@ -53,7 +53,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def command(self) -> str:
-        """The same request as a command of kubectl."""
+        """Command of kubectl that makes the request."""
         words = ["kubectl", self.verb, self.resource, self.name]
         words += ["-n", self.namespace] if self.namespace else []
         words += ["--subresource", self.subresource] if self.subresource else []

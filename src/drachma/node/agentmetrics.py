@@ -66,7 +66,7 @@ class AgentMetrics(Collector):
         self._claims: Final[dict[str, CountClaims]] = {}
         registry.register(self)
 
-    def of_node(self, node: str) -> NodeMetrics:
+    def node_metrics(self, node: str) -> NodeMetrics:
         """Return the metrics of one node."""
         return NodeMetrics(self, node)
 
@@ -144,7 +144,7 @@ class AgentMetrics(Collector):
         )
         for name, claims in groups.items():
             for family, family_claims in ((in_use, [each for each in claims if each.is_prepared]), (needed, claims)):
-                for driver, count in _by_driver(family_claims).items():
+                for driver, count in _count_by_driver(family_claims).items():
                     family.add_metric((driver, name) if labels_nodes else (driver,), count)
         yield in_use
         yield needed
@@ -158,7 +158,7 @@ def _children(
             yield from children.items()
 
 
-def _by_driver(claims: list[ClaimCount]) -> dict[str, int]:
+def _count_by_driver(claims: list[ClaimCount]) -> dict[str, int]:
     counts = {_ANY: len(claims)}
     for driver in sorted({driver for claim in claims for driver in claim.drivers}):
         counts[driver] = sum(driver in claim.drivers for claim in claims)

@@ -86,7 +86,7 @@ class Agents:
                 simulation=self._simulation,
                 address=address,
                 files=files,
-                metrics=self._metrics.of_node(machine.name),
+                metrics=self._metrics.node_metrics(machine.name),
                 recorder=recorder,
                 informers=NodeInformers(pods, nodes),
             )

@@ -97,10 +97,10 @@ def find_missing(uses: Iterable[DeviceUse], devices: set[PublishedDevice]) -> li
     return [each for each in uses if PublishedDevice(each.pool, each.device) not in devices]
 
 
-def unavailable(missing: Sequence[DeviceUse], node: str) -> str:
+def unavailable(uses: Sequence[DeviceUse], node: str) -> str:
     """Return the message about devices that are not published for a node."""
-    verb = "is" if len(missing) == 1 else "are"
-    return f"{UNAVAILABLE}{', '.join(map(str, missing))} {verb} not published for node {node}"
+    verb = "is" if len(uses) == 1 else "are"
+    return f"{UNAVAILABLE}{', '.join(map(str, uses))} {verb} not published for node {node}"
 
 
 def is_unavailable(message: str) -> bool:

@@ -13,7 +13,7 @@ SORTED_BYTES: Final = 64 * 1024 * 1024
 """Size of a file up to which its arrivals are sorted in memory."""
 
 
-def in_order(path: pathlib.Path, arrivals: Iterator[Arrival]) -> Iterator[Arrival]:
+def sort_arrivals(path: pathlib.Path, arrivals: Iterator[Arrival]) -> Iterator[Arrival]:
     """Return the arrivals in the order of their times. Raises InvalidValueError if a large file is not sorted."""
     if path.stat().st_size <= SORTED_BYTES:
         return iter(sorted(arrivals, key=lambda arrival: arrival.time))

@@ -44,7 +44,7 @@ class DlrmInstances:
 
     def arrivals(self) -> Iterator[Arrival]:
         """Return the instances in the order of their creation. Raises InvalidValueError."""
-        return arrivalorder.in_order(self._path, self._read())
+        return arrivalorder.sort_arrivals(self._path, self._read())
 
     def _read(self) -> Iterator[Arrival]:
         for row in csvrows.read(self._path, COLUMNS):

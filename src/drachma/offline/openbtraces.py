@@ -89,7 +89,7 @@ class OpenbTasks:
 
     def arrivals(self) -> Iterator[Arrival]:
         """Return the tasks in the order of their creation. Raises InvalidValueError."""
-        return arrivalorder.in_order(self._path, self._read())
+        return arrivalorder.sort_arrivals(self._path, self._read())
 
     def _read(self) -> Iterator[Arrival]:
         for row in csvrows.read(self._path, TASK_COLUMNS):

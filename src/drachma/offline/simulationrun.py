@@ -19,6 +19,7 @@ from drachma.offline import workloadfiles
 from drachma.scheduler.settings import Settings
 from drachma.simulate import ClusterState, Simulation
 from drachma.simulate.timeline import durations, quota, report
+from drachma.simulate.timeline.diary import Diary
 from drachma.simulate.timeline.measures import Measures
 from drachma.simulate.timeline.timeline import Timeline
 
@@ -41,6 +42,8 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     policy: allocator.Preference = allocator.Policy.FIRST_FIT
     gates: gates.Gates = gates.ALL
     shows_progress: bool = False
+    explained: str = ""
+    """Namespace and name of the job whose hours the report has; empty for none."""
 
 
 def run(plan: SimulationPlan) -> report.Report:
@@ -56,14 +59,23 @@ def run(plan: SimulationPlan) -> report.Report:
     timeline = Timeline(cluster, quota=queues)
     nodes = sorted(info.name for info in cluster.snapshot.nodes)
     progress = _Progress() if plan.shows_progress else None
+    diary = Diary(plan.explained) if plan.explained else None
+
+    def look(now: float, measures: Measures) -> None:
+        if diary is not None:
+            diary.look(timeline.jobs, now)
+        if progress is not None:
+            progress(now, measures)
+
     is_complete = True
     try:
-        timeline.run(files.events(seed=plan.seed, nodes=nodes), until=plan.until, progress=progress)
+        events = files.events(seed=plan.seed, nodes=nodes)
+        timeline.run(events, until=plan.until, progress=look if diary is not None else progress)
     except KeyboardInterrupt:
         is_complete = False
     if progress is not None:
         progress.clear()
-    return report.make(timeline, title=plan.title, seed=plan.seed, is_complete=is_complete)
+    return report.make(timeline, title=plan.title, seed=plan.seed, is_complete=is_complete, diary=diary)
 
 
 def run_all(plans: Sequence[SimulationPlan]) -> list[report.Report]:

@@ -21,6 +21,7 @@ from prometheus_client import core
 
 from drachma import errors
 from drachma.client import messages
+from drachma.listening import limits as ports
 from drachma.process import components, embedded, hosting, worker
 from drachma.process.door import Backends, Door
 from drachma.runtime import Surroundings
@@ -38,6 +39,7 @@ _END_SECONDS: Final = 10.0
 """Time that a process has to end after SIGTERM."""
 
 
+_DEFAULT_LIMITS: Final = ports.Limits()
 _DEFAULT_LOGGING: Final = worker.Logging()
 
 
@@ -76,6 +78,7 @@ async def beside(
     plane: embedded.ControlPlane,
     more: tuple[components.Component, ...] = (),
     processes: int = 1,
+    limits: ports.Limits = _DEFAULT_LIMITS,
     logging: worker.Logging = _DEFAULT_LOGGING,
 ) -> None:
     """Run controllers, scheduler and simulated nodes in so many processes, for :func:`hosting.run`.
@@ -97,6 +100,7 @@ async def beside(
                 plane=plane,
                 server=server,
                 secrets=secrets if role.has_controllers else None,
+                limits=limits,
                 logging=logging,
             ),
             embedded.backends_of(host),
@@ -179,7 +183,8 @@ class Supervised:
         """Keep the process running until cancelled.
 
         Raises:
-            errors.InvalidValueError: the components cannot start.
+            errors.InvalidValueError: the components cannot start, for a reason that the user has to remove.
+            errors.UnreachableError: the process has ended by itself before its components were ever ready.
         """
         loop = asyncio.get_running_loop()
         pause = _FIRST_PAUSE
@@ -188,6 +193,8 @@ class Supervised:
             code = await self._run_once()
             if self._failure and not self._ready.is_set():
                 raise errors.InvalidValueError(self._failure)
+            if code > 0 and not self._ready.is_set():
+                raise errors.UnreachableError(f"{self.name}: ended with code {code} before it was ready")
             if loop.time() - began > _STABLE_SECONDS:
                 pause = _FIRST_PAUSE
             _log.error(

@@ -24,6 +24,8 @@ from prometheus_client import core
 from drachma import errors
 from drachma.api import gates as features
 from drachma.client import Client, frames, local, messages, remote
+from drachma.listening import budget
+from drachma.listening import limits as ports
 from drachma.node.registration import addresses
 from drachma.process import accountcredentials, components, embedded, eventloop, logs
 from drachma.runtime import Credentials, KeyPair, Surroundings
@@ -68,6 +70,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     server: embedded.ServerFacts
     secrets: Secrets | None = None
     """Set if the process has controllers."""
+    limits: ports.Limits = ports.Limits()
+    """Limits on connections to the ports of the process."""
     logging: Logging = Logging()
 
     @property
@@ -177,12 +181,16 @@ def main() -> None:
     # Ctrl-C reaches all processes of a terminal; the API server's process ends the others in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = socket.socket(fileno=int(sys.argv[2]))
+    # Containers and drivers that this process starts must not have the connection.
+    connection.set_inheritable(False)
     try:
         plan: Plan = pickle.loads(frames.receive_data(connection))
     except (errors.UnreachableError, OSError):
         # The API server's process has ended meanwhile.
         sys.exit(0)
     logs.to_stderr(verbose=plan.logging.verbose, is_json=plan.logging.is_json)
+    ports.raise_descriptor_limit(plan.limits)
+    budget.PROCESS.limit(plan.limits)
     with eventloop.runner() as runner:
         try:
             runner.run(_run_until_signal(plan, connection))

@@ -74,7 +74,7 @@ def request_amounts(resources: Mapping[str, quantity.Quantity]) -> dict[str, int
     return {name: requested(name, amount) for name, amount in resources.items()}
 
 
-def as_quantity(name: str, amount: int, *, binary: Container[str] = ()) -> quantity.Quantity:
+def to_quantity(name: str, amount: int, *, binary: Container[str] = ()) -> quantity.Quantity:
     """Return an amount as objects and messages show it; ``binary`` names resources that are shown in bytes."""
     if name == _CPU:
         return quantity.Quantity.from_milli(amount)

@@ -132,7 +132,7 @@ class Cache(Generic[ObjectT]):
             raise errors.InvalidValueError(f"{Key(namespace, name)}: the informer does not keep documents")
         return Entry(cached, data)
 
-    def in_namespace(self, namespace: str) -> tuple[ObjectT, ...]:
+    def list_namespace(self, namespace: str) -> tuple[ObjectT, ...]:
         """Return all objects of a namespace."""
         return tuple(self._namespaces.get(namespace, {}).values())
 

@@ -11,13 +11,13 @@ import logging
 import random
 import uuid
 import zlib
-from collections.abc import Iterable
-from typing import Final, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
 
 from drachma import errors
-from drachma.api import event, meta, scheme
-from drachma.client import patches, protocol
-from drachma.runtime import correlation, eventsgroup
+from drachma.api import codec, event, meta, scheme
+from drachma.client import patches, protocol, target
+from drachma.runtime import correlation
 from drachma.runtime.clock import Clock, SystemClock
 from drachma.values import names
 
@@ -41,6 +41,14 @@ _STAMPS: Final = 1000
 
 _TRIES: Final = 12
 _PAUSE_SECONDS: Final = 10.0
+
+_NEWER_EVENTS: Final = target.Target(
+    group="events.k8s.io", versions=("v1",), plural="events", kind="Event", namespaced=True, model=meta.Object
+)
+"""Events of ``events.k8s.io``, for components whose role allows events of that group only, such as recent Kueue's."""
+
+_MOST_NOTE_BYTES: Final = 1024
+"""Limit of a note in ``events.k8s.io``."""
 
 _log = logging.getLogger(__name__)
 
@@ -156,15 +164,15 @@ class Recorder:
     async def _try_events_group(self, write: correlation.Write) -> None:
         new, now = write.event, self._clock.utc()
         if write.is_known:
-            metadata, patch = new.metadata, patches.merge(eventsgroup.series(new, now))
+            metadata, patch = new.metadata, patches.merge(_series(new, now))
             try:
                 await self._client.patch_document(
-                    eventsgroup.EVENTS, metadata.name, patch=patch, namespace=metadata.namespace
+                    _NEWER_EVENTS, metadata.name, patch=patch, namespace=metadata.namespace
                 )
                 return
             except errors.ObjectNotFoundError:
                 pass
-        await self._client.create_document(eventsgroup.EVENTS, eventsgroup.document(new, now))
+        await self._client.create_document(_NEWER_EVENTS, _newer_document(new, now))
 
     async def _try_core(self, write: correlation.Write) -> None:
         new = write.event
@@ -236,3 +244,28 @@ def reference_to(subject: meta.Object) -> event.ObjectReference:
 def _describe(new: event.Event) -> str:
     subject = new.involved_object
     return f"{subject.kind} {subject.namespace}/{subject.name}: {new.type} {new.reason}: {new.message}"
+
+
+# Events of events.k8s.io
+
+
+def _newer_document(new: event.Event, now: dt.datetime) -> dict[str, Any]:
+    """Return a core event in the form of ``events.k8s.io``, which has no counts."""
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": new.metadata.name, "namespace": new.metadata.namespace},
+        "eventTime": meta.micro_time_text(now),
+        "reportingController": new.reporting_component,
+        "reportingInstance": new.reporting_instance or new.reporting_component,
+        "action": new.reason,
+        "reason": new.reason,
+        "regarding": codec.encode(new)["involvedObject"],
+        "note": new.message.encode()[:_MOST_NOTE_BYTES].decode(errors="ignore"),
+        "type": new.type,
+    }
+
+
+def _series(new: event.Event, now: dt.datetime) -> Mapping[str, Any]:
+    """Return the change of an event of ``events.k8s.io`` that has happened again."""
+    return {"series": {"count": new.count, "lastObservedTime": meta.micro_time_text(now)}}

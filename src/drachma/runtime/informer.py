@@ -146,22 +146,22 @@ class Informer(Generic[ObjectT]):
         return new
 
     def _both_forms(
-        self, written: ObjectT | protocol.StoredObject[ObjectT] | protocol.Document
+        self, answer: ObjectT | protocol.StoredObject[ObjectT] | protocol.Document
     ) -> tuple[ObjectT, bytes | None]:
         """Return a written object in both of its forms."""
-        if isinstance(written, protocol.StoredObject):
-            return written.object, written.source.data if self._keeps_documents else None
-        if isinstance(written, dict):
-            version = written["apiVersion"].rpartition("/")[2]
-            data = bodies.encode(written)
+        if isinstance(answer, protocol.StoredObject):
+            return answer.object, answer.source.data if self._keeps_documents else None
+        if isinstance(answer, dict):
+            version = answer["apiVersion"].rpartition("/")[2]
+            data = bodies.encode(answer)
             return wire.reader(self._target, version).object(data), data
         if not self._keeps_documents:
-            return written, None
+            return answer, None
         if not self._target.is_complete:
-            name = f"{self._target.qualified} {cache.key_of(written)}"
+            name = f"{self._target.qualified} {cache.key_of(answer)}"
             raise errors.InvalidValueError(f"{name}: is a partial view: observe the document that was written")
         api_version = self._target.api_version(self._target.versions[0])
-        return written, codec.encode_json(written, api_version=api_version)
+        return answer, codec.encode_json(answer, api_version=api_version)
 
     async def run(self) -> None:
         """Keep the cache up to date until cancelled."""

@@ -24,7 +24,7 @@ class GatedPods:
 
     def __init__(
         self,
-        waiting: queue.Queue,
+        pod_queue: queue.Queue,
         pre_enqueue: Callable[[pod.Pod], verdict.Rejection | None],
         *,
         plugin: str,
@@ -32,7 +32,7 @@ class GatedPods:
         clock: clock.Clock,
     ) -> None:
         """Only rejections of ``plugin`` are reported."""
-        self._queue: Final = waiting
+        self._queue: Final = pod_queue
         self._pre_enqueue: Final = pre_enqueue
         self._plugin: Final = plugin
         self._recorder: Final = recorder

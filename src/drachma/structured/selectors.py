@@ -170,30 +170,30 @@ def _device_comparison(
 ) -> str:
     operator, literal = _OPERATORS[part.operator], _literal(part.literal)
     plain = f"{attribute} {operator} {literal}"
-    as_version, as_quantity = _version_comparison(part, attribute), _quantity_comparison(part, amount)
-    if type_ == "quantity" and as_quantity is not None:
-        return as_quantity
-    if type_ == "version" and as_version is not None:
-        return as_version
+    version_test, quantity_test = _version_comparison(part, attribute), _quantity_comparison(part, amount)
+    if type_ == "quantity" and quantity_test is not None:
+        return quantity_test
+    if type_ == "version" and version_test is not None:
+        return version_test
     if type_ in _PLAIN_TYPES:
         return plain
-    if as_version is not None:
-        plain = f"{_TYPE_TESTS['string'].format(attribute)} ? {plain} : {as_version}"
-    if as_quantity is not None:
-        plain = f"{has_amount} ? {as_quantity} : ({plain})"
+    if version_test is not None:
+        plain = f"{_TYPE_TESTS['string'].format(attribute)} ? {plain} : {version_test}"
+    if quantity_test is not None:
+        plain = f"{has_amount} ? {quantity_test} : ({plain})"
     return f"({plain})"
 
 
 def _quantity_comparison(part: namedresources.Comparison, amount: str) -> str | None:
-    if part.as_quantity is None:
+    if part.quantity_text is None:
         return None
-    return f"{amount}.compareTo(quantity({_quoted(part.as_quantity)})) {_OPERATORS[part.operator]} 0"
+    return f"{amount}.compareTo(quantity({_quoted(part.quantity_text)})) {_OPERATORS[part.operator]} 0"
 
 
 def _version_comparison(part: namedresources.Comparison, attribute: str) -> str | None:
-    if part.as_version is None:
+    if part.version_text is None:
         return None
-    return f"{attribute}.compareTo(semver({_quoted(part.as_version)})) {_OPERATORS[part.operator]} 0"
+    return f"{attribute}.compareTo(semver({_quoted(part.version_text)})) {_OPERATORS[part.operator]} 0"
 
 
 def _literal(value: str | float) -> str:

@@ -25,7 +25,7 @@ def repetitions(keys: Sequence[Hashable]) -> Sequence[tuple[int, Hashable]]:
     return errors
 
 
-def by_name(
+def walk_items(
     items: Sequence[Document], at: Path, *, field: str = "name", earlier_names: Iterable[str] = ()
 ) -> Iterator[tuple[Path, Document, str, bool]]:
     """Yield the path, the item, its name, and whether an earlier item has the same name."""

@@ -77,7 +77,14 @@ class DeclaredType(typerules.StructType, Walk):
         return errors
 
 
-class _List(Walk):
+class _Collection(Walk):
+    """A list or map, of which parts are checked unless the old one has them; there may be no old one."""
+
+    def __call__(self, value: Any, at: Path, facts: Any = None) -> list[FieldError]:
+        return self.compare(value, {} if isinstance(value, Mapping) else (), at, facts)
+
+
+class _List(_Collection):
     """A list of values."""
 
     def __init__(self, rule: Any, *, key: Sequence[str], limit: int | None, checks_repetitions_last: bool) -> None:
@@ -85,9 +92,6 @@ class _List(Walk):
         self._keys = tuple(key)
         self._limit = limit
         self._checks_repetitions_last = checks_repetitions_last
-
-    def __call__(self, value: Sequence[Any], at: Path, facts: Any = None) -> list[FieldError]:
-        return self.compare(value, (), at, facts)
 
     def compare(self, value: Sequence[Any], old: Sequence[Any], at: Path, facts: Any) -> list[FieldError]:
         if self._limit is not None and len(value) > self._limit:
@@ -121,14 +125,11 @@ class _List(Walk):
         return errors
 
 
-class _Values(Walk):
+class _Values(_Collection):
     """A map of values of a type, in the order of keys."""
 
     def __init__(self, rule: Walk) -> None:
         self._rule = rule
-
-    def __call__(self, value: Mapping[str, Any], at: Path, facts: Any = None) -> list[FieldError]:
-        return self.compare(value, {}, at, facts)
 
     def compare(self, value: Mapping[str, Any], old: Mapping[str, Any], at: Path, facts: Any) -> list[FieldError]:
         errors: list[FieldError] = []
@@ -138,14 +139,11 @@ class _Values(Walk):
         return errors
 
 
-class _Names(Walk):
+class _Names(_Collection):
     """A map whose keys have a form; keys that were there before are passed over. Errors are reported at the map."""
 
     def __init__(self, rule: constraints.Constraint) -> None:
         self._rule = rule
-
-    def __call__(self, value: Mapping[str, Any], at: Path, facts: Any = None) -> list[FieldError]:
-        return self.compare(value, {}, at, facts)
 
     def compare(self, value: Mapping[str, Any], old: Mapping[str, Any], at: Path, facts: Any) -> list[FieldError]:
         return [error for key in sorted(value) if key not in old for error in self._rule(key, at)]

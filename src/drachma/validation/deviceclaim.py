@@ -82,7 +82,7 @@ class Facts(msgspec.Struct, frozen=True):
     is_stored: bool = False
     costs: list[int] = []
 
-    def for_request(self, name: str) -> "Facts":
+    def request_facts(self, name: str) -> "Facts":
         """Return the facts for the parts of a request."""
         return structs.replace(self, request=name)
 
@@ -97,11 +97,11 @@ def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Found
 
 
 def _check_request(request: resourceclaim.DeviceRequest, at: Path, facts: Facts) -> Found:
-    return TYPES["NamedRequest"](request, at, facts.for_request(request.name))
+    return TYPES["NamedRequest"](request, at, facts.request_facts(request.name))
 
 
 def _check_subrequest(request: resourceclaim.DeviceSubRequest, at: Path, facts: Facts) -> Found:
-    return TYPES["Alternative"](request, at, facts.for_request(f"{facts.request}/{request.name}"))
+    return TYPES["Alternative"](request, at, facts.request_facts(f"{facts.request}/{request.name}"))
 
 
 def _selector_expression(text: str, at: Path, facts: Facts) -> Found:

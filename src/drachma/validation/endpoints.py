@@ -90,7 +90,7 @@ def _hints(problems: Callable[[str], Sequence[str]]) -> rulecompiler.Rule:
     """Return the rule of a list of hints, in which no name is repeated."""
 
     def rule(hints: Sequence[Document], at: Path) -> Errors:
-        for place, _, name, is_repeated in collection.by_name(hints, at):
+        for place, _, name, is_repeated in collection.walk_items(hints, at):
             if is_repeated:
                 yield fielderror.duplicate(place.child("name"), name)
             else:
@@ -103,7 +103,7 @@ def _slice_ports(ports: Sequence[Document], at: Path) -> Errors:
     if len(ports) > _MOST_PORTS:
         yield fielderror.too_many(at, len(ports), _MOST_PORTS)
         return
-    for place, port, name, is_repeated in collection.by_name(ports, at):
+    for place, port, name, is_repeated in collection.walk_items(ports, at):
         if name:
             yield from constraints.dns_label(name, place.child("name"))
         if is_repeated:

@@ -113,7 +113,7 @@ class _Bounds(NamedTuple):
 
 
 def _limits(limits: Sequence[Document], at: Path) -> Errors:
-    for place, item, kind, is_repeated in collection.by_name(limits, at, field="type"):
+    for place, item, kind, is_repeated in collection.walk_items(limits, at, field="type"):
         yield from _limit_type(kind, place.child("type"))
         if is_repeated:
             yield fielderror.duplicate(place.child("type"), rendering.named(kind))

@@ -114,7 +114,7 @@ def _external_name(name: str, at: Path) -> Found:
 
 def _check_ports(spec: Document, at: Path) -> Errors:
     ports = spec.get("ports") or ()
-    for place, port, name, is_repeated in collection.by_name(ports, at.child("ports")):
+    for place, port, name, is_repeated in collection.walk_items(ports, at.child("ports")):
         if name:
             yield from constraints.dns_label(name, place.child("name"))
             if is_repeated:

@@ -51,7 +51,7 @@ def driver_name(name: str, at: Path) -> Errors:
 
 
 def _check_node(spec: Document, at: Path) -> Errors:
-    for place, driver, name, is_repeated in collection.by_name(spec.get("drivers") or (), at.child("drivers")):
+    for place, driver, name, is_repeated in collection.walk_items(spec.get("drivers") or (), at.child("drivers")):
         yield from _TYPES["CSINodeDriver"](driver, place)
         if is_repeated:
             yield fielderror.duplicate(place.child("name"), name)

@@ -100,7 +100,7 @@ def estimate(cluster: ClusterNow, assumed: float | None) -> list[Estimate]:
         for each in cluster.queueing
         if isinstance(each, workload.Workload)
     }
-    forecasts = future.forecast_all(cluster, assumed=assumed, samples=_SAMPLES, horizon=_HORIZON)
+    forecasts = future.forecast_all(cluster, assumption=future.Assumption(assumed), samples=_SAMPLES, horizon=_HORIZON)
     rows = []
     for key, forecast in forecasts.items():
         if key in queued:

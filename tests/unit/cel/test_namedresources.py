@@ -57,4 +57,4 @@ def test_bad_selectors(expression: str, want: str) -> None:
 )
 def test_what_a_literal_can_be(literal: str | int, want_quantity: str | None, want_version: str | None) -> None:
     comparison = namedresources.Comparison("a", "_==_", literal)
-    assert (comparison.as_quantity, comparison.as_version) == (want_quantity, want_version)
+    assert (comparison.quantity_text, comparison.version_text) == (want_quantity, want_version)

@@ -62,3 +62,20 @@ def test_fragmentation(cluster: str) -> None:
     )
     assert json.loads(run("fragmentation", "-f", cluster, "-o", "json"))["drivers"][0]["fits"][1]["fits"] == 1
     ET.fromstring(run("fragmentation", "-f", cluster, "-o", "svg"))
+
+
+def test_a_page_has_the_picture_and_the_numbers(cluster: str) -> None:
+    page = CliRunner().invoke(app, ["report", "-f", cluster, "-o", "html"]).output
+    assert page.startswith("<!doctype html>")
+    assert "<svg " in page
+    assert "<summary>All numbers</summary><pre>NODE " in page
+
+
+@pytest.mark.parametrize("subject", ["utilization", "Utilisation"])
+def test_both_spellings(cluster: str, subject: str) -> None:
+    assert CliRunner().invoke(app, ["report", subject, "-f", cluster]).exit_code == 0
+
+
+def test_a_subject_that_does_not_exist(cluster: str) -> None:
+    refused = CliRunner().invoke(app, ["report", "utilisaton", "-f", cluster])
+    assert str(refused.exception) == "report 'utilisaton': does not exist; did you mean utilisation?"

@@ -265,3 +265,16 @@ async def test_resources_are_asked_for_anew() -> None:
     async with client_of(*served("as"), *served("as", "bs")) as (client, _):
         first, second = await client.resources(), await client.resources()
     assert ([each.plural for each in first], [each.plural for each in second]) == (["as"], ["as", "bs"])
+
+
+async def test_resources_without_those_of_extension_servers_that_do_not_answer() -> None:
+    verbs = ["delete", "list", "watch"]
+    core = {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True, "verbs": verbs}]}
+    groups = {"groups": [{"name": "ext.example.com", "versions": [{"version": "v1"}]}]}
+    first = [Answer(body={"versions": ["v1"]}), Answer(body=groups), Answer(body=core)]
+    unavailable = Answer(code=503, body="service unavailable\n")
+    async with client_of(*first, *[unavailable] * 20) as (client, _):
+        assert [each.plural for each in await client.resources(needs_all=False)] == ["pods"]
+    async with client_of(*first, *[unavailable] * 20) as (client, _):
+        with pytest.raises(errors.RefusedError, match="service unavailable"):
+            await client.resources()

@@ -15,25 +15,27 @@ def test_a_process_exports_sums_and_a_node_its_own_numbers() -> None:
     registry = prometheus_client.CollectorRegistry()
     metrics = agentmetrics.AgentMetrics(registry)
     for node in ("a", "b"):
-        metrics.of_node(node).observe_call(*CALL, seconds=1.0)
-        metrics.of_node(node).count_start("container")
+        metrics.node_metrics(node).observe_call(*CALL, seconds=1.0)
+        metrics.node_metrics(node).count_start("container")
     labels = dict(zip(("driver_name", "method_name", "grpc_status_code"), CALL, strict=True))
     assert _value(registry, "dra_grpc_operations_duration_seconds_count", **labels) == 2
     assert _value(registry, "dra_grpc_operations_duration_seconds_sum", **labels) == 2.0
-    assert 'kubelet_started_containers_total{container_type="container"} 1.0' in metrics.of_node("a").text().decode()
+    assert (
+        'kubelet_started_containers_total{container_type="container"} 1.0' in metrics.node_metrics("a").text().decode()
+    )
     metrics.forget("a")
     assert _value(registry, "kubelet_started_containers_total", container_type="container") == 2
-    assert "kubelet_started_containers_total{" not in metrics.of_node("a").text().decode()
+    assert "kubelet_started_containers_total{" not in metrics.node_metrics("a").text().decode()
 
 
 def test_claims_that_need_their_driver_are_held_until_they_are_unprepared() -> None:
     registry = prometheus_client.CollectorRegistry()
     metrics = agentmetrics.AgentMetrics(registry, labels_nodes=True)
     claims = [agentmetrics.ClaimCount(["d"], True), agentmetrics.ClaimCount(["d"], False)]
-    metrics.of_node("a").watch_claims(lambda: claims)
-    metrics.of_node("b").watch_claims(list)
+    metrics.node_metrics("a").watch_claims(lambda: claims)
+    metrics.node_metrics("b").watch_claims(list)
     assert _value(registry, "dra_resource_claims_in_use", driver_name="d", node="a") == 1
     assert _value(registry, "dra_resource_claims_in_use", driver_name="<any>", node="b") == 0
     assert _value(registry, "drachma_dra_resource_claims_held", driver_name="d", node="a") == 2
-    own = metrics.of_node("a").text().decode()
+    own = metrics.node_metrics("a").text().decode()
     assert 'dra_resource_claims_in_use{driver_name="d"} 1.0' in own, "as a kubelet has it"

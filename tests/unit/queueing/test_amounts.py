@@ -58,4 +58,4 @@ def test_resources_are_walked_by_hash() -> None:
     ],
 )
 def test_amounts_are_shown_in_canonical_form(name: str, amount: int, want: str) -> None:
-    assert str(amounts.as_quantity(name, amount, binary={"gpu.memory"})) == want
+    assert str(amounts.to_quantity(name, amount, binary={"gpu.memory"})) == want

@@ -38,7 +38,7 @@ def test_put_get_and_drop(pods: cache.Cache[pod.Pod]) -> None:
     assert pods.get("a", namespace="other") is None
     assert pods.drop(first) is second
     assert pods.drop(first) is None
-    assert pods.in_namespace("default") == ()
+    assert pods.list_namespace("default") == ()
     assert len(pods) == 0
     assert not pods
 
@@ -46,8 +46,8 @@ def test_put_get_and_drop(pods: cache.Cache[pod.Pod]) -> None:
 def test_namespaces(pods: cache.Cache[pod.Pod]) -> None:
     for namespace, name in (("one", "a"), ("two", "b"), ("one", "c")):
         pods.put(placed(name, namespace=namespace))
-    assert names(pods.in_namespace("one")) == ["a", "c"]
-    assert pods.in_namespace("three") == ()
+    assert names(pods.list_namespace("one")) == ["a", "c"]
+    assert pods.list_namespace("three") == ()
 
 
 def test_an_index_follows_changes(pods: cache.Cache[pod.Pod]) -> None:

@@ -182,9 +182,9 @@ def _drop_selectors(
 
 
 def _replace_devices(
-    claim: resourceclaim.ResourceClaim, wanted: resourceclaim.DeviceClaim
+    claim: resourceclaim.ResourceClaim, devices: resourceclaim.DeviceClaim
 ) -> resourceclaim.ResourceClaim:
-    return msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=wanted))
+    return msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=devices))
 
 
 def _replaced(items: Sequence[_ItemT], place: int, item: _ItemT) -> tuple[_ItemT, ...]:

@@ -54,7 +54,7 @@ def _compare(left: Any, right: Any) -> int:
     return (mine > theirs) - (mine < theirs)
 
 
-def _as_integer(value: Any) -> int:
+def _to_integer(value: Any) -> int:
     number = amount_of(value).exact_int64()
     if number is None:
         raise faults.Fault("cannot convert value to integer")
@@ -73,7 +73,7 @@ IMPLEMENTATIONS: Final[dict[str, Any]] = {
     "quantity_is_less_than": lambda left, right: _compare(left, right) < 0,
     "quantity_compare_to": _compare,
     "quantity_get_float": lambda value: amount_of(value).as_approximate_float(),
-    "quantity_get_int": _as_integer,
+    "quantity_get_int": _to_integer,
     "quantity_is_integer": lambda value: amount_of(value).is_integer,
     "quantity_add": lambda left, right: Computed(amount_of(left) + amount_of(right)),
     "quantity_add_int": lambda left, number: Computed(amount_of(left) + _whole(number)),

@@ -256,15 +256,13 @@ async def _in_processes(
             )
             for role in supervisor.roles(3, has_nodes=False)
         ]
-        running = [asyncio.create_task(each.run(), name=each.name) for each in workers]
-        try:
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(each.run(), name=each.name) for each in workers]
             for each in workers:
                 await each.wait_ready()
             yield Plane(client=server.client, processes=(os.getpid(), *(each.process_id for each in workers)))
-        finally:
             for task in running:
                 task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager

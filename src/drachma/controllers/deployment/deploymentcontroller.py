@@ -203,7 +203,7 @@ class DeploymentController:
             (owner := ownership.controller_of(each)) is not None
             and owner.uid in uids
             and (readiness.is_active(each) or each.metadata.deletion_timestamp is not None)
-            for each in self._pods.in_namespace(namespace)
+            for each in self._pods.list_namespace(namespace)
         )
 
     async def _clean_up(self, deployment: Deployment, old: Sequence[Set]) -> None:

@@ -214,7 +214,7 @@ class DeviceTaintEviction:
                 return controller.After(seconds)
         condition = rulestatus.condition(
             rule,
-            pending=self._pending(rule),
+            affected_pods=self._pending(rule),
             selected=self._selected(rule),
             evicted=self._evicted_by.get(rule.metadata.uid, 0),
             now=now,

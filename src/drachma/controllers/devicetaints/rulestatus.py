@@ -37,14 +37,14 @@ def current_condition(rule: devicetaintrule.DeviceTaintRule) -> meta.Condition |
 
 
 def condition(
-    rule: devicetaintrule.DeviceTaintRule, *, pending: Pending, selected: Selected, evicted: int, now: dt.datetime
+    rule: devicetaintrule.DeviceTaintRule, *, affected_pods: Pending, selected: Selected, evicted: int, now: dt.datetime
 ) -> meta.Condition | None:
     """Return the new condition, or None if it is unchanged.
 
-    ``pending`` are the pods to evict, or those that NoExecute would evict; ``evicted`` is the number of pods evicted
-    already.
+    ``affected_pods`` are the pods to evict, or those that NoExecute would evict; ``evicted`` is the number of pods that
+    are evicted already.
     """
-    status, reason, message = _outcome(rule, pending, selected, evicted)
+    status, reason, message = _outcome(rule, affected_pods, selected, evicted)
     if evicted:
         pods = "1 pod" if evicted == 1 else f"{evicted} pods"
         message = f"{message} {pods} evicted since starting the controller.".lstrip()
@@ -66,17 +66,17 @@ def _content(condition: meta.Condition) -> tuple[str, str, str, int]:
 
 
 def _outcome(
-    rule: devicetaintrule.DeviceTaintRule, pending: Pending, selected: Selected, evicted: int
+    rule: devicetaintrule.DeviceTaintRule, affected_pods: Pending, selected: Selected, evicted: int
 ) -> tuple[str, str, str]:
     """Return status, reason and message, without the evicted pods."""
     match rule.spec.taint.effect:
-        case taints.NO_EXECUTE if pending.pods:
-            return "True", "PodsPendingEviction", pending.text(("needs to", "need to")) + "."
+        case taints.NO_EXECUTE if affected_pods.pods:
+            return "True", "PodsPendingEviction", affected_pods.text(("needs to", "need to")) + "."
         case taints.NO_EXECUTE:
             return "False", "Completed" if evicted else "NotStarted", ""
         case "None":
             devices = f"{_devices(selected.published, 'published')} {_devices(selected.allocated, 'allocated')}"
-            would = f"{pending.text(('would', 'would'))} if the effect was NoExecute."
+            would = f"{affected_pods.text(('would', 'would'))} if the effect was NoExecute."
             return "False", "NoEffect", f"{devices} {would} {_NOT_AGAIN}"
         case _:
             return "False", "OtherEffect", "Eviction only happens for the NoExecute effect."

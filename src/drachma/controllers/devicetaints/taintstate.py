@@ -130,7 +130,9 @@ class TaintState:
         namespace = claim.metadata.namespace
         for reference in claim.status.reserved_for:
             if reservation.is_group(reference):
-                yield from (each for each in self._pods.in_namespace(namespace) if _shares(each, claim, reference.name))
+                yield from (
+                    each for each in self._pods.list_namespace(namespace) if _shares(each, claim, reference.name)
+                )
             if not reservation.is_pod(reference):
                 continue
             user = self._pods.get(reference.name, namespace=claim.metadata.namespace)

@@ -78,7 +78,7 @@ class DisruptionController:
             self._handle_pod(old)
 
     def _of(self, pod: pod.Pod) -> Iterable[Budget]:
-        for budget in self._budgets.in_namespace(pod.metadata.namespace):
+        for budget in self._budgets.list_namespace(pod.metadata.namespace):
             try:
                 is_chosen = selector_of(budget).matches(pod.metadata.labels)
             except errors.InvalidValueError:
@@ -101,7 +101,7 @@ class DisruptionController:
     async def _sync(self, budget: Budget) -> controller.After | None:
         selector = selector_of(budget)
         namespace = budget.metadata.namespace
-        pods = [each for each in self._pods.in_namespace(namespace) if selector.matches(each.metadata.labels)]
+        pods = [each for each in self._pods.list_namespace(namespace) if selector.matches(each.metadata.labels)]
         if not pods:
             self._record(budget, events.NORMAL, "NoPods", "No matching pods found")
         try:

@@ -218,7 +218,7 @@ class _SlicePlanner:
         if service is None or service.metadata.deletion_timestamp is not None:
             # Garbage collection deletes the slices of a service.
             return Plan()
-        slices = [each for each in self._slices.in_namespace(key.namespace) if self.service_key(each) == key]
+        slices = [each for each in self._slices.list_namespace(key.namespace) if self.service_key(each) == key]
         return Plan(*sliceplan.plan(service, pods, slices, zones=self._zones(pods)))
 
     def _zones(self, pods: Sequence[pod.Pod]) -> dict[str, str]:

@@ -96,7 +96,7 @@ class ServicePods:
 
     def of(self, selecting: service.Service) -> list[pod.Pod]:
         """Return the pods that a service selects."""
-        return [each for each in self._pods.in_namespace(selecting.metadata.namespace) if selects(selecting, each)]
+        return [each for each in self._pods.list_namespace(selecting.metadata.namespace) if selects(selecting, each)]
 
     def _enqueue(self, service: service.Service) -> None:
         self._enqueue_key(cache.key_of(service))
@@ -107,7 +107,7 @@ class ServicePods:
             self._handle_pod(new)
 
     def _handle_pod(self, pod: pod.Pod) -> None:
-        for each in self._services.in_namespace(pod.metadata.namespace):
+        for each in self._services.list_namespace(pod.metadata.namespace):
             if selects(each, pod):
                 self._enqueue(each)
 

@@ -94,7 +94,7 @@ class JobController:
         if name:
             self._queue.add(cache.Key(namespace, name))
         elif ownership.controller_of(new) is None:
-            for each in self._jobs.in_namespace(namespace):
+            for each in self._jobs.list_namespace(namespace):
                 if labelselectors.of(each.spec.selector).matches(new.metadata.labels):
                     self._handle_job(each)
 

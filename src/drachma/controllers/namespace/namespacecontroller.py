@@ -58,7 +58,7 @@ class NamespaceController:
         if subject is None or subject.metadata.deletion_timestamp is None:
             return
         deleted_for = self._clock.utc() - subject.metadata.deletion_timestamp
-        if deleted_for.total_seconds() >= self._settling and not self._pods.in_namespace(subject.metadata.name):
+        if deleted_for.total_seconds() >= self._settling and not self._pods.list_namespace(subject.metadata.name):
             self._queue.hasten(subject.metadata.name)
 
     async def _reconcile(self, name: str) -> controller.After | None:

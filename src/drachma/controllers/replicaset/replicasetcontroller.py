@@ -123,7 +123,7 @@ class ReplicaSetController:
             return active
         siblings = (
             each
-            for each in self._sets.in_namespace(replica_set.metadata.namespace)
+            for each in self._sets.list_namespace(replica_set.metadata.namespace)
             if ownership.is_controlled_by(each.metadata, owner.uid)
         )
         return [one for each in siblings for one in self._members.owned(each)]

@@ -108,7 +108,7 @@ class ResourceQuotaController:
 
     def _watch(self, watched: target.Target[Any], judge: evaluator.Evaluator[Any]) -> None:
         def see_gone(subject: meta.Object) -> None:
-            for quota in self._quotas.in_namespace(subject.metadata.namespace):
+            for quota in self._quotas.list_namespace(subject.metadata.namespace):
                 if judge.counted(quota.spec.hard, self._facts()):
                     self._enqueue(quota)
 

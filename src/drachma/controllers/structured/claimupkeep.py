@@ -30,7 +30,7 @@ class ParameterObjects:
         return self._classes.get(name)
 
     def claim_parameters(self, namespace: str) -> Iterable[parameters.ResourceClaimParameters]:
-        return self._of_claims.in_namespace(namespace)
+        return self._of_claims.list_namespace(namespace)
 
     def class_parameters(self) -> Iterable[parameters.ResourceClassParameters]:
         return self._of_classes

@@ -1,7 +1,11 @@
 """The controller: queues claims, pools and pods when related objects change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeVar
+
+import prometheus_client
+from prometheus_client import core
+from prometheus_client import registry as prometheus_registry
 
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim, resourceclaimtemplate, resourceslice
@@ -13,8 +17,8 @@ from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
 from drachma.api.v1alpha2 import resourceslice as alpha_slice
 from drachma.claims import ownership, podclaims, podstate, templates, wellknown
 from drachma.client import Client, patches
-from drachma.controllers.structured import claimupkeep, poolupkeep, structuredmetrics
-from drachma.runtime import Surroundings, controller, informer, workqueue
+from drachma.controllers.structured import claimupkeep, poolupkeep
+from drachma.runtime import Informers, Surroundings, controller, informer, workqueue
 from drachma.structured import counterpart, model
 from drachma.values import generatedname
 
@@ -111,7 +115,7 @@ class StructuredParameters:
         self._pools: Final = poolupkeep.PoolUpkeep(surroundings, recorder=recorder)
         self._claims: Final = claimupkeep.ClaimUpkeep(surroundings, recorder=recorder, pools=self._pools)
         self._generation: Final = ClaimGeneration(surroundings)
-        structuredmetrics.StructuredMetrics(informers, registry=surroundings.registry)
+        StructuredMetrics(informers, registry=surroundings.registry)
         self._known_claims: Final = informers.of(alpha.ResourceClaim).cache
         self._known_pods: Final = informers.of(pod.Pod).cache
         self._templates: Final = informers.of(alpha_template.ResourceClaimTemplate).cache
@@ -156,7 +160,7 @@ class StructuredParameters:
             self._handle_claim(claim)
 
     def _handle_parameters(self, changed: meta.Object) -> None:
-        for claim in self._known_claims.in_namespace(changed.metadata.namespace):
+        for claim in self._known_claims.list_namespace(changed.metadata.namespace):
             self._handle_claim(claim)
 
     def _handle_pod(self, changed: pod.Pod) -> None:
@@ -171,7 +175,7 @@ class StructuredParameters:
                 self._handle_claim(claim)
 
     def _handle_template(self, template: meta.Object) -> None:
-        for user in self._known_pods.in_namespace(template.metadata.namespace):
+        for user in self._known_pods.list_namespace(template.metadata.namespace):
             self._handle_pod(user)
 
     def _handle_source(self, published: model.Slice) -> None:
@@ -192,3 +196,37 @@ class StructuredParameters:
 def _each(see: Callable[[_ObjectT], None]) -> informer.Handler[_ObjectT]:
     """Make a handler that treats all changes alike."""
     return informer.Handler(added=see, updated=lambda _, new: see(new), deleted=see)
+
+
+class StructuredMetrics(prometheus_registry.Collector):
+    """Gauges of structured classes and of claims that are allocated with structured parameters.
+
+    KEP-4381's first alpha asks for both numbers and leaves their names open. They are counted at each scrape, from the
+    caches of the informers.
+    """
+
+    def __init__(self, informers: Informers, *, registry: prometheus_client.CollectorRegistry) -> None:
+        self._classes: Final = informers.of(resourceclass.ResourceClass).cache
+        self._claims: Final = informers.of(alpha.ResourceClaim).cache
+        registry.register(self)
+
+    def describe(self) -> Iterable[core.Metric]:
+        """Describe nothing: names are checked when metrics are collected."""
+        return ()
+
+    def collect(self) -> Iterator[core.Metric]:
+        yield core.GaugeMetricFamily(
+            "drachma_structured_parameters_classes",
+            "Resource classes (v1alpha2) that use structured parameters.",
+            value=sum(bool(each.structured_parameters) for each in self._classes),
+        )
+        yield core.GaugeMetricFamily(
+            "drachma_structured_parameters_allocated_claims",
+            "Resource claims (v1alpha2) that are allocated with structured parameters.",
+            value=sum(_is_structured(each) for each in self._claims),
+        )
+
+
+def _is_structured(claim: alpha.ResourceClaim) -> bool:
+    allocation = claim.status.allocation
+    return allocation is not None and any(each.structured_data is not None for each in allocation.resource_handles)

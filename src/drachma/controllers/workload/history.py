@@ -60,7 +60,7 @@ class History:
         """Return the revisions of a workload, oldest first, after it adopted those that match."""
         owned = await self._adopter.claim(
             owner,
-            self._revisions.in_namespace(owner.metadata.namespace),
+            self._revisions.list_namespace(owner.metadata.namespace),
             matches=lambda each: selector.matches(each.metadata.labels),
         )
         return sorted(

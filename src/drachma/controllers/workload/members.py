@@ -64,7 +64,7 @@ class Members(Generic[MemberT, OwnerT]):
             if (owner.api_version, owner.kind) == self._kind:
                 self._enqueue_owner(cache.Key(namespace, owner.name))
             return
-        for each in self._owners.in_namespace(namespace):
+        for each in self._owners.list_namespace(namespace):
             if self._selector(each).matches(member.metadata.labels):
                 self._enqueue_owner(cache.key_of(each))
 

@@ -51,11 +51,11 @@ def documents(driver: type[Driver], settings: Settings, *, now: dt.datetime) -> 
     secret = _object("Secret", "v1", name, settings.namespace)
     secret["type"] = "kubernetes.io/tls"
     secret["data"] = {server.CERTIFICATE: _base64(pair.certificate), server.KEY: _base64(pair.key)}
-    in_cluster = [] if settings.url else list(_in_cluster(name, settings))
+    in_cluster = [] if settings.url else list(_cluster_objects(name, settings))
     return [secret, *in_cluster, _configuration(driver, name, settings, pair.certificate)]
 
 
-def _in_cluster(name: str, settings: Settings) -> Iterator[Document]:
+def _cluster_objects(name: str, settings: Settings) -> Iterator[Document]:
     account = _object("ServiceAccount", "v1", name, settings.namespace)
     account["automountServiceAccountToken"] = False
     yield account

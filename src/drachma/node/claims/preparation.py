@@ -302,7 +302,7 @@ def _check_complete(method: str, answers: Mapping[str, Any], batch: Sequence[Pre
 
 
 def _holder(record: PreparedClaim) -> deviceuse.Holder:
-    return deviceuse.Holder(record.key.namespace, record.key.name, record.uid, record.known_uses)
+    return deviceuse.Holder(record.key.namespace, record.key.name, record.uid, record.device_uses)
 
 
 def _missing_record(key: Key) -> errors.NodeError:

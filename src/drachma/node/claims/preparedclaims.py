@@ -77,7 +77,7 @@ class PreparedClaim(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     @property
-    def known_uses(self) -> tuple[DeviceUse, ...]:
+    def device_uses(self) -> tuple[DeviceUse, ...]:
         """Devices of the allocation; from a checkpoint the prepared ones, which do not tell access as administrator."""
         return self.uses or tuple(
             DeviceUse(driver=driver, pool=each.pool_name, device=each.device_name, share_id=each.share_id)

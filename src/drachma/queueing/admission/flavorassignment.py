@@ -162,7 +162,7 @@ class PodSetAssignment(msgspec.Struct, frozen=True):
             name=self.name,
             flavors={resource: each.name for resource, each in self.flavors.items()},
             resource_usage={
-                resource: amounts.as_quantity(resource, self.requests.get(resource, 0), binary=binary)
+                resource: amounts.to_quantity(resource, self.requests.get(resource, 0), binary=binary)
                 for resource in self.flavors
             },
             count=self.count,

@@ -211,7 +211,14 @@ class FlavorSearch:
             each = pod_sets[index]
             own = self._own_flavors(index, each, flavors)
             assignments[index] = PodSetAssignment(
-                each.name, each.requests, each.count, own, reasons, error, considered, *self._held_places(each.name)
+                each.name,
+                each.requests,
+                each.count,
+                own,
+                reasons,
+                error,
+                considered,
+                *self._first_pass_places(each.name),
             )
             for resource, flavor in own.items():
                 key = FlavorResource(flavor.name, resource)
@@ -221,7 +228,7 @@ class FlavorSearch:
         """Return the flavors that a pod set keeps in the second pass of a workload that holds quota."""
         return pod_set.flavors.items() if self.placement.is_used else ()
 
-    def _held_places(self, pod_set: str) -> tuple[compact.Assignment | None, str | None]:
+    def _first_pass_places(self, pod_set: str) -> tuple[compact.Assignment | None, str | None]:
         """Return the places that a pod set has from its first pass, and the state of a delayed search."""
         admission = self._info.workload.status.admission
         if admission is None or not self.placement.is_used:
@@ -376,7 +383,7 @@ class FlavorSearch:
         amount = amounts.plus(before, request)
         most = node.potential(key)
         if amount > most:
-            request_text = amounts.as_quantity(key.resource, request, binary=self._settings.binary)
+            request_text = amounts.to_quantity(key.resource, request, binary=self._settings.binary)
             reason = (
                 f"insufficient quota for {key.resource} in flavor {key.flavor}, previously considered podsets requests "
                 f"({show(key.resource, before)}) + current podset request ({request_text}) > "

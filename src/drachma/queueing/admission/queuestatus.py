@@ -184,6 +184,6 @@ def _resource(key: FlavorResource, node: Node, used: requests.Usage, binary: Con
     borrowed = max(0, amounts.minus(total, node.quota(key).nominal)) if node.parent is not None else 0
     return ResourceUsage(
         key.resource,
-        amounts.as_quantity(key.resource, total, binary=binary),
-        amounts.as_quantity(key.resource, borrowed, binary=binary),
+        amounts.to_quantity(key.resource, total, binary=binary),
+        amounts.to_quantity(key.resource, borrowed, binary=binary),
     )

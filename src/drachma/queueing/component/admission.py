@@ -311,9 +311,9 @@ class Admission:
         self._second_pass = next_pass
         self._spawn(self._wake_at(next_pass), name="second pass")
 
-    async def _wake_at(self, due: datetime) -> None:
-        await self._clock.sleep(max(0.0, (due - self._clock.utc()).total_seconds()))
-        if self._second_pass == due:
+    async def _wake_at(self, moment: datetime) -> None:
+        await self._clock.sleep(max(0.0, (moment - self._clock.utc()).total_seconds()))
+        if self._second_pass == moment:
             self._second_pass = None
         self._wake.set()
 

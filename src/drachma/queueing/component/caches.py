@@ -127,7 +127,7 @@ class Caches:
         cache.add_index(BY_CLUSTER_QUEUE, _reserved_in)
         cache.add_index(BY_OWNER, _owners)
         cache.add_index(BY_TEMPLATE, _templates)
-        cache.add_index(BY_CLAIM, _named_claims)
+        cache.add_index(BY_CLAIM, _claim_names)
         cache.add_index(WITH_CLAIMS, lambda each: ("yes",) if _has_claims(each) else ())
         self.local_queues.cache.add_index(LOCAL_BY_CLUSTER_QUEUE, lambda each: (each.spec.cluster_queue,))
         self.pods.cache.add_index(BY_WORKLOAD, lambda each: (key,) if (key := workload_of(each)) else ())
@@ -161,7 +161,7 @@ class Caches:
         return {
             each.metadata.name: admissibility.Place(
                 each.metadata.labels,
-                podadjustment.summarize(self.limit_ranges.cache.in_namespace(each.metadata.name)),
+                podadjustment.summarize(self.limit_ranges.cache.list_namespace(each.metadata.name)),
             )
             for each in self.namespaces.cache
         }
@@ -336,7 +336,7 @@ def _has_claims(wl: workload.Workload) -> bool:
     return next(iter(_claims(wl)), None) is not None
 
 
-def _named_claims(wl: workload.Workload) -> Iterable[str]:
+def _claim_names(wl: workload.Workload) -> Iterable[str]:
     names = {claim.resource_claim_name for claim in _claims(wl)}
     return [f"{wl.metadata.namespace}/{name}" for name in names if name]
 

@@ -305,7 +305,7 @@ def _unadmitted_reason(wl: workload.Workload) -> tuple[str, str]:
 
 
 def _float(key: FlavorResource, amount: int) -> float:
-    return float(amounts.as_quantity(key.resource, amount).nanos) / 1e9
+    return float(amounts.to_quantity(key.resource, amount).nanos) / 1e9
 
 
 def _limit(key: FlavorResource, amount: int | None) -> float:

@@ -99,5 +99,5 @@ def _is_member(subject: pod.Pod) -> bool:
     return WORKLOAD_ANNOTATION in subject.metadata.annotations and ungating.POD_SET_LABEL in subject.metadata.labels
 
 
-def _members_key(named: pod.Pod | workload.Workload) -> str:
-    return f"{named.metadata.namespace}/{ungating.workload_name(named)}"
+def _members_key(member: pod.Pod | workload.Workload) -> str:
+    return f"{member.metadata.namespace}/{ungating.workload_name(member)}"

@@ -135,7 +135,7 @@ def _own_requests(assignment: workload.PodSetAssignment, account: PodSetAccount)
         usage = amounts.requested(name, assignment.resource_usage.get(name, _ZERO)) - agreed.once
         own = usage // (assignment.count or 1) - agreed.devices
         if own > 0:
-            own_requests[name] = amounts.as_quantity(name, own)
+            own_requests[name] = amounts.to_quantity(name, own)
     return own_requests
 
 
@@ -170,6 +170,6 @@ def template_problem(
             needed = amounts.requested(name, amount)
             before = agreed[name].devices if name in agreed else 0
             if needed > before:
-                had = amounts.as_quantity(name, before)
+                had = amounts.to_quantity(name, before)
                 return f"{subject}: pod set {pod_set} needs {amount} of {name} per pod and has {had}"
     return None

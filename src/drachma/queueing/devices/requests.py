@@ -98,7 +98,7 @@ def count(
         stage = "bounds"
         measure = Measure(mappings, gates, policy)
         bounded = bounds.per_pod(wl, objects, measure) if policy.bounds_requests else {}
-        named_charges = _named_charges(wl, claims, objects, measure=measure) if claims is not None else {}
+        named_charges = _claim_charges(wl, claims, objects, measure=measure) if claims is not None else {}
     except Problem as problem:
         return Refusal(stage, problem.problems)
     of_claims = resourcelists.merge_pod_sets(of_claims, bounded)
@@ -112,7 +112,7 @@ def count(
     )
 
 
-def _named_charges(
+def _claim_charges(
     wl: workload.Workload, claims: podclaims.Claims, objects: DeviceObjects, *, measure: Measure
 ) -> dict[str, NamedCharge]:
     """Return the charges of the claims that a workload names. Raises Problem if they cannot be determined."""

@@ -150,10 +150,10 @@ def _past_usage(question: Question, workloads: Iterable[WorkloadInfo]) -> tuple[
     return tuple(LocalQueueUsage(name, usage) for name, usage in sorted(usages.items(), key=lambda item: item[::-1]))
 
 
-def _explain(question: Question, pending: PendingQueue, info: WorkloadInfo) -> WorkloadExplanation:
+def _explain(question: Question, pending_queue: PendingQueue, info: WorkloadInfo) -> WorkloadExplanation:
     entry = question.entry()
     queue = question.queue
-    order = list(pending.waiting())
+    order = list(pending_queue.waiting())
     position = next(number for number, each in enumerate(order) if each.key == info.key)
     shortages: tuple[Shortage, ...] = ()
     unsuitable: tuple[Unsuitable, ...] = ()

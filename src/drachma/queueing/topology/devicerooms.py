@@ -48,14 +48,14 @@ class DeviceInventory:
     def __init__(
         self,
         allocator: Allocator,
-        expected: Mapping[str, Expected] | None = None,
+        expected_pods: Mapping[str, Expected] | None = None,
         *,
         claim_source: PodClaims | None = None,
     ) -> None:
-        """``expected`` are pods placed by node that have no devices yet. ``claim_source`` has the claims of pods."""
+        """Keep an allocator, pods by node that have no devices yet, and the claims of pods."""
         self.claim_source: Final = claim_source
         self._allocator: Final = allocator
-        self._expected: Final = expected or {}
+        self._expected: Final = expected_pods or {}
         self._empty: Final = allocator.sibling(
             allocated=AllocatedState(consumable_capacity=allocator.features.consumable_capacity)
         )
@@ -68,12 +68,12 @@ class DeviceInventory:
         """
         return _AllocatorRoom(self, pods, leader, ignores_usage=ignores_usage)
 
-    def fits(self, at: node.Node, wanted: Expected, *, ignores_usage: bool) -> bool:
+    def fits(self, at: node.Node, new_pods: Expected, *, ignores_usage: bool) -> bool:
         """Return True if the claims of all pods can be allocated on a node together."""
         expected = () if ignores_usage else self._expected.get(at.metadata.name, ())
         claims = [
             claim
-            for group, (one_pod, count) in enumerate((*expected, *wanted))
+            for group, (one_pod, count) in enumerate((*expected, *new_pods))
             for number in range(count)
             for claim in self._copy(one_pod, group, number)
         ]
@@ -138,5 +138,5 @@ class _AllocatorRoom:
                 beyond = middle
         return least
 
-    def _fits(self, at: node.Node, wanted: Expected) -> bool:
-        return self._inventory.fits(at, wanted, ignores_usage=self._ignores_usage)
+    def _fits(self, at: node.Node, new_pods: Expected) -> bool:
+        return self._inventory.fits(at, new_pods, ignores_usage=self._ignores_usage)

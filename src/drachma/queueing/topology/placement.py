@@ -117,7 +117,7 @@ class Placer:
         return {request.name: Placed(assignments[request.name]) for request in placed}
 
     def _search(
-        self, workers: PodSetRequest, leader: PodSetRequest | None, *, within: str = ""
+        self, workers: PodSetRequest, leader: PodSetRequest | None, *, domain: str = ""
     ) -> dict[str, Assignment]:
         """Return the assignments of workers and leader. Raises NotFoundError or ShapeError."""
         if workers.problem:
@@ -131,7 +131,7 @@ class Placer:
             node_selector=spec.node_selector,
             affinity=None if spec.affinity is None else spec.affinity.node_affinity,
             tolerations=(*spec.tolerations, *self._tolerations),
-            within=within,
+            within=domain,
             ignores_usage=self._ignores_usage,
             respects_preferences=respects_preferences,
             devices=self._device_room(workers, leader),
@@ -195,39 +195,39 @@ class Placer:
         layers = shape.layers(request.pod_set.topology_request)
         if layers and target_domain and layers[0].size > 0 and missing % layers[0].size:
             moved = moved._replace(pod_set=_with_smaller_slices(request.pod_set, layers, missing))
-        assignment = self._search(moved, None, within=target_domain)[request.name]
+        assignment = self._search(moved, None, domain=target_domain)[request.name]
         if not assignment.domains:
             raise NotFoundError(f"cannot find replacement assignment for unhealthy node: {node}")
         self._assume(assignment, request)
         return self._tree.merge(assignment, healthy)
 
-    def _replacement_domain(self, request: PodSetRequest, kept: Assignment, missing: int) -> str:
+    def _replacement_domain(self, request: PodSetRequest, assignment: Assignment, missing_pods: int) -> str:
         """Return the identity of the domain that a replacement must be in, or an empty text."""
         topology_request = request.pod_set.topology_request
         label = shape.requested_level(self._tree, topology_request, is_implied=request.is_implied)
         level = None if label is None else self._tree.level_index(label)
-        if level is None or not kept.domains:
+        if level is None or not assignment.domains:
             return ""
         layers = shape.layers(topology_request)
-        if layers and layers[0].size > 0 and missing % layers[0].size:
-            broken = next((layer for layer in reversed(layers) if layer.size and missing % layer.size), layers[0])
-            return self._incomplete_domain(kept, missing, broken)
+        if layers and layers[0].size > 0 and missing_pods % layers[0].size:
+            broken = next((layer for layer in reversed(layers) if layer.size and missing_pods % layer.size), layers[0])
+            return self._incomplete_domain(assignment, missing_pods, broken)
         if topology_request is None or topology_request.required is None:
             return ""
-        leaf = self._tree.leaves.get(kept.domains[0].values)
+        leaf = self._tree.leaves.get(assignment.domains[0].values)
         return "" if leaf is None else leaf.ancestor(level).identity
 
-    def _incomplete_domain(self, kept: Assignment, missing: int, layer: shape.Layer) -> str:
+    def _incomplete_domain(self, assignment: Assignment, missing_pods: int, layer: shape.Layer) -> str:
         level = self._tree.level_index(layer.label)
         if level is None:
             return ""
         counts: dict[str, int] = {}
-        for domain in kept.domains:
+        for domain in assignment.domains:
             leaf = self._tree.leaves.get(domain.values)
             if leaf is not None:
                 identity = leaf.ancestor(level).identity
                 counts[identity] = counts.get(identity, 0) + domain.pods
-        return next((name for name, count in counts.items() if (count + missing) % layer.size == 0), "")
+        return next((name for name, count in counts.items() if (count + missing_pods) % layer.size == 0), "")
 
     def _resize(self, workers: PodSetRequest, leader: PodSetRequest | None) -> dict[str, Result] | None:
         """Place an elastic workload on the assignment that it had, or return None to place it afresh."""
@@ -300,9 +300,11 @@ def _roles(group: list[PodSetRequest]) -> tuple[PodSetRequest, PodSetRequest | N
     return (leader, workers) if leader.pods > workers.pods else (workers, leader)
 
 
-def _with_smaller_slices(pod_set: workload.PodSet, layers: tuple[shape.Layer, ...], missing: int) -> workload.PodSet:
+def _with_smaller_slices(
+    pod_set: workload.PodSet, layers: tuple[shape.Layer, ...], missing_pods: int
+) -> workload.PodSet:
     """Keep the innermost layer whose size divides the number of missing pods as the slice, else single pods."""
-    layer = next((each for each in reversed(layers) if each.size and missing % each.size == 0), None)
+    layer = next((each for each in reversed(layers) if each.size and missing_pods % each.size == 0), None)
     assert pod_set.topology_request is not None, "layers come from a request"
     request = msgspec.structs.replace(
         pod_set.topology_request,

@@ -99,10 +99,10 @@ def _pods_with_leader(place: Place) -> int:
 class Search:
     """One search on counted places, whose counts are as before when the search is left as a context."""
 
-    def __init__(self, tree: Tree, counted: CountedPlaces, request: Request, *, rules: Rules) -> None:
+    def __init__(self, tree: Tree, places: CountedPlaces, request: Request, *, rules: Rules) -> None:
         self._tree: Final = tree
-        self._counted: Final = counted
-        self._places: Final = counted.levels
+        self._counted: Final = places
+        self._places: Final = places.levels
         self._request: Final = request
         self._rules: Final = rules
         self._changed: Final[list[tuple[Place, int, int, int, int]]] = []

@@ -84,12 +84,12 @@ def is_gated(checked: pod.Pod) -> bool:
     return any(gate.name == GATE for gate in checked.spec.scheduling_gates)
 
 
-def workload_name(named: meta.Object) -> str:
+def workload_name(owner: meta.Object) -> str:
     """Return the name that a workload and its pods share: that of the first workload of an elastic job."""
-    annotations = named.metadata.annotations
+    annotations = owner.metadata.annotations
     if workload.SLICE_NAME in annotations:
         return annotations[workload.SLICE_NAME]
-    return named.metadata.name if isinstance(named, workload.Workload) else annotations.get(WORKLOAD_NAME, "")
+    return owner.metadata.name if isinstance(owner, workload.Workload) else annotations.get(WORKLOAD_NAME, "")
 
 
 def _is_admitted(checked: workload.Workload) -> bool:

@@ -69,7 +69,7 @@ class Settings(msgspec.Struct, frozen=True):
         """Return an amount of a resource as messages show it."""
         if amount == amounts.UNLIMITED:
             return "<unlimited>"
-        return str(amounts.as_quantity(resource, amount, binary=self.binary))
+        return str(amounts.to_quantity(resource, amount, binary=self.binary))
 
 
 DEFAULT_SETTINGS: Final = Settings()

@@ -54,8 +54,8 @@ class Overdrawn(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        allocated = amounts.as_quantity(self.resource, self.allocated)
-        reserved = amounts.as_quantity(self.resource, self.reserved)
+        allocated = amounts.to_quantity(self.resource, self.allocated)
+        reserved = amounts.to_quantity(self.resource, self.reserved)
         return (
             f"Devices of pod set {self.pod_set} were allocated that count for {allocated} of {self.resource}, "
             f"and {reserved} is reserved for them"
@@ -170,4 +170,4 @@ def _settle(
 def _convert_to_stored_format(before: quantity.Quantity, amount: int, name: str) -> quantity.Quantity:
     """Return an amount in the format of the stored amount."""
     is_binary = before.format is quantity.Format.BINARY_SI
-    return amounts.as_quantity(name, amount, binary=(name,) if is_binary else ())
+    return amounts.to_quantity(name, amount, binary=(name,) if is_binary else ())

@@ -229,7 +229,7 @@ def request_lists(
         workload.PodSetRequest(
             name=each.name,
             resources={
-                name: amounts.as_quantity(name, amount, binary=binary) for name, amount in each.requests.items()
+                name: amounts.to_quantity(name, amount, binary=binary) for name, amount in each.requests.items()
             },
         )
         for each in pod_sets

@@ -34,7 +34,7 @@ class DistinctSearch:
     def __init__(
         self,
         cycle: podcycle.Cycle,
-        waiting: Sequence[podinfo.PodInfo],
+        members: Sequence[podinfo.PodInfo],
         *,
         gang: gangs.Gang,
         needed: int,
@@ -42,10 +42,10 @@ class DistinctSearch:
         domain: int | None,
     ) -> None:
         self._cycle: Final = cycle
-        self._waiting: Final = waiting
+        self._waiting: Final = members
         self._gang: Final = gang
         self._needed: Final = needed
-        self._steps = steps + len(waiting)
+        self._steps = steps + len(members)
         self._domain: Final = domain
         self.has_given_up = False
         """True if the steps were used up."""

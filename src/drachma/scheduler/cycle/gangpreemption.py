@@ -114,9 +114,9 @@ def _preempt_for_devices(
 ) -> Room | NoRoom:
     """Return the fewest and least important pods whose eviction makes room and frees devices for a gang."""
 
-    def search_without(chosen: Sequence[victims.Victim]) -> gangsearch.Outcome:
+    def search_without(evicted_victims: Sequence[victims.Victim]) -> gangsearch.Outcome:
         fork = snapshot.fork()
-        for each in chosen:
+        for each in evicted_victims:
             each.leave(fork)
         return search(fork)
 

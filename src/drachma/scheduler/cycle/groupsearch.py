@@ -278,10 +278,10 @@ class _GroupSearch:
 
     # Domains
 
-    def _domains(self, gang: gangs.Gang, snapshot: Snapshot, within: int | None) -> Iterator[int]:
+    def _domains(self, gang: gangs.Gang, snapshot: Snapshot, allowed_nodes: int | None) -> Iterator[int]:
         """Yield the sets of nodes that the pods of a group may go to, in the order of the labels' values."""
         nodes = snapshot.nodes
-        all_nodes = nodes.all_nodes if within is None else within
+        all_nodes = nodes.all_nodes if allowed_nodes is None else allowed_nodes
         if not gang.topology:
             if all_nodes:
                 yield all_nodes

@@ -131,19 +131,19 @@ def choose(
         )
         for victim_set in sorted(sets, key=_set_rank):
             if not _exceeds(victim_set, snapshot) and fits_without(victim_set):
-                return Spared(_sorted_pods(victim_set), 0)
+                return Spared(_pods_by_importance(victim_set), 0)
         return None
-    chosen_victims = _within_budgets(sorted(allowed, key=importance, reverse=True), snapshot)
+    chosen_victims = _evictable_victims(sorted(allowed, key=importance, reverse=True), snapshot)
     if not fits_without(chosen_victims):
         return None
     for each in sorted(chosen_victims, key=importance):
         smaller = [other for other in chosen_victims if other is not each]
         if smaller and fits_without(smaller):
             chosen_victims = smaller
-    return Spared(_sorted_pods(chosen_victims), 0)
+    return Spared(_pods_by_importance(chosen_victims), 0)
 
 
-def _within_budgets(candidates: Iterable[Victim], snapshot: Snapshot) -> list[Victim]:
+def _evictable_victims(candidates: Iterable[Victim], snapshot: Snapshot) -> list[Victim]:
     """Return as many candidates as budgets allow to evict together, in their order."""
     within_budget: list[Victim] = []
     for each in candidates:
@@ -152,18 +152,18 @@ def _within_budgets(candidates: Iterable[Victim], snapshot: Snapshot) -> list[Vi
     return within_budget
 
 
-def _exceeds(chosen: Iterable[Victim], snapshot: Snapshot) -> bool:
-    return bool(snapshot.budgets.violating(victim for each in chosen for victim in each.pods))
+def _exceeds(victim_set: Iterable[Victim], snapshot: Snapshot) -> bool:
+    return bool(snapshot.budgets.violating(victim for each in victim_set for victim in each.pods))
 
 
-def _set_rank(chosen: Sequence[Victim]) -> tuple[int, int, int, list[float]]:
-    priorities = [each.priority for each in chosen for _ in each.places]
-    starts = sorted(-start_time(victim).timestamp() for each in chosen for victim in each.pods)
+def _set_rank(victim_set: Sequence[Victim]) -> tuple[int, int, int, list[float]]:
+    priorities = [each.priority for each in victim_set for _ in each.places]
+    starts = sorted(-start_time(victim).timestamp() for each in victim_set for victim in each.pods)
     return max(priorities), len(priorities), sum(priorities), starts
 
 
-def _sorted_pods(chosen: Iterable[Victim]) -> tuple[pod.Pod, ...]:
-    return tuple(victim for each in sorted(chosen, key=importance) for victim in each.pods)
+def _pods_by_importance(victim_set: Iterable[Victim]) -> tuple[pod.Pod, ...]:
+    return tuple(victim for each in sorted(victim_set, key=importance) for victim in each.pods)
 
 
 def importance(victim: Victim) -> tuple[int, bool, int, datetime]:

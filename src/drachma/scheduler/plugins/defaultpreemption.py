@@ -128,9 +128,9 @@ def _dry_run_for_devices(
     if not candidates:
         return _NO_VICTIMS
 
-    def fits_without(chosen: Sequence[victims.Victim]) -> bool:
+    def fits_without(evicted_victims: Sequence[victims.Victim]) -> bool:
         without = trial.on(snapshot.fork())
-        for each in chosen:
+        for each in evicted_victims:
             each.leave(without.snapshot)
         return bool(filters.filter_with_nominated_pods(without, node.bit)[0])
 

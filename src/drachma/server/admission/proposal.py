@@ -48,7 +48,7 @@ class Proposal:
         *,
         options: options.WriteOptions,
         get: Get,
-        stored: record.Record | None = None,
+        stored_object: record.Record | None = None,
         old: Subject | None = None,
     ) -> None:
         self.subject = subject
@@ -57,7 +57,7 @@ class Proposal:
         self.strategy: Final = write.served.strategy
         self.options = options
         self.get = get
-        self.stored = stored
+        self.stored = stored_object
         self.charges: tuple[QuotaCharge, ...] = ()
         self.companions: tuple[Companion, ...] = ()
         self.old = old

@@ -204,18 +204,18 @@ class _Index:
         self.levels = {level.name: level for level in _mandatory_levels()}
         self.is_changed = True
 
-    def put(self, stored: record.Record) -> None:
-        name, document = stored.key.name, stored.value
+    def put(self, entry: record.Record) -> None:
+        name, document = entry.key.name, entry.value
         uid, spec = document["metadata"].get("uid", ""), document["spec"]
-        if stored.key.resource == SCHEMAS:
+        if entry.key.resource == SCHEMAS:
             self.schemas[name] = classification.parse_schema(name, uid, spec)
         else:
             self.levels[name] = seats.parse_level(name, uid, spec)
         self.is_changed = True
 
-    def drop(self, stored: record.Record) -> None:
-        name = stored.key.name
-        if stored.key.resource == SCHEMAS:
+    def drop(self, entry: record.Record) -> None:
+        name = entry.key.name
+        if entry.key.resource == SCHEMAS:
             self.schemas.pop(name, None)
             self.schemas.update((each.name, each) for each in _mandatory_schemas() if each.name == name)
         else:

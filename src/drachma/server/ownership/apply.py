@@ -111,7 +111,7 @@ def _prune(merged: Document, owners: Owners, *, last: Owned | None, kind: manage
         return merged
     types = kind.schemas[last.api_version]
     # Entries that a client has sent may name fields that cannot have an owner.
-    applied_last = managers.stripped(comparison.named_fields(last.fields, schema=types))
+    applied_last = managers.stripped(comparison.schema_fields(last.fields, schema=types))
     remaining_document = merging.without(converted, applied_last, schema=types) or {}
     remaining_document = _restore_owned(converted, remaining_document, owners, version=last.api_version, kind=kind)
     remaining_document = _restore_unowned(converted, remaining_document, applied_last, types=types)
@@ -136,10 +136,12 @@ def _restore_owned(
         except LookupError:
             continue
         types = kind.schemas[other_version]
-        kept_fields = fieldset.union(_named_fields(pruned_there, types), comparison.named_fields(fields, schema=types))
+        kept_fields = fieldset.union(
+            _schema_fields(pruned_there, types), comparison.schema_fields(fields, schema=types)
+        )
         pruned_there = (
             merging.without(
-                merged_there, fieldset.difference(_named_fields(merged_there, types), kept_fields), schema=types
+                merged_there, fieldset.difference(_schema_fields(merged_there, types), kept_fields), schema=types
             )
             or {}
         )
@@ -151,12 +153,12 @@ def _restore_unowned(
     merged: Document, pruned: Document, applied_last: fieldset.FieldSet, *, types: model.Object
 ) -> Document:
     """Restore fields that had no owner: only fields that the manager itself had applied are removed."""
-    lost_fields = fieldset.difference(_named_fields(merged, types), _named_fields(pruned, types))
+    lost_fields = fieldset.difference(_schema_fields(merged, types), _schema_fields(pruned, types))
     return merging.without(merged, fieldset.intersection(lost_fields, applied_last), schema=types) or {}
 
 
-def _named_fields(document: Document, types: model.Object) -> fieldset.FieldSet:
-    return comparison.named_fields(comparison.fields_of(document, schema=types), schema=types)
+def _schema_fields(document: Document, types: model.Object) -> fieldset.FieldSet:
+    return comparison.schema_fields(comparison.fields_of(document, schema=types), schema=types)
 
 
 def conflict(conflicts: Sequence[managers.Conflict]) -> status.StatusError:

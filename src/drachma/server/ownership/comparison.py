@@ -218,7 +218,7 @@ def _fields_of_items(items: list[Any], kind: model.ListOf) -> fieldset.FieldSet:
     return fields
 
 
-def named_fields(fields: fieldset.FieldSet, *, schema: model.Type) -> fieldset.FieldSet:
+def schema_fields(fields: fieldset.FieldSet, *, schema: model.Type) -> fieldset.FieldSet:
     """Return the set with all schema fields that have members below them as members; not items, not map keys."""
     completed: fieldset.FieldSet = {}
     for element in fields:
@@ -231,7 +231,7 @@ def named_fields(fields: fieldset.FieldSet, *, schema: model.Type) -> fieldset.F
             is_field = isinstance(schema, model.Object) and element[2:] in schema.fields
         elif element.startswith("k:") and isinstance(schema, model.ListOf):
             kind = schema.element
-        below = named_fields(fieldset.child(fields, element), schema=kind)
+        below = schema_fields(fieldset.child(fields, element), schema=kind)
         member = fieldset.is_member(fields, element) or (is_field and bool(below))
         completed[element] = fieldset.node(below, is_itself_member=member)
     return completed
@@ -252,7 +252,7 @@ def identity(item: Any, kind: model.ListOf) -> str:
     if not isinstance(item, dict):
         raise UnidentifiedError("associative list with keys may not have non-map elements")
     if len(kind.keys) == 1 and type(key := item.get(kind.keys[0])) is str:
-        return fieldset.named_item(kind.keys[0], key)
+        return fieldset.item_element(kind.keys[0], key)
     fields = kind.element.fields if isinstance(kind.element, model.Object) else {}
     keys = {name: item.get(name, fields[name].default if name in fields else None) for name in kind.keys}
     set_keys = {name: key_value for name, key_value in keys.items() if key_value is not None or name in item}

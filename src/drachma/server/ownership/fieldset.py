@@ -49,16 +49,16 @@ def item(keys: Mapping[str, Any]) -> str:
     return _escape(f"k:{{{content}}}")
 
 
-def named_item(key: str, name: str) -> str:
+def item_element(key: str, name: str) -> str:
     """Return the element of a list item that is identified by one string."""
-    return (_common_item if len(key) + len(name) <= _COMMON_LENGTH else _named_item)(key, name)
+    return (_common_item if len(key) + len(name) <= _COMMON_LENGTH else _build_item_element)(key, name)
 
 
-def _named_item(key: str, name: str) -> str:
+def _build_item_element(key: str, name: str) -> str:
     return _escape(f"k:{{{_quote(key)}:{_quote(name)}}}")
 
 
-_common_item: Final = functools.lru_cache(maxsize=4096)(_named_item)
+_common_item: Final = functools.lru_cache(maxsize=4096)(_build_item_element)
 
 
 def value(scalar: Any) -> str:

@@ -88,7 +88,7 @@ def compute_create_shares(
     uids: list[bytes] = []
     for reference in document["metadata"].get("ownerReferences") or ():
         uid = reference.get("uid")
-        identity = _IDENTITY.match(_encode(fieldset.named_item("uid", uid))) if uid else None
+        identity = _IDENTITY.match(_encode(fieldset.item_element("uid", uid))) if uid else None
         if identity is None:
             return None
         uids.append(identity[0])

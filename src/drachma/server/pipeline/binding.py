@@ -64,7 +64,7 @@ class Binding:
         self._check(existing)
         bound = self._assign_node(existing.value)
         subject = write.served.strategy.load(bound)
-        proposal = Proposal(subject, write, options=self._options, get=get, stored=existing)
+        proposal = Proposal(subject, write, options=self._options, get=get, stored_object=existing)
         self._phases.run(Operation.BIND, proposal)
         return intent.Replace(existing, bound)
 

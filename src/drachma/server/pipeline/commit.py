@@ -124,11 +124,11 @@ class Committer:
         first = batch[0].write
         raise status.conflict(first.resource, first.name, detail=status.MODIFIED)
 
-    async def consult(self, pending: PendingError) -> None:
+    async def consult(self, error: PendingError) -> None:
         """Await the answers to all pending questions at the same time."""
-        answers = await asyncio.gather(*(self._ask(question) for question in pending.questions))
-        for question, answer in zip(pending.questions, answers, strict=True):
-            pending.consultation.record_answer(question, answer)
+        answers = await asyncio.gather(*(self._ask(question) for question in error.questions))
+        for question, answer in zip(error.questions, answers, strict=True):
+            error.consultation.record_answer(question, answer)
 
 
 def _writes(change: group.Change) -> tuple[write.Write, ...]:

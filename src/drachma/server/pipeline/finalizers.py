@@ -69,6 +69,6 @@ class FinalizersChange:
         if is_simple:
             operation = Operation.FINALIZERS
             subject.limit(existing.value, {})
-        proposal = Proposal(subject, write, options=self._options, get=get, stored=existing)
+        proposal = Proposal(subject, write, options=self._options, get=get, stored_object=existing)
         self._phases.run(operation, proposal)
         return update.replace(existing, proposal.document())

@@ -71,12 +71,12 @@ def check_removal(removal: Removal) -> None:
         raise status.conflict_of_kind(write.resource, write.name, detail=detail)
 
 
-def _check_namespace(existing: record.Record, write: Write, expected: options.DeleteOptions) -> None:
-    if expected.uid is not None and expected.uid != existing.uid:
-        raise status.conflict(write.resource, write.name, detail=_mismatch("UID", expected.uid, existing.uid))
+def _check_namespace(existing: record.Record, write: Write, preconditions: options.DeleteOptions) -> None:
+    if preconditions.uid is not None and preconditions.uid != existing.uid:
+        raise status.conflict(write.resource, write.name, detail=_mismatch("UID", preconditions.uid, existing.uid))
     version = _version(existing)
-    if expected.resource_version is not None and expected.resource_version != version:
-        detail = _mismatch("ResourceVersion", expected.resource_version, version)
+    if preconditions.resource_version is not None and preconditions.resource_version != version:
+        detail = _mismatch("ResourceVersion", preconditions.resource_version, version)
         raise status.conflict(write.resource, write.name, detail=detail)
 
 
@@ -98,8 +98,8 @@ def _version(existing: record.Record) -> str:
     return version
 
 
-def _mismatch(what: str, expected: str, current: str) -> str:
-    return f"Precondition failed: {what} in precondition: {expected}, {what} in object meta: {current}"
+def _mismatch(what: str, precondition: str, current: str) -> str:
+    return f"Precondition failed: {what} in precondition: {precondition}, {what} in object meta: {current}"
 
 
 def _storage_refusal(key: record.Key, problem: str) -> str:

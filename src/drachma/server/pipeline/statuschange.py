@@ -106,7 +106,7 @@ class ReplacedStatus:
         document = existing.value if after == current else _set_finalizers(existing.value, after)
         old = write.served.strategy.load(document)
         subject = write.served.fast_path.with_status(document, old, self._change.status)
-        proposal = Proposal(subject, write, options=self._options, get=get, stored=existing, old=old)
+        proposal = Proposal(subject, write, options=self._options, get=get, stored_object=existing, old=old)
         self._services.phases.run(Operation.STATUS, proposal)
         return update.replace(existing, proposal.document())
 

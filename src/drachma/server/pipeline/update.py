@@ -72,7 +72,7 @@ class Update:
         if existing is None:
             return self._decide_new(get)
         before = existing.value
-        proposal = Proposal(self._change(before), write, options=self._options, get=get, stored=existing)
+        proposal = Proposal(self._change(before), write, options=self._options, get=get, stored_object=existing)
         self._services.phases.run(self._operation, proposal)
         decision = replace(existing, proposal.document(), charges=proposal.charges)
         if proposal.companions and isinstance(decision, intent.Replace):

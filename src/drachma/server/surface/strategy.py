@@ -194,14 +194,14 @@ class FastPath:
         return self._strategy.read(document, write)
 
     def with_status(
-        self, stored: Mapping[str, Any], old: Subject, status: Any, *, fields: tuple[str, ...] = ()
+        self, stored_document: Mapping[str, Any], old: Subject, status: Any, *, fields: tuple[str, ...] = ()
     ) -> Subject:
         """Return a stored object with another status, limited to the status, or to these fields of it.
 
         ``old`` is the stored object as loaded. ``status`` is a document, or a struct in the v1 form.
         """
         content = status if isinstance(status, dict) else _decode(codec.encode_part(status))
-        return self._strategy.load({**stored, "status": content}).limit(stored, {"status": fields})
+        return self._strategy.load({**stored_document, "status": content}).limit(stored_document, {"status": fields})
 
 
 class Served:

@@ -212,7 +212,7 @@ class Application:
         except control.RefusedError:
             await self._answer(request, None, send, answer=responses.too_many_requests(), started=started)
             return
-        level = self.metrics.in_flight_gauge(request.method)
+        level = self.metrics.concurrency_gauge(request.method)
         level.value += 1
         try:
             answer = await self._respond(request, call, output)

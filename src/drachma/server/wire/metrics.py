@@ -101,7 +101,7 @@ class Metrics:
         )
         watches.set_function(lambda: len(open_watches))
 
-    def in_flight_gauge(self, method: str) -> Level:
+    def concurrency_gauge(self, method: str) -> Level:
         """Return the gauge of requests with this method."""
         return self._reading if method in _READS else self._mutating
 

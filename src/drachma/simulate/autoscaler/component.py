@@ -129,8 +129,8 @@ class Autoscaler:
 
     def _cluster_with(self, state: ClusterState, waiting: Sequence[pod.Pod]) -> Simulation:
         """Return the cluster with the nodes that are on their way, and with these pods waiting."""
-        coming = {each.name for each in self._ledger.upcoming}
-        objects = (each for each in state.objects if not _is_left_out(each, coming))
+        upcoming_names = {each.name for each in self._ledger.upcoming}
+        objects = (each for each in state.objects if not _is_left_out(each, upcoming_names))
         cluster = Simulation(ClusterState.of([*objects, *waiting]), settings=SchedulerSettings(gates=self._gates))
         for upcoming in self._ledger.upcoming:
             cluster.add(self._groups[upcoming.group].make(upcoming.name))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
-from xml.sax import saxutils
 
 from drachma.simulate import nodeusage
-from drachma.simulate.reports import fragmentation
+from drachma.simulate.reports import fragmentation, nodemap
 from drachma.simulate.reports import utilisation as utilisations
+from drachma.simulate.reports.drawing import Drawing, shorten
 from drachma.simulate.reports.utilisation import Condition, DeviceUse, PoolUse, Utilisation
 
 _WIDTH: Final = 960
@@ -20,7 +20,8 @@ _DEVICES: Final = 420
 _SQUARE: Final = 14
 _STEP: Final = 17
 _PER_LINE: Final = 30
-_MOST_NODES: Final = 200
+_MOST_NODES: Final = 60
+"""Nodes that get a line each; a map shows more."""
 
 _GREY, _DARK = "#e5e7eb", "#6b7280"
 _USED, _SHARED, _BLOCKED = "#2563eb", "#93c5fd", "#9ca3af"
@@ -33,10 +34,13 @@ _LEGEND: Final = {
 
 
 def draw_utilisation(utilisation: Utilisation) -> str:
-    """Return an SVG document with a line for each node, the busiest first, and a square for each device."""
+    """Return an SVG document with a line for each node and a square for each device, or a map of many nodes."""
     picture = Drawing(_WIDTH)
     picture.text(_MARGIN, 32, "Utilisation", size=20)
     picture.text(_MARGIN, 52, utilisations.summary(utilisation), fill=_DARK)
+    if len(utilisation.nodes) > _MOST_NODES:
+        nodemap.draw(picture, utilisation, y=84.0)
+        return picture.render()
     x = float(_DEVICES)
     for condition, colour in _LEGEND.items():
         picture.rectangle(x, 22, width=_SQUARE, height=_SQUARE, fill=colour, border=_DARK)
@@ -45,15 +49,12 @@ def draw_utilisation(utilisation: Utilisation) -> str:
     picture.text(_BARS, 76, "cpu", size=11, fill=_DARK)
     picture.text(_BARS + 100, 76, "memory", size=11, fill=_DARK)
     picture.text(_DEVICES, 76, "devices", size=11, fill=_DARK)
-    busiest = sorted(utilisation.nodes, key=lambda each: (-each.share, each.node))[:_MOST_NODES]
     y = 84.0
-    for usage in sorted(busiest, key=lambda each: each.node):
+    for usage in utilisation.nodes:
         y = _node(picture, usage, utilisation.on(usage.node), y)
     common_pools = utilisation.on("")
     if common_pools:
         y = _row(picture, "on several nodes", common_pools, y)
-    if len(utilisation.nodes) > len(busiest):
-        picture.text(_MARGIN, y + 14, f"and {len(utilisation.nodes) - len(busiest)} nodes more", fill=_DARK)
     return picture.render()
 
 
@@ -93,7 +94,9 @@ def draw_fragmentation(drivers: Sequence[fragmentation.DriverFragmentation]) -> 
     """Return an SVG document with the actual and the ideal number of claims of every size."""
     picture = Drawing(_WIDTH)
     picture.text(_MARGIN, 32, "Fragmentation", size=20)
-    picture.text(_MARGIN, 52, "how many claims fit now, of how many if all that is free were in one piece", fill=_DARK)
+    picture.text(
+        _MARGIN, 52, "claims that fit now, of those that would fit if all free devices were on one node", fill=_DARK
+    )
     y = 84.0
     for each in drivers:
         picture.text(_MARGIN, y, each.driver, size=14)
@@ -112,59 +115,3 @@ def draw_fragmentation(drivers: Sequence[fragmentation.DriverFragmentation]) -> 
     if not drivers:
         picture.text(_MARGIN, y, "no node has devices of its own", fill=_DARK)
     return picture.render()
-
-
-_FONT: Final = "font-family:system-ui,sans-serif"
-
-
-class Drawing:
-    """Picture that grows downwards."""
-
-    def __init__(self, width: int) -> None:
-        self.width: Final = width
-        self._height = 0.0
-        self._elements: Final[list[str]] = []
-
-    def rectangle(
-        self,
-        x: float,
-        y: float,
-        *,
-        width: float,
-        height: float,
-        fill: str,
-        border: str = "",
-        hint: str = "",
-    ) -> None:
-        """Draw a rectangle. ``hint`` is its tooltip."""
-        stroke = f' stroke="{border}"' if border else ""
-        body = f"<title>{saxutils.escape(_printable(hint))}</title>" if hint else ""
-        place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
-        self._elements.append(f'<rect {place} rx="2" fill="{fill}"{stroke}>{body}</rect>')
-        self._height = max(self._height, y + height)
-
-    def text(
-        self, x: float, y: float, content: str, *, size: int = 12, fill: str = "#111827", anchor: str = "start"
-    ) -> None:
-        """Draw a line of text. ``y`` is its baseline."""
-        attributes = f'font-size="{size}" fill="{fill}" text-anchor="{anchor}"'
-        self._elements.append(f'<text x="{x:g}" y="{y:g}" {attributes}>{saxutils.escape(_printable(content))}</text>')
-        self._height = max(self._height, y + size)
-
-    def render(self) -> str:
-        """Return the document."""
-        height = self._height + 16
-        box = f'width="{self.width}" height="{height:g}" viewBox="0 0 {self.width} {height:g}"'
-        ground = f'<rect width="{self.width}" height="{height:g}" fill="#ffffff"/>'
-        lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {box} style="{_FONT}">', ground, *self._elements, "</svg>"]
-        return "".join(f"{line}\n" for line in lines)
-
-
-def _printable(content: str) -> str:
-    """Return the text without characters that XML does not allow."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in content)
-
-
-def shorten(text: str, most: int) -> str:
-    """Return a text cut to the room of a number of letters."""
-    return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"

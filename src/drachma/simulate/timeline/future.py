@@ -1,13 +1,15 @@
 """Future of an existing cluster: its running pods end, its waiting pods and queued workloads start.
 
-Running times are those that users gave (annotation ``drachma.dev/duration`` of a pod), or else drawn around an assumed
-mean; without either, a pod runs for ever.
+Running times are those that users gave (annotation ``drachma.dev/duration`` of a pod), or else drawn from the running
+times of earlier jobs, or around an assumed mean; without any of these, a pod runs for ever. Of the earlier running
+times, those count for a pod that are longer than the pod has run already.
 """
 
 from __future__ import annotations
 
+import bisect
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -43,10 +45,31 @@ class Future(NamedTuple):
     waiting: tuple[Arrival, ...]
 
 
+class Assumption(NamedTuple):
+    """Running times of pods that state none, in seconds."""
+
+    mean: float | None = None
+    history: tuple[float, ...] = ()
+    """Running times of earlier jobs in ascending order, which come before the mean."""
+
+    def draw(self, rng: random.Random, elapsed: float = 0.0) -> float | None:
+        """Return a running time from now on of a pod that has run for some time; None if it is not known."""
+        if self.history:
+            first = bisect.bisect_right(self.history, elapsed)
+            # A pod that has run longer than all others runs for as long again.
+            return rng.choice(self.history[first:]) - elapsed if first < len(self.history) else max(elapsed, 1.0)
+        return rng.expovariate(1 / self.mean) if self.mean else None
+
+
 def build(
-    cluster: ClusterNow, *, assumed: float | None, rng: random.Random, seed: int = 0, observer: Observer | None = None
+    cluster: ClusterNow,
+    *,
+    assumption: Assumption,
+    rng: random.Random,
+    seed: int = 0,
+    observer: Observer | None = None,
 ) -> Future:
-    """Return the future of a cluster. ``assumed`` is the mean running time of pods without a known one, in seconds."""
+    """Return the future of a cluster."""
     running = [each for each in cluster.state.all(pod.Pod) if each.spec.node_name and not podstate.has_ended(each)]
     pending = [each for each in cluster.state.all(pod.Pod) if _is_pending(each)]
     simulation = Simulation(cluster.state, settings=cluster.settings, seed=seed)
@@ -55,24 +78,22 @@ def build(
     queues = quota.Quota(others, epoch=cluster.now) if quota.has_queues(others) else None
     timeline = Timeline(simulation, quota=queues, observer=observer)
 
-    def length(annotations: Iterable[tuple[str, str]]) -> float | None:
-        stated = dict(annotations).get(DURATION)
+    def length(annotations: Mapping[str, str], elapsed: float = 0.0) -> float | None:
+        stated = annotations.get(DURATION)
         if stated is not None:
-            return durations.parse(stated, title=f"annotation {DURATION}")
-        return rng.expovariate(1 / assumed) if assumed else None
+            return max(durations.parse(stated, title=f"annotation {DURATION}") - elapsed, 0.0)
+        return assumption.draw(rng, elapsed)
 
     for each in running:
-        stated = each.metadata.annotations.get(DURATION)
-        seconds_left = length(each.metadata.annotations.items())
-        if seconds_left is not None and stated is not None and each.status.start_time is not None:
-            seconds_left = max(seconds_left - (cluster.now - each.status.start_time).total_seconds(), 0.0)
-        timeline.adopt(each, seconds_left, workload=_workload_of(each))
+        begin = each.status.start_time
+        elapsed = (cluster.now - begin).total_seconds() if begin is not None else 0.0
+        timeline.adopt(each, length(each.metadata.annotations, elapsed), workload=_workload_of(each))
     arrivals = [
-        Arrival(0.0, str(each.metadata.name), _pod_shape(each), length(each.metadata.annotations.items()))
+        Arrival(0.0, str(each.metadata.name), _pod_shape(each), length(each.metadata.annotations))
         for each in sorted(pending, key=_age)
     ]
     arrivals += [
-        Arrival(0.0, str(each.metadata.name), _workload_shape(each), length(each.metadata.annotations.items()))
+        Arrival(0.0, str(each.metadata.name), _workload_shape(each), length(each.metadata.annotations))
         for each in sorted(queued, key=_age)
     ]
     for each in pending:
@@ -102,7 +123,7 @@ def forecast(
     job: Arrival | None,
     key: str,
     *,
-    assumed: float | None,
+    assumption: Assumption,
     samples: int,
     horizon: float,
     seed: int,
@@ -118,7 +139,7 @@ def forecast(
             if what == "start" and getattr(run, "key", "") == key:
                 nodes.append(where)
 
-        future = build(cluster, assumed=assumed, rng=rng, seed=seed, observer=note)
+        future = build(cluster, assumption=assumption, rng=rng, seed=seed, observer=note)
         arrivals = [*future.waiting, *([job] if job is not None else ())]
         future.timeline.run(arrivals, until=0.0)
         run = future.timeline.jobs.get(key)
@@ -134,7 +155,7 @@ def forecast(
 
 
 def forecast_all(
-    cluster: ClusterNow, *, assumed: float | None, samples: int, horizon: float, seed: int = 0
+    cluster: ClusterNow, *, assumption: Assumption, samples: int, horizon: float, seed: int = 0
 ) -> dict[str, Forecast]:
     """Return when each job starts that waits in the cluster, by ``namespace/name``."""
     starts: dict[str, list[float]] = {}
@@ -150,7 +171,7 @@ def forecast_all(
                     nodes[run.key] = where
 
         rng = random.Random(f"{seed}/{number}")
-        future = build(cluster, assumed=assumed, rng=rng, seed=seed, observer=note)
+        future = build(cluster, assumption=assumption, rng=rng, seed=seed, observer=note)
         keys = [f"{each.shape.namespace}/{each.name}" for each in future.waiting]
         future.timeline.run(future.waiting, until=0.0)
         for key in keys:

@@ -31,7 +31,8 @@ class EvictionLoop(NamedTuple):
 def find_loops(pairs: Mapping[tuple[str, str], int], records: Sequence[EvictionRecord]) -> list[EvictionLoop]:
     """Return the loops among evictions, those with the most evictions first.
 
-    ``pairs`` has the number of evictions by preemptor and victim; ``records`` has the first ones in detail.
+    ``pairs`` has the number of evictions of the same pod by preemptor and victim; ``records`` has the first evictions
+    in detail.
     """
     graph: dict[str, list[str]] = {}
     for (preemptor, victim), number in pairs.items():

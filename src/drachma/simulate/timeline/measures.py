@@ -45,6 +45,8 @@ class EvictionRecord(NamedTuple):
     """Running time of the pods that is lost."""
     setting: str = ""
     """Field of a queue that allows the eviction."""
+    pod: int = -1
+    """Number of the evicted pod; -1 for all pods of the job."""
 
 
 class Series:
@@ -84,6 +86,9 @@ class Measures:
         self.evictions: Final[list[EvictionRecord]] = []
         self.eviction_pairs: Final[collections.Counter[tuple[str, str]]] = collections.Counter()
         """Number of evictions by preemptor and victim."""
+        self.repetitions: Final[dict[tuple[str, str], int]] = {}
+        """Number of evictions of the same pod, by preemptor and victim. Several pods of a job may go at once."""
+        self._pod_evictions: Final[collections.Counter[tuple[str, str, int]]] = collections.Counter()
         self.series: Final = Series()
         self.capacity: dict[str, int] = {}
         self.now = 0.0
@@ -151,7 +156,10 @@ class Measures:
         self.evicted += 1
         self.lost_seconds += record.lost_seconds
         if record.preemptor:
-            self.eviction_pairs[record.preemptor, record.victim] += 1
+            pair = record.preemptor, record.victim
+            self.eviction_pairs[pair] += 1
+            self._pod_evictions[*pair, record.pod] += 1
+            self.repetitions[pair] = max(self.repetitions.get(pair, 0), self._pod_evictions[*pair, record.pod])
         if len(self.evictions) < _MOST_EVICTIONS:
             self.evictions.append(record)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
 
-from drachma.simulate.reports.pictures import shorten
+from drachma.simulate.reports.drawing import shorten
 from drachma.simulate.timeline import durations
 from drachma.simulate.timeline.report import Point, Report
 
@@ -58,7 +58,7 @@ def render(reports: Sequence[Report]) -> str:
         _waits(reports),
     ]
     for report in reports:
-        parts += [_evictions(report), _waiting_jobs(report)]
+        parts += [_evictions(report), _waiting_jobs(report), _explained(report)]
     parts.append("</body></html>\n")
     return "\n".join(filter(None, parts))
 
@@ -240,3 +240,14 @@ def _waiting_jobs(report: Report) -> str:
     return f"<h2>Jobs that wait at the end: {escape(_name(report))}</h2>" + _table(
         ("job", "queue", "since arrival", "evictions", "reason"), rows
     )
+
+
+def _explained(report: Report) -> str:
+    if report.explained is None:
+        return ""
+    rows = [
+        (durations.show(each.begin_seconds), durations.show(each.end_seconds), each.text)
+        for each in report.explained.hours
+    ]
+    title = f"{report.explained.job}: {_name(report)}"
+    return f"<h2>{escape(title)}</h2>" + _table(("from", "to", ""), rows)

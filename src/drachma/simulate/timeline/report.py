@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.simulate.timeline import durations, loops
+from drachma.simulate.timeline.diary import Diary
 from drachma.simulate.timeline.timeline import Timeline
 
 _MOST_LISTED: Final = 20
@@ -70,6 +71,21 @@ class Point(_Data, frozen=True, kw_only=True):
     fragmentation: float | None = None
 
 
+class ExplainedHours(_Data, frozen=True, kw_only=True):
+    """State of the explained job for most of some hours."""
+
+    begin_seconds: float
+    end_seconds: float
+    text: str
+
+
+class ExplainedJob(_Data, frozen=True, kw_only=True):
+    """One job, hour by hour."""
+
+    job: str
+    hours: tuple[ExplainedHours, ...]
+
+
 class Report(_Data, frozen=True, kw_only=True):
     """Results of one simulation."""
 
@@ -94,9 +110,10 @@ class Report(_Data, frozen=True, kw_only=True):
     waiting_jobs: tuple[WaitingJob, ...]
     """Jobs that wait at the end, those that wait longest first."""
     series: tuple[Point, ...]
+    explained: ExplainedJob | None = None
 
 
-def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True) -> Report:
+def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True, diary: Diary | None = None) -> Report:
     """Return the report of a simulation up to now."""
     measures = timeline.measures
     waiting = sorted((job for job in timeline.jobs.values() if job.waiting), key=lambda job: job.arrival.time)
@@ -123,7 +140,7 @@ def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True)
         ),
         loops=tuple(
             Loop(jobs=loop.jobs, evictions=loop.evictions, settings=loop.settings)
-            for loop in loops.find_loops(measures.eviction_pairs, measures.evictions)
+            for loop in loops.find_loops(measures.repetitions, measures.evictions)
         ),
         waiting_jobs=tuple(
             WaitingJob(
@@ -146,7 +163,16 @@ def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True)
             )
             for each in measures.series.samples
         ),
+        explained=None if diary is None else _explain(diary, timeline.now),
     )
+
+
+def _explain(diary: Diary, now: float) -> ExplainedJob:
+    hours = tuple(
+        ExplainedHours(begin_seconds=round(row.begin, 3), end_seconds=round(row.end, 3), text=row.text)
+        for row in diary.rows(now)
+    )
+    return ExplainedJob(job=diary.key, hours=hours)
 
 
 def _rounded(percentiles: dict[str, Any]) -> dict[str, float]:
@@ -183,6 +209,19 @@ def lines(report: Report) -> Iterator[str]:
         yield f"{report.waiting:,} jobs wait at the end, {report.never_started:,} have never started"
         for job in report.waiting_jobs[:5]:
             yield f"  {job.job} for {durations.show(job.waited_seconds)}: {job.reason or 'queued'}"
+
+
+def explanation_lines(report: Report) -> Iterator[str]:
+    """Yield the hours of the explained job, if there is one."""
+    if report.explained is None:
+        return
+    yield ""
+    yield f"{report.explained.job} ({report.title}, seed {report.seed}):"
+    if not report.explained.hours:
+        yield "  has not arrived"
+    for hours in report.explained.hours:
+        begin, end = durations.show(hours.begin_seconds), durations.show(hours.end_seconds)
+        yield f"  {begin:>7} to {end:<7} {hours.text}"
 
 
 def comparison_lines(reports: Sequence[Report]) -> Iterator[str]:

@@ -348,7 +348,7 @@ class Timeline:
     def _evict(self, running: RunningPod, *, reason: str, by: JobRun | None = None) -> None:
         """End a pod before its time. Its controller creates it again."""
         job = running.job
-        self._record_eviction(job, by, reason, self.now - running.started)
+        self._record_eviction(job, by, reason, self.now - running.started, index=running.index)
         self._leave(running)
         job.attempts += 1
         if not job.waiting:
@@ -370,10 +370,12 @@ class Timeline:
         job.attempts += 1
         self._observe("evict", job, "")
 
-    def _record_eviction(self, job: JobRun, by: JobRun | None, reason: str, lost: float, setting: str = "") -> None:
+    def _record_eviction(
+        self, job: JobRun, by: JobRun | None, reason: str, lost: float, setting: str = "", index: int = -1
+    ) -> None:
         job.evictions += 1
         preemptor = by.key if by is not None else ""
-        self.measures.count_eviction(EvictionRecord(self.now, job.key, preemptor, reason, lost, setting))
+        self.measures.count_eviction(EvictionRecord(self.now, job.key, preemptor, reason, lost, setting, index))
 
     # Amounts
 

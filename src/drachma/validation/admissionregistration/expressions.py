@@ -26,7 +26,7 @@ def check_conditions(
     compiler = admission.Compiler(has_params=has_params, composes=False)
     if len(conditions) > CONDITIONS:
         yield fielderror.too_many(at, len(conditions), CONDITIONS)
-    for where, condition, name, is_repeated in collection.by_name(conditions, at):
+    for where, condition, name, is_repeated in collection.walk_items(conditions, at):
         text = condition.get("expression", "").strip()
         if not text:
             yield fielderror.required(where.child("expression"))

@@ -161,7 +161,7 @@ def _annotations(
         yield fielderror.invalid(SPEC.child("auditAnnotations"), rendering.wire(display), detail)
     old_expressions = expressions.expressions_of(old, "valueExpression")
     place = SPEC.child("auditAnnotations")
-    for at, annotation, key, is_repeated in collection.by_name(annotations, place, field="key"):
+    for at, annotation, key, is_repeated in collection.walk_items(annotations, place, field="key"):
         text = annotation.get("valueExpression", "")
         if name:
             full = f"{name}/{key}"

@@ -29,7 +29,7 @@ def check(webhooks: Webhooks, *, old: Webhooks | None = None) -> Errors:
     old_expressions = expressions.expressions_of(
         [condition for each in before for condition in each.get("matchConditions") or ()]
     )
-    for at, webhook, name, is_repeated in collection.by_name(webhooks, _AT):
+    for at, webhook, name, is_repeated in collection.walk_items(webhooks, _AT):
         yield from _TYPES["Webhook"](webhook, at, _NO_SIDE_EFFECTS if is_strict else _SIDE_EFFECTS)
         if not skips_conditions:
             conditions = webhook.get("matchConditions") or ()

@@ -35,7 +35,7 @@ def check(containers: Sequence[Document], at: Path, *, pod: Pod) -> Errors:
     if not containers:
         yield fielderror.required(at)
         return
-    for place, container, name, is_repeated in collection.by_name(containers, at):
+    for place, container, name, is_repeated in collection.walk_items(containers, at):
         yield from _TYPES["Container"](container, place, pod)
         if is_repeated:
             yield fielderror.duplicate(place.child("name"), name)
@@ -66,7 +66,7 @@ def check_init(containers: Sequence[Document], at: Path, *, siblings: Sequence[D
 def check_ephemeral(containers: Sequence[Document], at: Path, *, siblings: Sequence[Document], pod: Pod) -> Errors:
     """Yield the errors of ephemeral containers."""
     targets = {container.get("name", "") for container in siblings}
-    for place, container, name, is_repeated in collection.by_name(containers, at, earlier_names=targets):
+    for place, container, name, is_repeated in collection.walk_items(containers, at, earlier_names=targets):
         yield from _TYPES["Container"](container, place, pod)
         yield from check_image(container, place)
         if is_repeated:
@@ -88,7 +88,7 @@ def check_image(container: Document, at: Path) -> Errors:
 
 
 def _ports(ports: Sequence[Document], at: Path) -> Errors:
-    for place, port, name, is_repeated in collection.by_name(ports, at):
+    for place, port, name, is_repeated in collection.walk_items(ports, at):
         if name:
             problems = constraints.port_name_problems(name)
             yield from fielderror.problems(place.child("name"), name, problems)
@@ -120,7 +120,7 @@ def _container_resources(requirements: Document, at: Path, pod: Pod) -> Errors:
 
 
 def _resize_policies(policies: Sequence[Document], at: Path, pod: Pod) -> Errors:
-    for place, policy, name, is_repeated in collection.by_name(policies, at, field="resourceName"):
+    for place, policy, name, is_repeated in collection.walk_items(policies, at, field="resourceName"):
         restart = policy.get("restartPolicy", "")
         if is_repeated:
             yield fielderror.duplicate(place, rendering.named(name))

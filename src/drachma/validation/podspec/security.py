@@ -32,7 +32,7 @@ def _no_padding(text: str, at: Path) -> Errors:
 
 
 def _sysctls(sysctls: Sequence[Document], at: Path) -> Errors:
-    for place, _, name, is_repeated in collection.by_name(sysctls, at):
+    for place, _, name, is_repeated in collection.walk_items(sysctls, at):
         if not name:
             yield fielderror.required(place.child("name"))
         elif len(name) > _SYSCTL_LENGTH or not _is_sysctl(name):

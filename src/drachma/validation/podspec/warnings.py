@@ -93,7 +93,7 @@ def _containers(spec: Mapping[str, Any], at: Path) -> Iterator[tuple[Mapping[str
 
 
 def _repeated(spec: Mapping[str, Any], at: Path, *, field: str, key: str) -> Iterator[str]:
-    for place, _, value, is_repeated in collection.by_name(spec.get(field) or (), at.child(field), field=key):
+    for place, _, value, is_repeated in collection.walk_items(spec.get(field) or (), at.child(field), field=key):
         if is_repeated:
             yield f"{place.child(key)}: duplicate {key} {quotation.quote(value)}"
 
@@ -108,7 +108,7 @@ def _fractions(resources: Mapping[str, Any], at: Path) -> Iterator[str]:
 
 
 def _hidden(variables: Any, at: Path) -> Iterator[str]:
-    for place, variable, name, is_repeated in collection.by_name(variables, at):
+    for place, variable, name, is_repeated in collection.walk_items(variables, at):
         value, reference = variable.get("value", ""), f"$({name})"
         extends = variable.get("valueFrom") is None and value != reference and reference in value
         if is_repeated and not extends:

@@ -22,7 +22,7 @@ def check(schema: Schema, at: Path) -> list[FieldError]:
     """Return the errors of the defaults in the schema of a resource."""
     checker = _Checker()
     with contextlib.suppress(_ExhaustedError):
-        checker.visit(schema.as_resource, at, is_metadata=False, is_root=True)
+        checker.visit(schema.resource_schema, at, is_metadata=False, is_root=True)
     return checker.found
 
 

@@ -66,18 +66,10 @@ def check(value: Any, schema: Schema | None, at: Path) -> Errors:
     """Yield the errors of embedded resources anywhere in a value."""
     if schema is None or not schema.has_embedded_resources:
         return
-    if isinstance(value, dict):
-        if schema.is_embedded_resource:
-            yield from _check_resource(value, at)
-        for name, each in value.items():
-            part = schema.properties.get(name)
-            if part is not None:
-                yield from check(each, part, at.child(name))
-            elif schema.value is not None:
-                yield from check(each, schema.value, at.key(name))
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from check(each, schema.item, at.item(index))
+    if schema.is_embedded_resource and isinstance(value, dict):
+        yield from _check_resource(value, at)
+    for each, part, place in schema.parts(value, at):
+        yield from check(each, part, place)
 
 
 def _check_resource(value: dict[str, Any], at: Path) -> Errors:

@@ -16,25 +16,13 @@ def check(value: Any, schema: Schema, at: Path) -> Errors:
     """Yield errors of repeated items of such lists, anywhere in a value."""
     if not schema.has_identities:
         return
-    if isinstance(value, dict):
-        for name, each in value.items():
-            if each.__class__ not in (dict, list):
-                continue
-            part = schema.properties.get(name)
-            if part is not None:
-                yield from check(each, part, at.child(name))
-            elif schema.value is not None:
-                yield from check(each, schema.value, at.key(name))
-    elif isinstance(value, list):
-        if schema.list_type == "set":
-            for index in _repeated(value):
-                yield fielderror.duplicate(at.item(index), value[index])
-        elif schema.list_type == "map":
-            yield from _check_keys(value, schema, at)
-        if schema.item is not None:
-            for index, each in enumerate(value):
-                if each.__class__ in (dict, list):
-                    yield from check(each, schema.item, at.item(index))
+    if isinstance(value, list) and schema.list_type == "set":
+        for index in _repeated(value):
+            yield fielderror.duplicate(at.item(index), value[index])
+    elif isinstance(value, list) and schema.list_type == "map":
+        yield from _check_keys(value, schema, at)
+    for each, part, place in schema.parts(value, at):
+        yield from check(each, part, place)
 
 
 def _check_keys(value: list[Any], schema: Schema, at: Path) -> Errors:

@@ -16,7 +16,7 @@ def prune(value: Any, schema: Schema, *, is_resource: bool = False) -> tuple[Any
     Of a resource apiVersion, kind and metadata stay as they are, whatever the schema says.
     """
     dropped: list[str] = []
-    pruned = _prune(value, schema.as_resource if is_resource else schema, dropped, path="")
+    pruned = _prune(value, schema.resource_schema if is_resource else schema, dropped, path="")
     return pruned, sorted(dropped)
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from drachma import errors
 from drachma.cel.runtime import regex
+from drachma.validation.path import Path
 
 MAX_DEPTH: Final = 64
 """Limit of the depth of a schema, which no API reaches; functions here recurse along schemas."""
@@ -156,12 +157,28 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True, ren
         """Return the schema of a named field or of a value of a map."""
         return self.properties.get(name) or self.value
 
+    def parts(self, value: Any, at: Path) -> Iterator[tuple[Any, "Schema", Path]]:
+        """Yield the objects and lists in a value that the structure describes, with their schemas and paths."""
+        if isinstance(value, dict):
+            for name, each in value.items():
+                if each.__class__ not in (dict, list):
+                    continue
+                part = self.properties.get(name)
+                if part is not None:
+                    yield each, part, at.child(name)
+                elif self.value is not None:
+                    yield each, self.value, at.key(name)
+        elif isinstance(value, list) and self.item is not None:
+            for index, each in enumerate(value):
+                if each.__class__ in (dict, list):
+                    yield each, self.item, at.item(index)
+
     def changed(self, **fields: Any) -> "Schema":
         """Return the schema with some fields replaced."""
         return msgspec.structs.replace(self, **fields)
 
     @functools.cached_property
-    def as_resource(self) -> "Schema":
+    def resource_schema(self) -> "Schema":
         """Return the schema of a whole object, without apiVersion, kind and metadata, which have rules of their own."""
         return self if self.is_embedded_resource else self.changed(is_embedded_resource=True)
 

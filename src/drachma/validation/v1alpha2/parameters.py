@@ -63,7 +63,7 @@ def _vendor_parameters(value: Any, at: Path) -> Errors:
     """Check parameters that are any object in the KEP; in 1.30 a list with at most one entry for a driver."""
     entries = value if isinstance(value, list) else ()
     drivers = [{"driverName": str(each.get("driverName", "")) if isinstance(each, dict) else ""} for each in entries]
-    for place, _, driver, is_repeated in collection.by_name(drivers, at, field="driverName"):
+    for place, _, driver, is_repeated in collection.walk_items(drivers, at, field="driverName"):
         yield from formats.driver_name(driver, place.child("driverName"))
         if is_repeated:
             yield fielderror.duplicate(place.child("driverName"), driver)

@@ -58,7 +58,7 @@ class Node:
             get_claim=self._get_claim,
             find_driver=lambda _: self.driver,
             store=Store(*records),
-            metrics=agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).of_node("worker"),
+            metrics=agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry()).node_metrics("worker"),
             clock=ManualClock(),
             gates=gates.ALL.switched({"DrachmaDeviceChecks": has_checks}),
         )

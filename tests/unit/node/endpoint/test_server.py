@@ -48,9 +48,9 @@ class Machine:
     @property
     def metrics(self) -> agentmetrics.NodeMetrics:
         metrics = agentmetrics.AgentMetrics(prometheus_client.CollectorRegistry())
-        metrics.of_node("n2").count_start_error("container", "ErrImagePull")
-        metrics.of_node(self.name).count_start_error("init_container", "ErrImagePull")
-        return metrics.of_node(self.name)
+        metrics.node_metrics("n2").count_start_error("container", "ErrImagePull")
+        metrics.node_metrics(self.name).count_start_error("init_container", "ErrImagePull")
+        return metrics.node_metrics(self.name)
 
     def find(self, namespace: str, name: str) -> Any:
         return types.SimpleNamespace(pod=pod.Pod(metadata=meta.ObjectMeta(name=name)))

@@ -63,8 +63,8 @@ def test_watches_count_while_open_and_their_bytes_afterwards() -> None:
 
 def test_requests_in_flight_by_kind() -> None:
     counted = metrics.Metrics()
-    counted.in_flight_gauge("GET").value += 2
-    counted.in_flight_gauge("PATCH").value += 1
+    counted.concurrency_gauge("GET").value += 2
+    counted.concurrency_gauge("PATCH").value += 1
     assert samples(counted, "apiserver_current_inflight_requests", request_kind="readOnly") == [2]
     assert samples(counted, "apiserver_current_inflight_requests", request_kind="mutating") == [1]
 

@@ -8,7 +8,7 @@ import pytest
 from drachma import testing
 from drachma.api import meta
 from drachma.simulate import ClusterState, Simulation
-from drachma.simulate.reports import fragmentation, pictures, utilisation
+from drachma.simulate.reports import drawing, fragmentation, pictures, utilisation
 
 DRIVER = "gpu.example.com"
 CPU = {"cpu": "8", "memory": "32Gi", "pods": "110"}
@@ -139,8 +139,24 @@ def test_pictures_are_well_formed() -> None:
 
 
 def test_texts_are_escaped() -> None:
-    made = pictures.Drawing(100)
+    made = drawing.Drawing(100)
     made.text(0, 0, '<script>"&\x00')
     made.rectangle(0, 0, width=1, height=1, fill="#fff", hint="a<b")
     document = ET.fromstring(made.render())
     assert [each.text for each in document.iter("{http://www.w3.org/2000/svg}text")] == ['<script>"&\ufffd']
+
+
+@pytest.mark.parametrize("count", [61, 1_200])
+def test_large_clusters_are_a_map_with_a_tile_a_node(count: int) -> None:
+    machines = [each for number in range(count) for each in machine(f"n-{number}", 4)]
+    claim = held("a", (DRIVER, "n-7", "gpu-0"), (DRIVER, "n-7", "gpu-1"))
+    drawn = pictures.draw_utilisation(utilisation.measure(snapshot(*machines, claim)))
+    picture = ET.fromstring(drawn)
+    hints = [each.text or "" for each in picture.iter("{http://www.w3.org/2000/svg}title")]
+    assert len(hints) == count
+    assert hints[7] == "n-7: 2 of 4 devices in use, 0% of cpu"
+    assert hints[10].startswith("n-10:"), "numbers in names are sorted by value"
+    assert float(picture.get("height", "0")) < 800
+    texts = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    share = f"{2 / (4 * count):.0%}"
+    assert f"{DRIVER}: 2 of {4 * count} devices in use ({share}), on {count} nodes" in texts

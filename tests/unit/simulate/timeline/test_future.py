@@ -1,5 +1,6 @@
 """Futures of existing clusters: when a job starts, and what a change would do."""
 
+import random
 from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
@@ -10,7 +11,7 @@ from drachma.api import meta, pod
 from drachma.queueing.kinds import workload
 from drachma.simulate import ClusterState
 from drachma.simulate.timeline import future, whatif
-from drachma.simulate.timeline.future import ClusterNow
+from drachma.simulate.timeline.future import Assumption, ClusterNow
 from tests.unit.simulate.timeline.histories import job, node, queues, shape
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -49,7 +50,7 @@ def ask(
     current: ClusterNow, key: str = "default/new", *, assumed: float | None = None, **about: int
 ) -> future.Forecast:
     new = job(0, "new", shape(about.get("cpu", 4)), None) if key == "default/new" else None
-    return future.forecast(current, new, key, assumed=assumed, samples=20, horizon=1e6, seed=1)
+    return future.forecast(current, new, key, assumption=Assumption(assumed), samples=20, horizon=1e6, seed=1)
 
 
 def test_a_job_that_fits_starts_now() -> None:
@@ -71,6 +72,16 @@ def test_assumed_durations_give_a_range() -> None:
     assert 100 < median < 3000
 
 
+def test_a_history_gives_the_rest_of_running_times() -> None:
+    current = cluster(node("a"), bound("busy", 2, "a", started=200))
+    history = Assumption(history=(100.0, 300.0, 500.0))
+    forecast = future.forecast(
+        current, job(0, "new", shape(4), None), "default/new", assumption=history, samples=20, horizon=1e6, seed=1
+    )
+    assert set(forecast.starts) == {100.0, 300.0}
+    assert history.draw(random.Random(1), 600.0) == 600.0
+
+
 def test_without_a_duration_a_job_never_starts() -> None:
     forecast = ask(cluster(node("a"), bound("busy", 2, "a")))
     assert (forecast.starts, forecast.percentile(50)) == ((), None)
@@ -84,7 +95,7 @@ def test_pods_that_wait_already_come_first() -> None:
 
 def test_all_starts_are_those_of_each_question() -> None:
     current = cluster(node("a"), bound("busy", 4, "a"), waiting("first", 2), waiting("second", 4), waiting("third", 1))
-    forecasts = future.forecast_all(current, assumed=1000.0, samples=20, horizon=1e6, seed=1)
+    forecasts = future.forecast_all(current, assumption=Assumption(1000.0), samples=20, horizon=1e6, seed=1)
     assert list(forecasts) == ["default/first", "default/second", "default/third"]
     for key, forecast in forecasts.items():
         assert forecast == ask(current, key, assumed=1000.0)
@@ -116,7 +127,9 @@ def test_a_cordoned_node_is_drained() -> None:
 def test_more_quota_admits_what_is_queued() -> None:
     queued = job(0, "q", shape(4, queue="team"), None)
     current = cluster(node("a", cpu=64), queueing=tuple(queues("team", cpu=2)))
-    forecast = future.forecast(current, queued, "default/q", assumed=None, samples=1, horizon=10.0, seed=0)
+    forecast = future.forecast(current, queued, "default/q", assumption=Assumption(), samples=1, horizon=10.0, seed=0)
     assert forecast.starts == ()
     more = cluster(node("a", cpu=64), queueing=tuple(queues("team", cpu=4)))
-    assert future.forecast(more, queued, "default/q", assumed=None, samples=1, horizon=10.0, seed=0).node == "a"
+    assert (
+        future.forecast(more, queued, "default/q", assumption=Assumption(), samples=1, horizon=10.0, seed=0).node == "a"
+    )

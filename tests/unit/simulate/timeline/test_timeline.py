@@ -134,6 +134,14 @@ def test_loops_are_found_and_single_preemptions_are_not() -> None:
     assert (loop.jobs, loop.evictions) == (("a", "b", "c"), 6)
 
 
+def test_several_pods_of_a_job_that_go_at_once_are_no_loop() -> None:
+    history = History([node("a"), node("b")])
+    events = [job(0, "low", shape(2, count=4), 100.0), job(10, "high", shape(4, count=2, priority=5), 10.0)]
+    history.run(events)
+    assert history.timeline.measures.eviction_pairs["default/high", "default/low"] == 4
+    assert not report.make(history.timeline, title="t", seed=0).loops
+
+
 def test_a_victim_that_gets_its_room_back_each_time_is_a_loop() -> None:
     (loop,) = loops.find_loops({("a", "b"): 3}, [])
     assert (loop.jobs, loop.evictions) == (("a", "b"), 3)

@@ -268,7 +268,7 @@ class DeviceFilter:
     def _room(self, group: Group, info: nodeinfo.NodeInfo) -> noderoom.NodeRoom:
         """Return what devices of the group's claims may use of a node."""
         allocated_claims = self._account(group, ()).statuses
-        amounts = noderesources.left_for_claims(self._pod.pod, info.ledger, claims=allocated_claims)
+        amounts = noderesources.claimable_amounts(self._pod.pod, info.ledger, claims=allocated_claims)
         entries = {entry.claim.metadata.uid: entry.name for entry in self._plan.claims}
         users = [
             len(footprint.users(self._pod.pod, entries[claim.metadata.uid])) if claim.metadata.uid in entries else 0

@@ -49,13 +49,13 @@ class _Kinds:
         self._by_name.clear()
         self._publish()
 
-    def put(self, stored: record.Record) -> None:
-        document = stored.value
-        name = stored.key.name
+    def put(self, entry: record.Record) -> None:
+        document = entry.value
+        name = entry.key.name
         if not customresourcedefinition.is_established(document):
-            self.drop(stored)
+            self.drop(entry)
             return
-        definition = Definition(document, revision=stored.revision)
+        definition = Definition(document, revision=entry.revision)
         previous = self._by_name.get(name)
         if previous is not None and previous[0].is_like(definition):
             return
@@ -65,8 +65,8 @@ class _Kinds:
             self._by_name.pop(name, None)
         self._publish()
 
-    def drop(self, stored: record.Record) -> None:
-        if self._by_name.pop(stored.key.name, None) is not None:
+    def drop(self, entry: record.Record) -> None:
+        if self._by_name.pop(entry.key.name, None) is not None:
             self._publish()
 
     def _publish(self) -> None:

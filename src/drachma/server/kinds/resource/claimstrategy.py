@@ -97,6 +97,6 @@ class ClaimFastPath(DeviceFastPath):
         return Subject(objectmeta.normalized(new.metadata), self._claims.read_fields(new))
 
     def with_status(
-        self, stored: Mapping[str, Any], old: Subject, status: Any, *, fields: tuple[str, ...] = ()
+        self, stored_document: Mapping[str, Any], old: Subject, status: Any, *, fields: tuple[str, ...] = ()
     ) -> Subject:
-        return super().with_status(stored, old, self._claims.default_field(status, "status"), fields=fields)
+        return super().with_status(stored_document, old, self._claims.default_field(status, "status"), fields=fields)

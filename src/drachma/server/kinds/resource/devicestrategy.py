@@ -28,10 +28,10 @@ class DeviceFastPath(FastPath):
         return Subject(objectmeta.normalized(new.metadata), defaults.apply(new, now=write.now))
 
     def with_status(
-        self, stored: Mapping[str, Any], old: Subject, status: Any, *, fields: tuple[str, ...] = ()
+        self, stored_document: Mapping[str, Any], old: Subject, status: Any, *, fields: tuple[str, ...] = ()
     ) -> Subject:
         content = structs.replace(old.content, status=status)
-        return Subject(dict(old.metadata), content).limit(stored, {"status": fields})
+        return Subject(dict(old.metadata), content).limit(stored_document, {"status": fields})
 
 
 class DeviceStrategy:

@@ -1,0 +1,69 @@
+"""``drachma when`` and ``drachma whatif`` on files."""
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from drachma import errors
+from drachma.cli.root import app
+
+NODE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "a"},
+    "status": {"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"}},
+}
+
+
+def pod(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **spec}}
+
+
+@pytest.fixture
+def cluster(tmp_path: pathlib.Path) -> str:
+    path = tmp_path / "cluster.yaml"
+    objects = [NODE, pod("busy", "4", nodeName="a"), pod("wait", "2")]
+    path.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+    return str(path)
+
+
+def when(cluster: str, *more: str) -> Any:
+    arguments = ["when", "pod", "wait", "--cluster", cluster, "-o", "json", *more]
+    return CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def test_a_history_bounds_the_estimate(cluster: str, tmp_path: pathlib.Path) -> None:
+    history = tmp_path / "times.txt"
+    history.write_text("1h\n\n2h\n", encoding="utf-8")
+    result = when(cluster, "--history", str(history))
+    document = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert document["range"] == [3600.0, 7200.0]
+    assert not document["startsNow"]
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "problem"),
+    [
+        pytest.param("soon\n", [], "times.txt, line 1 'soon': must be a duration", id="no-duration"),
+        pytest.param("\n", [], "has no running time", id="empty"),
+        pytest.param("1h\n", ["--assume", "1h"], "--history: goes without --assume", id="both"),
+    ],
+)
+def test_a_bad_history_is_refused(
+    cluster: str, tmp_path: pathlib.Path, content: str, more: list[str], problem: str
+) -> None:
+    history = tmp_path / "times.txt"
+    history.write_text(content, encoding="utf-8")
+    with pytest.raises(errors.InvalidValueError, match=problem):
+        when(cluster, "--history", str(history), *more)
+
+
+def test_without_a_running_time_the_pod_does_not_start(cluster: str) -> None:
+    assert when(cluster).exit_code == 1

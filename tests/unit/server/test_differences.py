@@ -1,0 +1,106 @@
+"""Where the API server differs from upstream on purpose (docs/differences.md)."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.server import client
+from tests.unit.server.client import PODS, Client
+from tests.unit.server.kinds.apiextensions import widgets
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+async def test_a_watch_of_a_whole_version_leads_nowhere(server: Client) -> None:
+    assert (await server.call("GET", "/apis/resource.k8s.io/v1/watch")).code == 404
+
+
+async def test_kinds_of_other_groups_keep_unknown_fields(server: Client) -> None:
+    document = {"metadata": {"name": "m"}, "later": {"x": 1}}
+    created = await server.call("POST", MAPS, document)
+    assert created.header("warning") == '299 - "unknown field \\"later\\""'
+    assert (await server.call("GET", f"{MAPS}/m")).body["later"] == {"x": 1}
+
+
+async def test_privileged_containers_are_allowed(server: Client) -> None:
+    document = client.pod()
+    document["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+    assert (await server.call("POST", PODS, document)).code == 201
+
+
+async def test_a_pod_that_is_deleted_without_grace_goes_in_one_step(server: Client) -> None:
+    created = await server.call("POST", PODS, client.pod())
+    version = created.body["metadata"]["resourceVersion"]
+    await server.call("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 0})
+    async with server.watch(f"{PODS}?watch=1&resourceVersion={version}") as stream:
+        event = await stream.event()
+    assert event["type"] == "DELETED"
+    assert "deletionTimestamp" in event["object"]["metadata"]
+
+
+@pytest.mark.parametrize(("count", "want"), [(2000, 201), (2001, 422)])
+async def test_a_schema_has_a_limited_number_of_rules(server: Client, count: int, want: int) -> None:
+    rules = [{"rule": "self.a > 0"}] * count
+    spec: dict[str, Any] = {**widgets.fields(a={"type": "integer"}), "x-kubernetes-validations": rules}
+    created = await server.call("POST", widgets.DEFINITIONS, widgets.definition(widgets.version(spec=spec)))
+    assert created.code == want, str(created.body)[:500]
+
+
+async def test_kinds_of_pod_groups_are_served_without_their_gate(server: Client) -> None:
+    for plural in ("podgroups", "workloads"):
+        listed = await server.call("GET", f"/apis/scheduling.k8s.io/v1beta1/namespaces/default/{plural}")
+        assert listed.code == 200
+
+
+async def test_serverside_apply_works_on_the_scale_of_custom_resources(server: Client) -> None:
+    scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
+    version = widgets.version(spec=widgets.fields(n={"type": "integer"}), subresources={"status": {}, "scale": scale})
+    await server.call("POST", widgets.DEFINITIONS, widgets.definition(version))
+    await server.call("POST", widgets.path(), widgets.widget(n=1))
+    document = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "w"}, "spec": {"replicas": 3}}
+    path = f"{widgets.path()}/w/scale?fieldManager=me&force=true"
+    applied = await server.call("PATCH", path, document, content_type=widgets.APPLY)
+    assert (applied.code, applied.body["spec"]["replicas"]) == (200, 3)
+
+
+async def test_opaque_parameters_with_blanks_are_the_same_after_a_patch(server: Client) -> None:
+    parameters = {"apiVersion": "x/v1", "kind": "K", "a": 1}
+    config = {"opaque": {"driver": "gpu.example.com", "parameters": parameters}}
+    document = client.claim()
+    document["spec"] = {
+        "devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}], "config": [config]}
+    }
+    body = json.dumps(document, indent=2).encode()
+    assert (await server.send("POST", client.CLAIMS, body)).code == 201
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    assert (await server.call("PATCH", f"{client.CLAIMS}/c", labels, content_type=widgets.MERGE)).code == 200
+
+
+async def test_a_message_that_is_not_shown_is_not_evaluated(server: Client) -> None:
+    expensive = "'x'.matches('x') ? [1, 2, 3].map(i, string(i)).join(object.nope) : ''"
+    policy = {
+        "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+                ]
+            },
+            "validations": [{"expression": "true", "messageExpression": expensive}],
+            "auditAnnotations": [],
+        },
+    }
+    registration = "/apis/admissionregistration.k8s.io/v1"
+    assert (await server.call("POST", f"{registration}/validatingadmissionpolicies", policy)).code == 201
+    binding = {"metadata": {"name": "b"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+    await server.call("POST", f"{registration}/validatingadmissionpolicybindings", binding)
+    assert (await server.call("POST", MAPS, {"metadata": {"name": "m"}})).code == 201
+
+
+async def test_details_of_storage_systems_are_not_validated(server: Client) -> None:
+    """Upstream refuses an iSCSI volume with a logical unit beyond 255."""
+    source = {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.2016-04.test:t", "lun": 256}
+    document = client.pod()
+    document["spec"]["volumes"] = [{"name": "v", "iscsi": source}]
+    assert (await server.call("POST", PODS, document)).code == 201
