@@ -34,10 +34,10 @@ def _node(
     }
 
 
-def _slice(node: str) -> Document:
-    pool = {"name": node, "generation": 3, "resourceSliceCount": 1}
-    spec = {"driver": "gpu.example.com", "nodeName": node, "pool": pool, "devices": [{"name": "gpu-0"}]}
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec}
+def _slice(node_name: str) -> Document:
+    pool = {"name": node_name, "generation": 3, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "nodeName": node_name, "pool": pool, "devices": [{"name": "gpu-0"}]}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node_name}, "spec": spec}
 
 
 def _learn(pool: Document, *objects: Document) -> list[nodegroup.NodeGroup]:
@@ -55,9 +55,9 @@ def test_a_group_for_each_instance_type() -> None:
         "node.kubernetes.io/instance-type": "g5.xlarge",
     }
     assert [device.name for each in groups[0].slices for device in each.spec.devices] == ["gpu-0"]
-    another = codec.decode(_node("b"))
-    assert isinstance(another, node.Node)
-    assert groups[0].has(another), "nodes of the pool belong to the group"
+    second = codec.decode(_node("b"))
+    assert isinstance(second, node.Node)
+    assert groups[0].has(second), "nodes of the pool belong to the group"
 
 
 @pytest.mark.parametrize(
