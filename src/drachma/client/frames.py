@@ -99,7 +99,7 @@ class Frames(asyncio.Protocol, Generic[IncomingT]):
         if not self._unsent:
             # Many messages are sent in one step of the event loop, and one system call takes all of them.
             asyncio.get_running_loop().call_soon(self._flush)
-        self._unsent += (len(data).to_bytes(_HEAD_BYTES, "big"), data)
+        self._unsent.extend((len(data).to_bytes(_HEAD_BYTES, "big"), data))
 
     def _flush(self) -> None:
         if self._transport is not None and self._unsent:
