@@ -9,7 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 from drachma import errors
-from drachma.api import codec
+from drachma.api import codec, node
 from drachma.cli.root import app
 from drachma.simulate import ClusterState, karpenter, nodegroup
 
@@ -55,7 +55,9 @@ def test_a_group_for_each_instance_type() -> None:
         "node.kubernetes.io/instance-type": "g5.xlarge",
     }
     assert [device.name for each in groups[0].slices for device in each.spec.devices] == ["gpu-0"]
-    assert groups[0].has(codec.decode(_node("b"))), "nodes of the pool belong to the group"
+    member = codec.decode(_node("b"))
+    assert isinstance(member, node.Node)
+    assert groups[0].has(member), "nodes of the pool belong to the group"
 
 
 @pytest.mark.parametrize(
