@@ -52,7 +52,7 @@ check: $(DEV) ## ruff, mypy strict and the layer contracts
 	$(BIN)/lint-imports --no-logo
 
 test: check ## everything CI runs: check, then the test suite
-	$(BIN)/pytest -n auto -q
+	$(BIN)/pytest -n auto --dist worksteal -q
 
 peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver and JobSets; they are built first, which takes minutes once
 	$(BIN)/python -m tests.peers.programs
