@@ -3,7 +3,7 @@
 A title with slashes is excluded by itself or by its beginning: ``math_ext`` stands for everything in that section.
 """
 
-from typing import Final
+from typing import Any, Final
 
 _VERSION: Final = "not in version 2 of the strings library, which Kubernetes has"
 _FORMAT: Final = "version 2 of the strings library, which Kubernetes has, prints this differently or refuses it"
@@ -83,10 +83,16 @@ LINES: Final[dict[str, dict[str, str]]] = {
     },
 }
 
-RACES: Final[dict[str, str]] = {
-    "node-node-labels-and-taints": "the ttl controller must annotate a new node before the next request",
+RACES: Final[dict[str, dict[str, Any]]] = {
+    # The ttl controller had annotated the new node before the next request.
+    "node-node-labels-and-taints": {
+        "before": 3,
+        "method": "GET",
+        "path": "/api/v1/nodes/n07",
+        "wait": {"pointer": "/metadata/annotations/node.alpha.kubernetes.io~1ttl"},
+    },
 }
-"""Scenarios whose recorded answers depend on a race; one of several attempts must give them."""
+"""Scenarios in which a controller came before a step when they were recorded: the replay waits for it there."""
 
 
 def reason(file: str, title: str) -> str | None:

@@ -125,6 +125,7 @@ def test_a_certificate_that_is_no_good_is_nobody(server: processes.Process, tmp_
     }[kind]()
     with pytest.raises(urllib.error.HTTPError) as refusal:
         whoami(server, made, tmp_path)
+    refusal.value.close()
     assert refusal.value.code == 401
 
 

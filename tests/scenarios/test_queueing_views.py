@@ -104,9 +104,12 @@ async def test_shares_are_told_while_a_config_map_has_queues_share_fairly_and_a_
         await configure()
         assert await shares() == [None, None]
 
-        await configure(fairSharing=_FAIR, integrations={"frameworks": ["batch/job", "pod", "deployment"]})
+        await configure(
+            fairSharing=_FAIR,
+            integrations={"frameworks": ["batch/job", "pod", "ray.io/rayservice"]},
+        )
         assert await shares() == [{"weightedShare": 400}] * 2
-        assert "jobs of these frameworks are not managed: deployment" in "".join(
+        assert "jobs of these frameworks are not managed: ray.io/rayservice" in "".join(
             await cluster.events("ConfigurationChanged")
         )
         await cluster.delete(configmap.ConfigMap, _MAP, namespace="kueue-system")

@@ -23,6 +23,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
+
 from drachma.allocator import allocated, capacity, partitions, pool
 from drachma.allocator import view as views
 from drachma.api import resourceclaim
@@ -50,7 +52,7 @@ class OneDomain(NamedTuple):
     attribute: str
 
 
-class NodePacking(NamedTuple):
+class NodePacking(msgspec.Struct, frozen=True):
     """Nodes by a packing policy of the scheduler, by its name. Devices that are in use in part come first."""
 
     name: str

@@ -87,7 +87,10 @@ def test_mistakes_are_named(arguments: list[str], want: str) -> None:
 
 @pytest.mark.parametrize("option", ["--encryption-provider-config", "--backup-dir"])
 @pytest.mark.parametrize("command_line", [("apiserver",), ("up", "--memory")], ids=["apiserver", "up"])
-def test_options_of_the_data_directory_need_one(command_line: tuple[str, ...], option: str) -> None:
+def test_options_of_the_data_directory_need_one(
+    command_line: tuple[str, ...], option: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     result = testing.CliRunner().invoke(root.app, [*command_line, option, "/somewhere"])
     assert isinstance(result.exception, errors.InvalidValueError)
     assert str(result.exception) == f"{option} /somewhere: goes with --data only"

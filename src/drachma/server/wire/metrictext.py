@@ -38,7 +38,8 @@ def _head(name: str, kind: str, documentation: str) -> str:
 
 
 def _label_text(names: Sequence[str], values: Sequence[str]) -> str:
-    return ",".join([f'{name}="{_escape(value)}"' for name, value in zip(names, values, strict=True)])
+    """Return labels in the order of their names, as Prometheus' client writes them."""
+    return ",".join([f'{name}="{_escape(value)}"' for name, value in sorted(zip(names, values, strict=True))])
 
 
 def _escape(value: str) -> str:
