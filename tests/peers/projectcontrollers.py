@@ -1,5 +1,6 @@
 """Controllers of other projects, with the definitions and webhooks of their manifests, on a control plane."""
 
+import asyncio
 import base64
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -50,7 +51,17 @@ async def start(cluster: NodeCluster, name: str, project: Project) -> None:
             except aiohttp.ClientConnectorError:
                 return False
 
+    async def listening() -> bool:
+        """Some controllers are ready before they listen for webhooks."""
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            return False
+        writer.close()
+        return True
+
     await cluster.until(ready)
+    await cluster.until(listening)
     authority = base64.b64encode(files.authority.read_bytes()).decode()
     for configured in yaml.safe_load_all((manifests / project.webhooks).read_text()):
         for each in configured["webhooks"]:
