@@ -115,14 +115,14 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _walk(content: Any) -> Iterator[tuple[str, Any]]:
-    pending = [("", content)]
-    while pending:
-        path, value = pending.pop()
+    stack = [("", content)]
+    while stack:
+        path, value = stack.pop()
         yield path, value
         if isinstance(value, dict):
-            pending += [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]
+            stack += [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]
         elif isinstance(value, list):
-            pending += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+            stack += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
 
 
 def _read_yaml(text: str, repeated: list[Repeated] | None, *, max_bytes: int) -> Iterator[Document]:
@@ -173,9 +173,9 @@ def _refuse_explosion(root: yaml.Node, *, max_bytes: int) -> None:
     """
     sizes: dict[int, int] = {}
     entered: set[int] = set()
-    pending: list[tuple[yaml.Node, bool]] = [(root, False)]
-    while pending:
-        node, is_done = pending.pop()
+    stack: list[tuple[yaml.Node, bool]] = [(root, False)]
+    while stack:
+        node, is_done = stack.pop()
         if is_done:
             entered.discard(id(node))
             sizes[id(node)] = _NODE_BYTES + sum(sizes[id(part)] for part in _parts(node))
@@ -185,8 +185,8 @@ def _refuse_explosion(root: yaml.Node, *, max_bytes: int) -> None:
             continue
         elif parts := _parts(node):
             entered.add(id(node))
-            pending.append((node, True))
-            pending.extend((part, False) for part in parts)
+            stack.append((node, True))
+            stack.extend((part, False) for part in parts)
         else:
             sizes[id(node)] = _NODE_BYTES + len(node.value)
     if sizes[id(root)] > max_bytes:

@@ -88,16 +88,16 @@ def _pod_claims(dump: ClusterDump, pod: str) -> tuple[list[tuple[str, ...]], tup
     """Return the claims of a pod to allocate together, and its claims that are allocated."""
     name = pod if "/" in pod else f"default/{pod}"
     if name not in dump.claims_of:
-        others = ", ".join(sorted(dump.claims_of)[:8]) or "none at all"
-        raise errors.DecodeError(f"--pod {name}: there is no such pod, but {others}")
+        examples = ", ".join(sorted(dump.claims_of)[:8]) or "none at all"
+        raise errors.DecodeError(f"--pod {name}: there is no such pod, but {examples}")
     claims = dump.claims_of[name]
     for each in claims:
         if each not in dump.claims:
             raise errors.DecodeError(f"--pod {name}: its claim {each} is not there")
-    pending = tuple(each for each in claims if dump.claims[each].defaulted.status.allocation is None)
-    if not pending:
+    pending_claims = tuple(each for each in claims if dump.claims[each].defaulted.status.allocation is None)
+    if not pending_claims:
         typer.echo(f"drachma: nothing to do: pod {name} has no claim without an allocation", err=True)
-    return ([pending] if pending else []), tuple(each for each in claims if each not in pending)
+    return ([pending_claims] if pending_claims else []), tuple(each for each in claims if each not in pending_claims)
 
 
 def _groups(dump: ClusterDump, names: list[str]) -> list[tuple[str, ...]]:
@@ -117,8 +117,8 @@ def _claim_names(dump: ClusterDump, names: list[str]) -> list[str]:
     qualified = [name if "/" in name else f"default/{name}" for name in names]
     for name in qualified:
         if name not in dump.claims:
-            others = ", ".join(sorted(dump.claims)[:8]) or "none at all"
-            raise errors.DecodeError(f"--claim {name}: there is no such claim, but {others}")
+            examples = ", ".join(sorted(dump.claims)[:8]) or "none at all"
+            raise errors.DecodeError(f"--claim {name}: there is no such claim, but {examples}")
         allocation = dump.claims[name].defaulted.status.allocation
         if allocation is not None:
             devices = ", ".join(f"{entry.driver}/{entry.pool}/{entry.device}" for entry in allocation.devices.results)

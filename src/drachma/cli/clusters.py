@@ -44,9 +44,9 @@ def read(
         return cluster._replace(state=asyncio.run(_read_live(kubeconfig, context)))
     state, workloads, queueing = asyncio.run(_read_live_with_queues(kubeconfig, context))
     holds = clusterfiles.find_holds(queueing, dt.datetime.now(dt.UTC)) if queueing is not None else None
-    expected = clusterfiles.expect(state, workloads, holds=holds, enabled=enabled)
-    exit_on_problems(expected.problems)
-    return cluster._replace(state=expected.state, held=expected.held)
+    expected_workloads = clusterfiles.expect(state, workloads, holds=holds, enabled=enabled)
+    exit_on_problems(expected_workloads.problems)
+    return cluster._replace(state=expected_workloads.state, held=expected_workloads.held)
 
 
 def groups(files: list[str]) -> tuple[NodeGroup, ...]:

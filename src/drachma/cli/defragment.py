@@ -80,8 +80,8 @@ def _lines(plan: Plan) -> Iterator[str]:
             move.target, move.allocated
         )
         yield f"   {move.gain}"
-    for kept in plan.kept:
-        yield f"{kept.whole.title} stays in use: {kept.reason}"
+    for busy_node in plan.kept:
+        yield f"{busy_node.whole.title} stays in use: {busy_node.reason}"
     before, more = len(plan.free), len(plan.brought_back)
     total = before + more + len(plan.kept)
     proof = "" if plan.is_fewest else "; there may be a better plan, the search ended at its limit"

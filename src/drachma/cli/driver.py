@@ -43,11 +43,11 @@ def new(
     """
     from drachma.cli import driverscaffold
 
-    written = driverscaffold.write(name, folder)
-    for path in written:
+    files = driverscaffold.write(name, folder)
+    for path in files:
         typer.echo(f"wrote {path}")
-    module = written[0].stem
-    typer.echo(f"\nNext:\n  cd {written[0].parent}\n  pytest\n  drachma driver check --module {module}")
+    module = files[0].stem
+    typer.echo(f"\nNext:\n  cd {files[0].parent}\n  pytest\n  drachma driver check --module {module}")
 
 
 @app.command()

@@ -56,8 +56,8 @@ def pod(
     explained = podexplanation.explain(cluster, pending, groups=groups)
     is_short = not verbose and not explained.node
     lines = explanationsummary.lines(explained) if is_short else explanationlines.pod_lines(explained)
-    shown = terminal.colour_explanation(lines) if terminal.has_colour() else lines
-    clusters.write(podexplanation.to_document(explained), shown, output)
+    texts = terminal.colour_explanation(lines) if terminal.has_colour() else lines
+    clusters.write(podexplanation.to_document(explained), texts, output)
     if not explained.node:
         raise typer.Exit(1)
 
@@ -134,8 +134,8 @@ def workload(
     explanations = QueueingState(objects, datetime.now(UTC), configured=configuration).explain(namespace, name)
     if len(explanations) != 1:
         names = ", ".join(each.workload for each in explanations)
-        missing = f"there is no workload {namespace}/{name}"
-        raise errors.DecodeError(f"{name} has several workloads: {names}" if explanations else missing)
+        problem = f"there is no workload {namespace}/{name}"
+        raise errors.DecodeError(f"{name} has several workloads: {names}" if explanations else problem)
     (explained,) = explanations
     clusters.write(explanation.to_document(explained), explanation.render(explained).splitlines(), output)
     if explained.outcome in (explanation.Outcome.DOES_NOT_FIT, explanation.Outcome.NOT_QUEUED):

@@ -142,8 +142,8 @@ def _shrink_lines(shrunk: Shrinkage) -> Iterator[str]:
         yield f"node {removal.usage.node} could go: {_usage_text(removal.usage)}"
         for name, node in removal.moves.items():
             yield f"  pod {name}: to node {node}"
-    for kept in shrunk.kept:
-        yield f"node {kept.usage.node} stays: {_usage_text(kept.usage)}: {kept.reason}"
+    for busy_node in shrunk.kept:
+        yield f"node {busy_node.usage.node} stays: {_usage_text(busy_node.usage)}: {busy_node.reason}"
     yield f"{len(shrunk.removals)} of {len(shrunk.removals) + len(shrunk.kept)} nodes could go"
 
 

@@ -116,10 +116,10 @@ async def run(
         if settings.has_queues:
             await watched.await_workloads(_queued_objects(sources), min(settings.seconds, _WORKLOAD_SECONDS))
         is_settled = await watched.settle(settings.seconds)
-        pending = [each for each in watched.pods if not each.spec.node_name]
+        pending_pods = [each for each in watched.pods if not each.spec.node_name]
         result.unfinished.extend(each for each in watched.pods if not _has_reached(each, settings.goal))
         logs = {each.metadata.uid: await _log(client, each) for each in watched.pods} if settings.shows_logs else {}
-        reasons = await _reasons(client, pending) if settings.explains else {}
+        reasons = await _reasons(client, pending_pods) if settings.explains else {}
         result.lines.extend(_lines(watched, logs, reasons))
         if settings.goal is not None:
             count = len(watched.pods) - len(result.unfinished)

@@ -131,9 +131,9 @@ def _find(cluster: ClusterNow, namespace: str, name: str) -> str:
     from drachma.api import pod
     from drachma.queueing.kinds import workload
 
-    waiting: list[meta.Object] = [each for each in cluster.state.all(pod.Pod) if not each.spec.node_name]
-    waiting += [each for each in cluster.queueing if isinstance(each, workload.Workload)]
-    for each in waiting:
+    waiting_objects: list[meta.Object] = [each for each in cluster.state.all(pod.Pod) if not each.spec.node_name]
+    waiting_objects += [each for each in cluster.queueing if isinstance(each, workload.Workload)]
+    for each in waiting_objects:
         owners = [owner.name for owner in each.metadata.owner_references]
         if each.metadata.namespace == namespace and name in (each.metadata.name, *owners):
             return f"{namespace}/{each.metadata.name}"

@@ -340,10 +340,10 @@ class HttpClient:
     async def _edit_claim(self, path: str, patch: patches.Patch) -> bytes:
         """Carry out a patch of a claim so that the bytes of opaque parameters stay; see ``protobufclaims``."""
         for attempt in range(1, _EDIT_ATTEMPTS + 1):
-            stored = await self._transport.send(
+            answer_document = await self._transport.send(
                 transport.Request(method="GET", path=path, accept=protobufclaims.MEDIA_TYPE, is_idempotent=True)
             )
-            body = protobufclaims.edit(stored, patch)
+            body = protobufclaims.edit(answer_document, patch)
             try:
                 return await self._put(path, body, content_type=protobufclaims.MEDIA_TYPE)
             except errors.ObjectConflictError:

@@ -76,8 +76,8 @@ def edit(body: bytes, patch: patches.Patch) -> bytes:
         raise errors.DecodeError("claim: the answer of the server is not a protobuf message")
     envelope = list(_fields(body[len(_MAGIC) :]))
     claim = next((each.content for each in envelope if each.number == _RAW), b"")
-    rest = b"".join(each.encoded for each in envelope if each.number != _RAW)
-    return _MAGIC + rest + _message(_RAW, _edit_claim(claim, content))
+    other_fields = b"".join(each.encoded for each in envelope if each.number != _RAW)
+    return _MAGIC + other_fields + _message(_RAW, _edit_claim(claim, content))
 
 
 def _content(patch: patches.Patch) -> dict[str, Any] | None:
@@ -122,16 +122,18 @@ def _edit_metadata(message: bytes, changes: Mapping[str, Any]) -> bytes:
 
 def _edit_status(message: bytes, changes: Mapping[str, Any]) -> bytes:
     removed = {number for name, number in (("allocation", _ALLOCATION), ("devices", _DEVICES)) if name in changes}
-    kept = [each for each in _fields(message) if each.number not in removed]
+    fields_left = [each for each in _fields(message) if each.number not in removed]
     if "reservedFor" not in changes:
-        return b"".join(each.encoded for each in kept)
+        return b"".join(each.encoded for each in fields_left)
     consumers: Sequence[Mapping[str, Any]] = changes["reservedFor"] or ()
-    gone = {each["uid"] for each in consumers if each.get("$patch") == "delete"}
-    if gone:
-        kept = [each for each in kept if each.number != _RESERVED_FOR or _uid(each.content) not in gone]
-        return b"".join(each.encoded for each in kept)
-    others = b"".join(each.encoded for each in kept if each.number != _RESERVED_FOR)
-    return others + b"".join(_message(_RESERVED_FOR, _consumer(each)) for each in consumers)
+    deleted_uids = {each["uid"] for each in consumers if each.get("$patch") == "delete"}
+    if deleted_uids:
+        fields_left = [
+            each for each in fields_left if each.number != _RESERVED_FOR or _uid(each.content) not in deleted_uids
+        ]
+        return b"".join(each.encoded for each in fields_left)
+    other_fields = b"".join(each.encoded for each in fields_left if each.number != _RESERVED_FOR)
+    return other_fields + b"".join(_message(_RESERVED_FOR, _consumer(each)) for each in consumers)
 
 
 def _consumer(reference: Mapping[str, str]) -> bytes:

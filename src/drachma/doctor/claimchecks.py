@@ -69,7 +69,7 @@ def _deletion(cluster: Cluster, claim: ResourceClaim, pods: dict[str, Pod]) -> I
     users = [each.name for each in claim.status.reserved_for if each.uid in pods]
     if users or _gone(claim, pods):
         return
-    others = [each for each in metadata.finalizers if each != wellknown.CLAIM_FINALIZER]
+    other_finalizers = [each for each in metadata.finalizers if each != wellknown.CLAIM_FINALIZER]
     is_ours = claim.status.allocation is None and wellknown.CLAIM_FINALIZER in metadata.finalizers
     yield Finding(
         check="claim-stuck-deleting",
@@ -78,7 +78,7 @@ def _deletion(cluster: Cluster, claim: ResourceClaim, pods: dict[str, Pod]) -> I
         message=f"is being deleted for {cluster.age(metadata.deletion_timestamp) / 60:.0f} minutes; no pod uses it",
         evidence=tuple(f"finalizer {each}" for each in metadata.finalizers),
         advice="" if is_ours else "find the component that owns the finalizer, or deallocate the claim first",
-        repair=finding.patch(claim, {"metadata": {"finalizers": others}}) if is_ours else None,
+        repair=finding.patch(claim, {"metadata": {"finalizers": other_finalizers}}) if is_ours else None,
     )
 
 
@@ -101,20 +101,20 @@ def _orphan(cluster: Cluster, claim: ResourceClaim, pods: dict[str, Pod]) -> Ite
 def _unpublished(claim: ResourceClaim, published: dict[identity.DeviceID, Device]) -> Iterator[Finding]:
     if claim.status.allocation is None:
         return
-    missing = [
+    missing_devices = [
         device
         for device in map(identity.device_of, claim.status.allocation.devices.results)
         if device not in published and not standins.is_stand_in(device.pool)
     ]
-    if missing:
+    if missing_devices:
         users = ", ".join(each.name for each in claim.status.reserved_for) or "the claim"
         yield Finding(
             check="device-not-published",
             severity=Severity.ERROR,
             subject=finding.subject_of(claim),
-            message=f"has device {missing[0]}, which no driver publishes",
-            evidence=tuple(map(str, missing[:5])),
-            advice=f"check the driver {missing[0].driver}; delete {users} so that other devices are allocated",
+            message=f"has device {missing_devices[0]}, which no driver publishes",
+            evidence=tuple(map(str, missing_devices[:5])),
+            advice=f"check the driver {missing_devices[0].driver}; delete {users} so that other devices are allocated",
         )
 
 

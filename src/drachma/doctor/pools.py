@@ -102,13 +102,13 @@ def _counters(pool: identity.PoolID, current: Sequence[ResourceSlice]) -> Iterat
     for published in current:
         for device in published.spec.devices:
             for use in device.consumes_counters:
-                missing = [name for name in use.counters if name not in sets.get(use.counter_set, {})]
-                if missing:
+                missing_counters = [name for name in use.counters if name not in sets.get(use.counter_set, {})]
+                if missing_counters:
                     yield Finding(
                         check="pool-counter-missing",
                         severity=Severity.ERROR,
                         subject=f"pool {pool}",
-                        message=f"device {device.name} consumes counter {use.counter_set}/{missing[0]}, "
+                        message=f"device {device.name} consumes counter {use.counter_set}/{missing_counters[0]}, "
                         "which the pool does not have",
                         evidence=(finding.subject_of(published),),
                         advice=f"repair the driver {pool.driver}: publish the counter set in the same pool",

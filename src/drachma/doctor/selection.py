@@ -72,7 +72,7 @@ def matching_devices(
     selectors: Iterable[apidevices.DeviceSelector], devices: Iterable[cel.Device]
 ) -> tuple[list[cel.Device], str]:
     """Return the devices that all selectors match, and the first error of an expression."""
-    remaining, problem = list(devices), ""
+    candidates, problem = list(devices), ""
     environment = cel.device_environment(
         consumable_capacity=True, list_type_attributes=True, expressions=cel.Expressions.STORED
     )
@@ -84,14 +84,14 @@ def matching_devices(
         except errors.CelError as error:
             return [], str(error)
         matching = []
-        for device in remaining:
+        for device in candidates:
             outcome = program.evaluate(device)
             if outcome.error is not None:
                 problem = problem or str(outcome.error)
             elif outcome.match:
                 matching.append(device)
-        remaining = matching
-    return remaining, problem
+        candidates = matching
+    return candidates, problem
 
 
 def _class(subject: DeviceClass, matching: Sequence[cel.Device], problem: str) -> Iterator[Finding]:

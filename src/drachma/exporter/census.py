@@ -95,15 +95,15 @@ class Census:
         for each in devices:
             by_kind[each.kind].append(each)
         kinds = [(key, cel.Device.of(alike[0].device, alike[0].id.driver)) for key, alike in by_kind.items()]
-        known = self._known(device_class.metadata.name for device_class in classes)
+        class_names = self._known(device_class.metadata.name for device_class in classes)
         samples: Counter[tuple[str, ...]] = Counter()
         for device_class in classes:
-            name = series.bounded(device_class.metadata.name, known)
+            name = series.bounded(device_class.metadata.name, class_names)
             matching, _ = selection.matching_devices(device_class.spec.selectors, [device for _, device in kinds])
-            chosen = {id(device) for device in matching}
+            class_devices = {id(device) for device in matching}
             samples.update({(name, state): 0 for state in (ALLOCATED, FREE, TAINTED)})
             for key, device in kinds:
-                if id(device) in chosen:
+                if id(device) in class_devices:
                     samples.update((name, member.state) for member in by_kind[key])
         labels = ("device_class", "state")
         return Metric(name="drachma_device_class_devices", help=_CLASS_DEVICES, labels=labels, samples=dict(samples))

@@ -21,7 +21,7 @@ def metrics(claims: Sequence[ResourceClaim], *, now: dt.datetime, limit: int) ->
     """Return the metrics of claims; at most so many namespaces have their own series."""
     namespaces = series.most_frequent((each.metadata.namespace for each in claims), limit)
     counts = series.tally((series.bounded(each.metadata.namespace, namespaces), state_of(each)) for each in claims)
-    waiting = [each for each in claims if state_of(each) == PENDING]
+    pending_claims = [each for each in claims if state_of(each) == PENDING]
     return [
         Metric(
             name="drachma_resource_claims",
@@ -32,7 +32,7 @@ def metrics(claims: Sequence[ResourceClaim], *, now: dt.datetime, limit: int) ->
         Metric(
             name="drachma_oldest_pending_claim_age_seconds",
             help="Age of the oldest claim without devices; 0 if there is none.",
-            samples={(): series.oldest_age(waiting, now=now)},
+            samples={(): series.oldest_age(pending_claims, now=now)},
         ),
     ]
 

@@ -22,20 +22,20 @@ _LONGEST: Final = 80
 
 def metrics(pods: Sequence[Pod], *, now: dt.datetime, limit: int) -> list[Metric]:
     """Return the metrics of pods that wait for a node."""
-    waiting = [each for each in pods if _is_waiting(each)]
-    found = [(reason, each) for each in waiting for reason in reasons_of(each)]
-    known = series.most_frequent((reason for reason, _ in found), limit)
+    waiting_pods = [each for each in pods if _is_waiting(each)]
+    pairs = [(reason, each) for each in waiting_pods for reason in reasons_of(each)]
+    frequent = series.most_frequent((reason for reason, _ in pairs), limit)
     return [
         Metric(
             name="drachma_pending_pods",
             help="Pods without a node by reason. A pod counts under each reason that the scheduler gives for it.",
             labels=("reason",),
-            samples=series.tally((series.bounded(reason, known),) for reason, _ in found),
+            samples=series.tally((series.bounded(reason, frequent),) for reason, _ in pairs),
         ),
         Metric(
             name="drachma_oldest_pending_pod_age_seconds",
             help="Age of the oldest pod without a node; 0 if there is none.",
-            samples={(): series.oldest_age(waiting, now=now)},
+            samples={(): series.oldest_age(waiting_pods, now=now)},
         ),
     ]
 

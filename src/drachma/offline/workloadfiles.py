@@ -155,9 +155,9 @@ def _trace(path: pathlib.Path) -> openbtraces.OpenbTasks | dlrmtraces.DlrmInstan
         return dlrmtraces.DlrmInstances(path)
     if columns.issuperset(openbtraces.TASK_COLUMNS):
         return openbtraces.OpenbTasks(path)
-    missing = [each for each in openbtraces.TASK_COLUMNS if each not in columns]
+    missing_columns = [each for each in openbtraces.TASK_COLUMNS if each not in columns]
     raise errors.InvalidValueError(
-        f"{path}: neither a trace of openb (no column {', '.join(missing)}) nor the DLRM trace"
+        f"{path}: neither a trace of openb (no column {', '.join(missing_columns)}) nor the DLRM trace"
     )
 
 

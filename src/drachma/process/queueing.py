@@ -244,8 +244,8 @@ def _hook(webhook: Webhook, configured: ActiveConfiguration) -> hooks.Hook:
 
 def _place(review: hooks.Review) -> jobwebhooks.Place:
     store, namespace = review.store, review.namespace
-    stored = store.get(record.Key("namespaces", "", namespace))
-    labels = stored.value["metadata"].get("labels") or {} if stored is not None else {}
+    place = store.get(record.Key("namespaces", "", namespace))
+    labels = place.value["metadata"].get("labels") or {} if place is not None else {}
 
     def owner(api_version: str, kind: str, name: str) -> Mapping[str, Any] | None:
         plural = _PLURALS.get((api_version, kind))

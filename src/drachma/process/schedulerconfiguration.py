@@ -220,9 +220,9 @@ def _with_arguments(settings: Settings, form: ArgumentsForm, place: str) -> Sett
     for key, value in form.args.items():
         field = f"{place}.args.{key}"
         if key in ("apiVersion", "kind"):
-            expected = _VERSION if key == "apiVersion" else f"{form.name}Args"
-            if value != expected:
-                raise _refuse(field, value, f"expected {expected!r}")
+            expected_value = _VERSION if key == "apiVersion" else f"{form.name}Args"
+            if value != expected_value:
+                raise _refuse(field, value, f"expected {expected_value!r}")
         elif key in fixed:
             if value not in fixed[key]:
                 raise _refuse(field, value, f"not supported; expected {fixed[key][-1]!r}")

@@ -55,9 +55,9 @@ def read(path: pathlib.Path, required: tuple[str, ...]) -> Iterator[Row]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            missing = [field for field in required if field not in (reader.fieldnames or ())]
-            if missing:
-                raise errors.InvalidValueError(f"{path}: has no column {', '.join(missing)}")
+            missing_fields = [field for field in required if field not in (reader.fieldnames or ())]
+            if missing_fields:
+                raise errors.InvalidValueError(f"{path}: has no column {', '.join(missing_fields)}")
             for fields in reader:
                 yield Row(path, reader.line_num, fields)
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -46,9 +46,9 @@ def _reasons(explained: PodExplanation) -> Iterator[str]:
 
 
 def _other_fit_reasons(entry: NodesRuledOut) -> Iterator[str]:
-    others = [reason for reason in entry.reasons if not reason.startswith("Insufficient ")]
-    if others:
-        yield f"  {_count(len(entry.nodes), 'node')}: {', '.join(others)}"
+    other_reasons = [reason for reason in entry.reasons if not reason.startswith("Insufficient ")]
+    if other_reasons:
+        yield f"  {_count(len(entry.nodes), 'node')}: {', '.join(other_reasons)}"
 
 
 def _supplies(supplies: Sequence[DeviceSupply]) -> Iterator[str]:
@@ -99,8 +99,8 @@ def _remedies(explained: PodExplanation) -> Iterator[str]:
 
 
 def _several(names: Iterable[str]) -> str:
-    first, *others = names
-    return f"{first} and {len(others)} more" if others else first
+    first, *names_left = names
+    return f"{first} and {len(names_left)} more" if names_left else first
 
 
 def _count(number: int, noun: str) -> str:

@@ -101,8 +101,8 @@ def learn(state: ClusterState, pools: Iterable[NodePool]) -> list[grouplearning.
 
 def pools_without_nodes(state: ClusterState, pools: Iterable[NodePool]) -> list[str]:
     """Return the names of pools that no node belongs to, so that no group is learned from them."""
-    known = {each.metadata.labels.get(POOL_LABEL) for each in state.all(nodes.Node)}
-    return [pool.name for pool in pools if pool.name not in known]
+    pool_names = {each.metadata.labels.get(POOL_LABEL) for each in state.all(nodes.Node)}
+    return [pool.name for pool in pools if pool.name not in pool_names]
 
 
 def _group(state: ClusterState, pool: NodePool, instance_type: str, member: nodes.Node) -> grouplearning.Learned:

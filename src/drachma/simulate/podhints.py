@@ -42,9 +42,9 @@ def class_hints(trial: simulation.Simulation, claims: Iterable[resourceclaim.Res
     classes = trial.snapshot.devices.classes
     requests = (each.exactly for claim in claims for each in claim.spec.devices.requests)
     names_requested = dict.fromkeys(each.device_class_name for each in requests if each is not None)
-    missing = [name for name in names_requested if classes.get(name) is None]
+    missing_names = [name for name in names_requested if classes.get(name) is None]
     names = sorted(classes.names())
-    return [f"device class {name} does not exist{did_you_mean(name, names)}" for name in missing]
+    return [f"device class {name} does not exist{did_you_mean(name, names)}" for name in missing_names]
 
 
 def driver_hints(trial: simulation.Simulation, claims: Iterable[resourceclaim.ResourceClaim]) -> list[str]:
@@ -71,8 +71,8 @@ def driver_hints(trial: simulation.Simulation, claims: Iterable[resourceclaim.Re
 def key_hints(trial: simulation.Simulation, message: str) -> list[str]:
     """Return hints for attributes without which selectors fail, from the message of the scheduler."""
     names = sorted({name.rpartition("/")[2] for name in _device_fields(trial)})
-    missing = [name for name in dict.fromkeys(_MISSING_KEY.findall(message)) if name not in names]
-    return [f"no device has the attribute or capacity {name}{did_you_mean(name, names)}" for name in missing]
+    missing_keys = [name for name in dict.fromkeys(_MISSING_KEY.findall(message)) if name not in names]
+    return [f"no device has the attribute or capacity {name}{did_you_mean(name, names)}" for name in missing_keys]
 
 
 def _device_fields(trial: simulation.Simulation) -> set[str]:
@@ -92,11 +92,11 @@ def attribute_hints(reports: Sequence[report.Explanation], trial: simulation.Sim
         if isinstance(why, cause.RequestSelector | cause.ClassSelector):
             for entry in why.read:
                 is_set_anywhere[entry.name] = is_set_anywhere.get(entry.name, False) or entry.value is not None
-    missing = [name for name, is_set in is_set_anywhere.items() if not is_set]
-    if not missing:
+    missing_names = [name for name, is_set in is_set_anywhere.items() if not is_set]
+    if not missing_names:
         return []
     names = sorted(_device_fields(trial))
-    return [f"no device has {name}{did_you_mean(name, names)}" for name in missing]
+    return [f"no device has {name}{did_you_mean(name, names)}" for name in missing_names]
 
 
 def label_hints(trial: simulation.Simulation, waiting_pod: pod.Pod) -> list[str]:

@@ -98,10 +98,10 @@ class QueueingState:
     def admit_all(self) -> dict[str, str]:
         """Admit pending workloads in memory until no more get quota, and return the reasons of the others."""
         reasons = dict(self._obstacles)
-        pending = [
+        pending_workloads = [
             each for each in self.workloads.values() if not _holds_quota(each) and not workloadstate.is_finished(each)
         ]
-        for each in pending:
+        for each in pending_workloads:
             explained = explanation.explain(self.admitter, each, self._now, obstacle=self._obstacles.get(key_of(each)))
             if explained.outcome is explanation.Outcome.NOT_QUEUED:
                 reasons[key_of(each)] = explained.message

@@ -194,9 +194,9 @@ class Model:
             return
         for result in old.status.allocation.devices.results:
             device = identity.device_of(result)
-            others = [use for use in self._uses.get(device, ()) if use.claim is not old]
-            if others:
-                self._uses[device] = others
+            other_uses = [use for use in self._uses.get(device, ()) if use.claim is not old]
+            if other_uses:
+                self._uses[device] = other_uses
             else:
                 self._uses.pop(device, None)
             self._outdated.add(identity.PoolID(device.driver, device.pool))

@@ -103,8 +103,8 @@ def _queues(model: Model) -> Iterator[Problem]:
 
 
 def _pods(model: Model) -> Iterator[Problem]:
-    waiting = sorted(model.waiting.values(), key=lambda row: (row.created is None, row.created, row.key))
-    for row in waiting:
+    waiting_pods = sorted(model.waiting.values(), key=lambda row: (row.created is None, row.created, row.key))
+    for row in waiting_pods:
         yield Problem(ProblemKind.POD, str(row.key), row.reason, rendering.href(row.key, "pods"), row.created)
 
 

@@ -56,7 +56,7 @@ def build(
     published = list(slices)
     generation = max((each.spec.pool.generation for each in published), default=0)
     newest = [each for each in published if each.spec.pool.generation == generation]
-    expected = newest[0].spec.pool.resource_slice_count if newest else 0
+    expected_count = newest[0].spec.pool.resource_slice_count if newest else 0
     newest.sort(key=lambda each: each.metadata.name)
     marked = [taints.apply_rules(each, rules) for each in newest] if rules else newest
     limits = _counter_limits(newest)
@@ -67,7 +67,7 @@ def build(
         for device in each.spec.devices
     )
     states = collections.Counter(cell.state for cell in cells)
-    return Pool(pool_id, generation, expected, tuple(newest), cells, states)
+    return Pool(pool_id, generation, expected_count, tuple(newest), cells, states)
 
 
 _Counters = dict[tuple[str, str], int]

@@ -99,8 +99,8 @@ def without(claims: Claims, parts: Iterable[Part]) -> Claims:
 
 def only(claims: Claims, spot: Spot) -> Claims:
     """Return the claims with a single request without alternatives. All constraints stay."""
-    others = {part for part in requests(claims) if (part.claim, part.request) != (spot.claim, spot.request)}
-    reduced = without(claims, others)
+    other_parts = {part for part in requests(claims) if (part.claim, part.request) != (spot.claim, spot.request)}
+    reduced = without(claims, other_parts)
     request = reduced[spot.claim].spec.devices.requests[0]
     if not request.first_available:
         return reduced

@@ -257,11 +257,11 @@ async def _in_processes(
             for role in supervisor.roles(3, has_nodes=False)
         ]
         async with asyncio.TaskGroup() as group:
-            running = [group.create_task(each.run(), name=each.name) for each in workers]
+            tasks_running = [group.create_task(each.run(), name=each.name) for each in workers]
             for each in workers:
                 await each.wait_ready()
             yield Plane(client=server.client, processes=(os.getpid(), *(each.process_id for each in workers)))
-            for task in running:
+            for task in tasks_running:
                 task.cancel()
 
 

@@ -45,10 +45,10 @@ def read(words: Sequence[str]) -> Run | None:
 
 def _strip_wrappers(words: Sequence[str]) -> list[str]:
     """Return a command without init programs in front of it."""
-    remaining = list(words)
-    while len(remaining) > 1 and remaining[0].rpartition("/")[2] in ("busybox", "exec", "tini", "dumb-init", "--"):
-        remaining = remaining[1:]
-    return remaining
+    words_left = list(words)
+    while len(words_left) > 1 and words_left[0].rpartition("/")[2] in ("busybox", "exec", "tini", "dumb-init", "--"):
+        words_left = words_left[1:]
+    return words_left
 
 
 def _script(arguments: Sequence[str]) -> str | None:

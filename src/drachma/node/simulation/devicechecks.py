@@ -60,17 +60,17 @@ class DeviceChecks:
         pools = {each.pool for each in uses}
         try:
             slices = [each for pool in pools for each in self._publishers.pool(driver, pool)]
-            missing = deviceuse.find_missing(uses, self._published(driver, slices))
-            if missing:
+            missing_uses = deviceuse.find_missing(uses, self._published(driver, slices))
+            if missing_uses:
                 # The informer may be behind the scheduler's.
                 selection = protocol.Selection(fields=f"spec.driver={driver}")
                 published_slices = (await self._admin.list(resourceslice.ResourceSlice, selection)).items
                 slices = [each for each in published_slices if each.spec.pool.name in pools]
-                missing = deviceuse.find_missing(uses, self._published(driver, slices))
+                missing_uses = deviceuse.find_missing(uses, self._published(driver, slices))
         except (errors.RefusedError, errors.UnreachableError, errors.AllocationError) as error:
             raise errors.DriverError(f"driver {driver}: cannot read its devices: {error}") from error
-        if missing:
-            raise errors.DeviceUnavailableError(deviceuse.unavailable(missing, self._machine.name))
+        if missing_uses:
+            raise errors.DeviceUnavailableError(deviceuse.unavailable(missing_uses, self._machine.name))
 
     def _published(self, driver: str, slices: list[resourceslice.ResourceSlice]) -> set[deviceuse.PublishedDevice]:
         stored_pools = {each.spec.pool.name for each in slices}

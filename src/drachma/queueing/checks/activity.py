@@ -57,16 +57,20 @@ def active_condition(
     before: Sequence[meta.Condition], activity: Activity, now: datetime, *, generation: int
 ) -> meta.Condition | None:
     """Return the new Active condition of an object with these conditions, or None if it has it."""
-    known = conditions.find(before, "Active")
+    current = conditions.find(before, "Active")
     status: conditions.Status = "True" if activity.is_active else "False"
-    if known is not None and (known.status, known.reason, known.message) == (status, activity.reason, activity.message):
+    if current is not None and (current.status, current.reason, current.message) == (
+        status,
+        activity.reason,
+        activity.message,
+    ):
         return None
-    is_same = known is not None and known.status == status
+    is_same = current is not None and current.status == status
     return meta.Condition(
         type="Active",
         status=status,
         reason=activity.reason,
         message=activity.message,
         observed_generation=generation,
-        last_transition_time=known.last_transition_time if known is not None and is_same else now,
+        last_transition_time=current.last_transition_time if current is not None and is_same else now,
     )

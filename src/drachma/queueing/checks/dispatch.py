@@ -187,9 +187,9 @@ class _Step:
     def _nominate(self) -> Decision:
         """Copy the workload to the nominated clusters, once all other checks are passed."""
         local = self._local
-        others = (each for each in local.status.admission_checks if each.name != self._group.check)
+        other_checks = (each for each in local.status.admission_checks if each.name != self._group.check)
         is_waiting = self._state.state != workloadstate.PENDING or local.status.cluster_name is not None
-        if is_waiting or any(each.state != READY for each in others):
+        if is_waiting or any(each.state != READY for each in other_checks):
             return Decision(local, self._actions)
         nominated = tuple(local.status.nominated_cluster_names)
         if self._settings.nominates_all and set(nominated) != set(self._copies):

@@ -88,9 +88,9 @@ class _Step:
     def run(self) -> CheckOutcome:
         for name, config in self._around.configs.items():
             self._sync(name, config)
-        kept = {each["metadata"]["name"] for each in self._current.values()}
+        current_names = {each["metadata"]["name"] for each in self._current.values()}
         names = (each["metadata"]["name"] for each in self._around.requests)
-        obsolete = [name for name in names if name not in kept]
+        obsolete = [name for name in names if name not in current_names]
         new = [
             self._new_request(name, config, attempt)
             for name, config in self._around.configs.items()
@@ -115,8 +115,8 @@ class _Step:
             for request in self._around.requests:
                 attempt = self._attempt(request, check)
                 if attempt and _has_config(request, config):
-                    known = current.get(check)
-                    if known is None or self._attempt(known, check) < attempt:
+                    previous = current.get(check)
+                    if previous is None or self._attempt(previous, check) < attempt:
                         current[check] = request
         return current
 

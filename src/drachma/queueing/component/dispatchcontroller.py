@@ -208,10 +208,10 @@ class DispatchController:
             state = activity.Activity(is_active=False, reason="BadConfig", message=message)
         else:
             clusters = self._clusters_of(name)
-            known = {each.metadata.name: each for each in self._cluster_objects.cache}
-            missing = [each for each in clusters if each not in known]
-            inactive = [each for each in clusters if each in known and not _is_active(known[each])]
-            state = activity.clusters_activity(clusters, inactive=inactive, missing=missing)
+            by_name = {each.metadata.name: each for each in self._cluster_objects.cache}
+            missing_names = [each for each in clusters if each not in by_name]
+            inactive = [each for each in clusters if each in by_name and not _is_active(by_name[each])]
+            state = activity.clusters_activity(clusters, inactive=inactive, missing=missing_names)
         now = workloadwrites.current_time(self._clock)
         await activeconditions.write(self._client, resources.CHECKS, check, state, now)
 
@@ -307,9 +307,9 @@ class DispatchController:
             return
         after = workloadwrites.with_times(after, workloadwrites.current_time(self._clock))
         async with self._locks.hold(workloadstate.key(before)):
-            stored = await workloadwrites.write_status(self._client, before, after)
-        if stored is not None:
-            self._observe(stored)
+            latest = await workloadwrites.write_status(self._client, before, after)
+        if latest is not None:
+            self._observe(latest)
 
     # Changes in other clusters
 

@@ -159,8 +159,8 @@ class ParentController:
             return list(owned)
         own = [each for each in owned if any(ref.uid == parent.uid for ref in each.metadata.owner_references)]
         names = [each.name for each in parent.workload_keys(self._configured.gates)]
-        named = (cache.get(name, namespace=key.namespace) for name in names)
-        return list({each.metadata.name: each for each in (*own, *named) if each is not None}.values())
+        candidates = (cache.get(name, namespace=key.namespace) for name in names)
+        return list({each.metadata.name: each for each in (*own, *candidates) if each is not None}.values())
 
     def _stateful_sets(self, key: Key) -> dict[str, Document]:
         """Return the StatefulSets that own pods of a parent, by name."""

@@ -131,9 +131,9 @@ class ProvisioningController:
             return controller.AGAIN
         if outcome.workload is not wl:
             async with self._locks.hold(f"{key.namespace}/{key.name}"):
-                stored = await workloadwrites.write_status(self._client, wl, outcome.workload)
-            if stored is not None:
-                self._observe(stored)
+                latest = await workloadwrites.write_status(self._client, wl, outcome.workload)
+            if latest is not None:
+                self._observe(latest)
         for name in outcome.obsolete:
             await self._delete(key.namespace, name)
         for each in outcome.new:

@@ -156,14 +156,14 @@ class RemoteCopies:
             return True
         change = workloadwrites.difference(local.get("status") or {}, remote.get("status") or {})
         if change:
-            stored = await self._client.patch_document(
+            latest = await self._client.patch_document(
                 kind.resource,
                 name,
                 namespace=namespace,
                 subresource="status",
                 patch=patches.merge({"status": change}),
             )
-            self._informers.observe(kind.resource, stored)
+            self._informers.observe(kind.resource, latest)
         return False
 
     def _copied_job(self, local: Document, kind: JobKind, workload_name: str) -> dict[str, Any]:

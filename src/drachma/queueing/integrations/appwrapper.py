@@ -100,9 +100,9 @@ class AppWrapper(TemplateJob):
         if sum(sizes) != len(infos):
             problem = f"expecting {sum(sizes)} podsets, got {len(infos)}"
             raise podsetinfo.PodSetConflictError(f"invalid podset infos: {problem}")
-        rest = iter([_info_document(each) for each in infos])
+        info_documents = iter([_info_document(each) for each in infos])
         components = [
-            {**each, "podSetInfos": [next(rest) for _ in range(size)]}
+            {**each, "podSetInfos": [next(info_documents) for _ in range(size)]}
             for each, size in zip(self._components, sizes, strict=True)
         ]
         self.set_spec(components=components, suspend=False)
@@ -138,10 +138,10 @@ def _relevant(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _parse_path(text: str) -> Path | None:
     """Return the steps of a path such as ``template.spec.jobs[0].template``, or None if it cannot be read."""
-    prefix, rest = text[: len("template")], text[len("template") :]
-    steps = tuple(int(match[2]) if match[2] else match[1] for match in _STEP.finditer(rest))
-    written = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return steps if prefix == "template" and written == rest else None
+    prefix, suffix_text = text[: len("template")], text[len("template") :]
+    steps = tuple(int(match[2]) if match[2] else match[1] for match in _STEP.finditer(suffix_text))
+    suffix = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return steps if prefix == "template" and suffix == suffix_text else None
 
 
 def _has_spec(component: Document, path: Path) -> bool:

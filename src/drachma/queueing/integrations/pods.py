@@ -149,8 +149,8 @@ def ungated(pod: Document, info: PodSetInfo) -> Document:
 def without_gates(pod: Document) -> Document:
     """Return a pod without Kueue's gates, which may run whatever becomes of its workload."""
     gates = pod["spec"].get("schedulingGates") or ()
-    kept = [each for each in gates if each["name"] not in (GATE, TOPOLOGY_GATE)]
-    return pod if len(kept) == len(gates) else {**pod, "spec": {**pod["spec"], "schedulingGates": kept}}
+    gates_left = [each for each in gates if each["name"] not in (GATE, TOPOLOGY_GATE)]
+    return pod if len(gates_left) == len(gates) else {**pod, "spec": {**pod["spec"], "schedulingGates": gates_left}}
 
 
 def parse_time(text: str | None) -> datetime | None:

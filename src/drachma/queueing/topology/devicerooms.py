@@ -70,10 +70,10 @@ class DeviceInventory:
 
     def fits(self, at: node.Node, new_pods: Expected, *, ignores_usage: bool) -> bool:
         """Return True if the claims of all pods can be allocated on a node together."""
-        expected = () if ignores_usage else self._expected.get(at.metadata.name, ())
+        expected_claims = () if ignores_usage else self._expected.get(at.metadata.name, ())
         claims = [
             claim
-            for group, (one_pod, count) in enumerate((*expected, *new_pods))
+            for group, (one_pod, count) in enumerate((*expected_claims, *new_pods))
             for number in range(count)
             for claim in self._copy(one_pod, group, number)
         ]

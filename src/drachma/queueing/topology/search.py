@@ -201,12 +201,12 @@ class Search:
             position += 1
         if leaders > 0:
             raise self._failure(level, request.leaders - leaders)
-        others = rules.plain_order(ordered[position:])
-        for position, place in enumerate(others):
+        places_left = rules.plain_order(ordered[position:])
+        for position, place in enumerate(places_left):
             if slices <= 0:
                 break
             if not rules.is_least_free and place.slices >= slices:
-                place = rules.best_fit(others[position:], slices, _slices)
+                place = rules.best_fit(places_left[position:], slices, _slices)
             places.append(place)
             slices -= place.slices
         if slices > 0:

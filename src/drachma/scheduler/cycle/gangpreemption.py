@@ -132,10 +132,10 @@ def _preempt_for_devices(
     assert isinstance(outcome, gangsearch.Together), "the chosen victims make room"
     freed = tuple(snapshot.freed_claims(chosen.victims))
     message = f"{_PREFIX}found a placement for podgroup, preempting {len(chosen.victims)} victims"
-    waiting = tuple(info.pod for info in members)
+    waiting_pods = tuple(info.pod for info in members)
     return Room(
         message + freed_devices(freed),
-        Eviction(preemptor, _ANYWHERE, chosen.victims, 0, freed, waiting),
+        Eviction(preemptor, _ANYWHERE, chosen.victims, 0, freed, waiting_pods),
         outcome.placements,
     )
 

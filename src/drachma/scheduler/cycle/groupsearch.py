@@ -157,9 +157,9 @@ class _GroupSearch:
 
     def _try_distinct(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None) -> _Result:
         """Place pods whose devices all have different values of some attributes, with backtracking."""
-        waiting = self._waiting(gang)
+        waiting_pods = self._waiting(gang)
         searcher = distinctsearch.DistinctSearch(
-            self._cycle, waiting, gang=gang, needed=snapshot.missing(gang), steps=self._steps, domain=domain
+            self._cycle, waiting_pods, gang=gang, needed=snapshot.missing(gang), steps=self._steps, domain=domain
         )
         try:
             placements = searcher.run(snapshot)
@@ -171,23 +171,23 @@ class _GroupSearch:
             return _Placement(placements, tuple(each for each in searcher.unfit if each.info.uid not in uids))
         fitted = frozenset(info.uid for info in searcher.best)
         scheduled = len(fitted) + self._resident_count(gang, snapshot)
-        remaining = max(0, len(waiting) - len(fitted) - len(searcher.unfit))
+        remaining = max(0, len(waiting_pods) - len(fitted) - len(searcher.unfit))
         return groupreport.GroupReport(
             gang.key,
             groupreport.count_message(gang.size, scheduled, remaining),
             tuple(each for each in searcher.unfit if each.info.uid not in fitted),
             fitted,
-            frozenset(each.uid for each in waiting),
+            frozenset(each.uid for each in waiting_pods),
         )
 
     def _try_pods(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None) -> _Result:
         """Place the pods of a group one after the other, as long as enough of them are left."""
-        waiting = self._waiting(gang)
+        waiting_pods = self._waiting(gang)
         needed = snapshot.missing(gang)
         fork = snapshot.fork()
         placements: list[Placed] = []
         unfit: list[Unfit] = []
-        for position, info in enumerate(waiting, start=1):
+        for position, info in enumerate(waiting_pods, start=1):
             decided = self._cycle.decide(info, fork, domain=domain)
             match decided:
                 case Placed():
@@ -197,7 +197,7 @@ class _GroupSearch:
                     unfit.append(decided)
                 case Aborted():
                     raise _AbortedError(decided)
-            remaining = len(waiting) - position
+            remaining = len(waiting_pods) - position
             if len(placements) + remaining < needed:
                 scheduled = len(placements) + self._resident_count(gang, snapshot)
                 return groupreport.GroupReport(
@@ -205,7 +205,7 @@ class _GroupSearch:
                     groupreport.count_message(gang.size, scheduled, remaining),
                     tuple(unfit),
                     frozenset(each.info.uid for each in placements),
-                    frozenset(each.uid for each in waiting),
+                    frozenset(each.uid for each in waiting_pods),
                 )
         return _Placement(tuple(placements), tuple(unfit))
 
@@ -236,12 +236,12 @@ class _GroupSearch:
         """Place the groups of a composite one after the other, as long as enough of them are left."""
         fork = snapshot.fork()
         satisfied = [child for child in gang.children if snapshot.missing(child) <= 0]
-        waiting = [child for child in gang.children if self._waiting(child)]
-        scheduled = len([child for child in satisfied if child not in waiting])
+        waiting_children = [child for child in gang.children if self._waiting(child)]
+        scheduled = len([child for child in satisfied if child not in waiting_children])
         placed: list[_Placement] = []
         placed_children: list[gangs.Gang] = []
         reports: list[groupreport.GroupReport] = []
-        for position, child in enumerate(waiting, start=1):
+        for position, child in enumerate(waiting_children, start=1):
             result = self.place(child, fork, domain)
             if isinstance(result, _Placement):
                 placed.append(result)
@@ -251,10 +251,10 @@ class _GroupSearch:
                     fork.commit(each.assignment)
             else:
                 reports.append(result)
-            remaining = len(waiting) - position
+            remaining = len(waiting_children) - position
             if scheduled + remaining < gang.size:
                 message = groupreport.count_message(gang.size, scheduled, remaining)
-                untried = (self._untried(each, message) for each in waiting[position:])
+                untried = (self._untried(each, message) for each in waiting_children[position:])
                 return groupreport.GroupReport(
                     gang.key,
                     message,

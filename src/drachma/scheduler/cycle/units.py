@@ -127,8 +127,8 @@ class Units:
         for leaf in gang.leaves:
             if leaf.agreement.problem:
                 return Refused(f"pod group {leaf.key}: {leaf.agreement.problem}")
-            waiting = (member.pod for member in unit.members if member.uid in leaf.members)
-            problem = gangs.disagreement(leaf, (*waiting, *_residents(leaf, snapshot)))
+            waiting_pods = (member.pod for member in unit.members if member.uid in leaf.members)
+            problem = gangs.disagreement(leaf, (*waiting_pods, *_residents(leaf, snapshot)))
             if problem:
                 return Refused(problem)
         outcome = self._search(unit)(snapshot)

@@ -42,10 +42,10 @@ class NodeDeclaredFeatureValidator:
         node = self._nodes.get(name) if needed else None
         if node is None:
             return
-        missing = [each for each in needed if each not in node.declared_features]
-        if missing:
+        missing_features = [each for each in needed if each not in node.declared_features]
+        if missing_features:
             raise proposal.forbidden(
-                f"pod update requires features {', '.join(missing)} which are not available on node "
+                f"pod update requires features {', '.join(missing_features)} which are not available on node "
                 f"{quotation.quote(name)}"
             )
 

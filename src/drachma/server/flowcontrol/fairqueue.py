@@ -56,8 +56,8 @@ class FairQueue(Generic[_Ticket]):
 
     def dequeue(self) -> tuple[_Ticket, Queue[_Ticket]] | None:
         """Return the ticket whose turn it is, which counts as running in its queue; None if none waits."""
-        waiting = (queue for queue in self._queues.values() if queue.waiting)
-        queue = min(waiting, key=lambda each: each.used, default=None)
+        waiting_queues = (queue for queue in self._queues.values() if queue.waiting)
+        queue = min(waiting_queues, key=lambda each: each.used, default=None)
         if queue is None:
             return None
         ticket = next(iter(queue.waiting))

@@ -74,13 +74,13 @@ class ProvisioningRequests:
 
         Capacity that was kept for too long is given up first.
         """
-        waiting = [each for each in self._documents() if not _is_answered(each)]
-        self._turns = {uid: turn for each in waiting if (turn := self._turns.get(uid := each["metadata"]["uid"], 0))}
+        unanswered = [each for each in self._documents() if not _is_answered(each)]
+        self._turns = {uid: turn for each in unanswered if (turn := self._turns.get(uid := each["metadata"]["uid"], 0))}
         for each in self._documents():
             if _is_true(each, "Provisioned") and self._is_expired(each) and not _is_true(each, "BookingExpired"):
                 message = "Capacity reservation time is expired"
                 await self._write(each, [("BookingExpired", "True", "CapacityReservationTimeExpired", message)])
-        for each in sorted(waiting, key=self._order):
+        for each in sorted(unanswered, key=self._order):
             self._turn += 1
             self._turns[each["metadata"]["uid"]] = self._turn
             try:
@@ -138,7 +138,7 @@ class ProvisioningRequests:
     async def _pods(self, request: Document) -> list[pod.Pod]:
         """Return the pods of a request. Raises errors.DrachmaError if a template is missing or cannot be read."""
         namespace, name = request["metadata"]["namespace"], request["metadata"]["name"]
-        made: list[pod.Pod] = []
+        pods: list[pod.Pod] = []
         for position, pod_set in enumerate(request["spec"]["podSets"]):
             template = await self._client.get_document(
                 _TEMPLATES, pod_set["podTemplateRef"]["name"], namespace=namespace
@@ -158,15 +158,19 @@ class ProvisioningRequests:
                     "metadata": {**metadata, "name": identity, "namespace": namespace, "uid": f"request/{identity}"},
                     "spec": spec,
                 }
-                made.append(codec.view(document, pod.Pod))
-        return made
+                pods.append(codec.view(document, pod.Pod))
+        return pods
 
     async def _write(self, request: Document, changes: Sequence[tuple[str, str, str, str]]) -> None:
         """Set conditions by type, status, reason and message. Conditions that stay as they are keep their time."""
         conditions = {each["type"]: each for each in (request.get("status") or {}).get("conditions") or ()}
         for kind, status, reason, message in changes:
-            known = conditions.get(kind)
-            if known is not None and (known["status"], known["reason"], known["message"]) == (status, reason, message):
+            current = conditions.get(kind)
+            if current is not None and (current["status"], current["reason"], current["message"]) == (
+                status,
+                reason,
+                message,
+            ):
                 continue
             conditions[kind] = {
                 "type": kind,
@@ -182,12 +186,12 @@ class ProvisioningRequests:
             patches.Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"]),
         )
         try:
-            stored = await self._client.patch_document(
+            latest = await self._client.patch_document(
                 _REQUESTS, metadata["name"], namespace=metadata["namespace"], subresource="status", patch=patch
             )
         except (errors.ObjectNotFoundError, errors.ObjectConflictError):
             return
-        self._informer.observe(stored)
+        self._informer.observe(latest)
 
 
 def _condition(request: Document, kind: str) -> Document | None:

@@ -153,10 +153,10 @@ class Carrier:
                 raise SurpriseError(f"{title} fits nowhere else any more: {outcome.reason}")
             _, current = outcome
         users = wholes.users(current.simulation.snapshot)
-        for whole in plan.brought_back:
-            claims = users.claims_of(whole.devices)
+        for unit in plan.brought_back:
+            claims = users.claims_of(unit.devices)
             if claims:
-                raise SurpriseError(f"{whole.title} has a new user: claim {identity.label(claims[0].metadata)}")
+                raise SurpriseError(f"{unit.title} has a new user: claim {identity.label(claims[0].metadata)}")
 
 
 def _is_settled(successor: pod.Pod) -> bool:

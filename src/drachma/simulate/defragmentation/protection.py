@@ -23,8 +23,8 @@ _KEY: Final = "drachma.dev/defragmentation"
 def rules(snapshot: Snapshot, wholes: Iterable[Whole]) -> list[DeviceTaintRule]:
     """Return taint rules for all devices of wholes: one for each pool that they cover, else one for each device."""
     by_pool: dict[identity.PoolID, set[str]] = {}
-    for whole in wholes:
-        for each in whole.devices:
+    for unit in wholes:
+        for each in unit.devices:
             by_pool.setdefault(each.pool_id, set()).add(each.device)
     selectors: list[DeviceTaintSelector] = []
     for pool_id, names in sorted(by_pool.items()):

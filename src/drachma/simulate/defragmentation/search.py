@@ -87,15 +87,15 @@ class Planner:
         base.schedule()
         users = wholes.users(base.snapshot)
         all_wholes = wholes.find(base.snapshot, goal, driver=driver)
-        self._owners: Final = {each: whole for whole in all_wholes for each in whole.devices}
-        self._free: Final = tuple(whole for whole in all_wholes if users.is_free(whole))
+        self._owners: Final = {each: unit for unit in all_wholes for each in unit.devices}
+        self._free: Final = tuple(unit for unit in all_wholes if users.is_free(unit))
         self._base: Final = Cluster(base, users.pods, {}).protecting(self._free)
         self._obstacles: Final[dict[str, str]] = {}
         self._kept: Final[dict[Whole, str]] = {}
         self._candidates: Final[list[_Candidate]] = []
-        for whole in all_wholes:
-            if not users.is_free(whole):
-                self._consider(whole, users)
+        for unit in all_wholes:
+            if not users.is_free(unit):
+                self._consider(unit, users)
         self._candidates.sort(key=lambda each: (len(each.pods), -len(each.whole.devices), each.whole.key))
 
     def _consider(self, whole: Whole, users: wholes.Users) -> None:
@@ -133,10 +133,10 @@ class Planner:
                 solution = self._fewest(len(solution.wholes), below=len(solution.moves)) or solution
         except _ExhaustedError:
             is_fewest = False
-        others = (each.whole for each in self._candidates if each.whole not in solution.wholes)
+        other_wholes = (each.whole for each in self._candidates if each.whole not in solution.wholes)
         kept = {
             **self._kept,
-            **{each: reasons.get(each, "its pods make the moves of others possible") for each in others},
+            **{each: reasons.get(each, "its pods make the moves of others possible") for each in other_wholes},
         }
         return Plan(
             self._goal,
@@ -158,29 +158,29 @@ class Planner:
 
     def _greedy(self, most: int) -> tuple[_Solution, dict[Whole, str]]:
         """Return wholes that can be emptied one after the other, and why the others cannot."""
-        chosen: list[_Candidate] = []
+        selection: list[_Candidate] = []
         done: list[Move] = []
         reasons: dict[Whole, str] = {}
         current = self._base.protecting(())
         for candidate in self._candidates:
-            if len(chosen) == most:
+            if len(selection) == most:
                 reasons[candidate.whole] = "enough others are brought back with fewer moves"
                 continue
             landed = (each for each in done if not candidate.whole.devices.isdisjoint(each.allocated))
             if any(landed):
                 reasons[candidate.whole] = "it takes pods of others"
                 continue
-            emptied = self._empty_greedily(current.protecting((candidate.whole,)), candidate, {*chosen, candidate})
+            emptied = self._empty_greedily(current.protecting((candidate.whole,)), candidate, {*selection, candidate})
             if isinstance(emptied, str):
                 reasons[candidate.whole] = emptied
                 continue
-            chosen.append(candidate)
+            selection.append(candidate)
             done += emptied
             # Long chains of forks are slow, so this one copy takes all moves.
             moves.protect(current.simulation, (candidate.whole,))
             for step in emptied:
                 current = current.repeat(step)
-        return _Solution(tuple(each.whole for each in chosen), _attribute(done, chosen)), reasons
+        return _Solution(tuple(each.whole for each in selection), _attribute(done, selection)), reasons
 
     def _empty_greedily(self, current: Cluster, candidate: _Candidate, chosen: set[_Candidate]) -> list[Move] | str:
         """Return the moves that empty a candidate, or why there are none."""
@@ -204,12 +204,12 @@ class Planner:
         sets = self._sets(number)
         last = sets[-1][0] + MOST_EXTRA
         for limit in range(sets[0][0], last + 1 if below is None else min(last + 1, below)):
-            for least, chosen in sets:
+            for least, candidates in sets:
                 if not least <= limit <= least + MOST_EXTRA:
                     continue
-                steps = self._empty(chosen, extra=limit - least)
+                steps = self._empty(candidates, extra=limit - least)
                 if steps is not None:
-                    return _Solution(tuple(each.whole for each in chosen), steps)
+                    return _Solution(tuple(each.whole for each in candidates), steps)
         return None
 
     def _sets(self, number: int) -> list[tuple[int, tuple[_Candidate, ...]]]:
@@ -239,9 +239,9 @@ class Planner:
             return steps
         # Without extra moves, pods only leave protected wholes, and the same new places are possible in any order.
         for uid in remaining if extra else remaining[:1]:
-            rest = tuple(each for each in remaining if each != uid)
+            others_left = tuple(each for each in remaining if each != uid)
             for step, after in self._alternatives(current, uid, protected):
-                complete = self._descend(after, rest, extra, protected, (*steps, step))
+                complete = self._descend(after, others_left, extra, protected, (*steps, step))
                 if complete is not None:
                     return complete
         for uid in self._helpers(current, remaining, protected) if extra else ():
@@ -305,14 +305,14 @@ def _pinning_reason(claim: resourceclaim.ResourceClaim, users: wholes.Users) -> 
 
 def _attribute(steps: Sequence[Move], chosen: Sequence[_Candidate]) -> tuple[Move, ...]:
     """Return the moves with the wholes that they help to empty."""
-    left = {each.whole: set(each.pods) for each in chosen}
+    pods_left = {each.whole: set(each.pods) for each in chosen}
     attributed = []
     for each in steps:
         uid = each.pod.metadata.uid
-        emptied = [whole for whole, pods in left.items() if uid in pods]
+        emptied = [whole for whole, pods in pods_left.items() if uid in pods]
         for whole in emptied:
-            left[whole].discard(uid)
+            pods_left[whole].discard(uid)
         # A pod may use several wholes. The one with the fewest pods left says the most about the gain.
-        gain = min(((len(left[whole]), whole) for whole in emptied), key=lambda entry: entry[0], default=None)
+        gain = min(((len(pods_left[whole]), whole) for whole in emptied), key=lambda entry: entry[0], default=None)
         attributed.append(each if gain is None else each._replace(left=gain[0], whole=gain[1]))
     return tuple(attributed)

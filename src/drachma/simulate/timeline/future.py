@@ -70,12 +70,12 @@ def build(
     observer: Observer | None = None,
 ) -> Future:
     """Return the future of a cluster."""
-    running = [each for each in cluster.state.all(pod.Pod) if each.spec.node_name and not podstate.has_ended(each)]
+    running_pods = [each for each in cluster.state.all(pod.Pod) if each.spec.node_name and not podstate.has_ended(each)]
     pending = [each for each in cluster.state.all(pod.Pod) if _is_pending(each)]
     simulation = Simulation(cluster.state, settings=cluster.settings, seed=seed)
     queued = [each for each in cluster.queueing if isinstance(each, workload.Workload) and _is_queued(each)]
-    others = [each for each in cluster.queueing if each not in queued]
-    queues = quota.Quota(others, epoch=cluster.now) if quota.has_queues(others) else None
+    other_objects = [each for each in cluster.queueing if each not in queued]
+    queues = quota.Quota(other_objects, epoch=cluster.now) if quota.has_queues(other_objects) else None
     timeline = Timeline(simulation, quota=queues, observer=observer)
 
     def length(annotations: Mapping[str, str], elapsed: float = 0.0) -> float | None:
@@ -84,7 +84,7 @@ def build(
             return max(durations.parse(stated, title=f"annotation {DURATION}") - elapsed, 0.0)
         return assumption.draw(rng, elapsed)
 
-    for each in running:
+    for each in running_pods:
         begin = each.status.start_time
         elapsed = (cluster.now - begin).total_seconds() if begin is not None else 0.0
         timeline.adopt(each, length(each.metadata.annotations, elapsed), workload=_workload_of(each))

@@ -135,16 +135,16 @@ class Timeline:
         job = JobRun(Arrival(self.now, str(bound.metadata.name), shape, rest))
         job.waiting.clear()
         job.started = self.now
-        running = RunningPod(job, 0, running_pod=bound, node=bound.spec.node_name, devices=0, now=self.now)
-        job.running[0] = self._running[bound.metadata.uid] = running
+        running_pod = RunningPod(job, 0, running_pod=bound, node=bound.spec.node_name, devices=0, now=self.now)
+        job.running[0] = self._running[bound.metadata.uid] = running_pod
         self.jobs[job.key] = job
         priority = shape.priority
         self._priorities[priority] = self._priorities.get(priority, 0) + 1
-        self.measures.count_pod(running, self._amounts_of(shape), 1)
+        self.measures.count_pod(running_pod, self._amounts_of(shape), 1)
         if workload:
             self._workloads[job.key] = workload
         if rest is not None:
-            self._plan(self.now + rest, running)
+            self._plan(self.now + rest, running_pod)
 
     def watch(self, key: str) -> None:
         """Stop running as soon as a job has started, and note the time."""
@@ -291,13 +291,15 @@ class Timeline:
 
     def _start(self, job: JobRun, index: int, placement: Placement) -> RunningPod:
         devices = sum(len(each.devices.results) for each in placement.allocations)
-        running = RunningPod(job, index, running_pod=placement.pod, node=placement.node, devices=devices, now=self.now)
-        job.running[index] = running
-        self._running[running.pod.metadata.uid] = running
+        running_pod = RunningPod(
+            job, index, running_pod=placement.pod, node=placement.node, devices=devices, now=self.now
+        )
+        job.running[index] = running_pod
+        self._running[running_pod.pod.metadata.uid] = running_pod
         priority = job.shape.priority
         self._priorities[priority] = self._priorities.get(priority, 0) + 1
-        self.measures.count_pod(running, self._amounts_of(job.shape), 1)
-        return running
+        self.measures.count_pod(running_pod, self._amounts_of(job.shape), 1)
+        return running_pod
 
     def _leave(self, running: RunningPod) -> None:
         """Remove a pod from its node."""
@@ -340,10 +342,10 @@ class Timeline:
             return False
         result = self.cluster.post_filter(waiting.unfit)
         victims = [victim for remedy in result.remedies for victim in remedy.victims]
-        running = [self._running[each.metadata.uid] for each in victims if each.metadata.uid in self._running]
-        for each in running:
+        evicted_pods = [self._running[each.metadata.uid] for each in victims if each.metadata.uid in self._running]
+        for each in evicted_pods:
             self._evict(each, by=job, reason="preemption by priority")
-        return bool(running)
+        return bool(evicted_pods)
 
     def _evict(self, running: RunningPod, *, reason: str, by: JobRun | None = None) -> None:
         """End a pod before its time. Its controller creates it again."""

@@ -148,8 +148,8 @@ def _restored(spec: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _with_image(container: Mapping[str, Any], image: str | None) -> dict[str, Any]:
-    others = {field: value for field, value in container.items() if field != "image"}
-    return others if image is None else {**others, "image": image}
+    other_fields = {field: value for field, value in container.items() if field != "image"}
+    return other_fields if image is None else {**other_fields, "image": image}
 
 
 def check_ephemeral_containers(

@@ -51,14 +51,14 @@ async def show(page: Page) -> Response:
     except _QuestionError as error:
         context["problem"] = str(error)
     model = page.view.model
-    waiting = sorted(model.waiting)
+    waiting_keys = sorted(model.waiting)
     return page.render(
         "whatif.html",
         chosen=texts,
         removes=removes,
         goal=goal,
         wholes=wholes or "",
-        pods=waiting[:_MOST_SHOWN],
+        pods=waiting_keys[:_MOST_SHOWN],
         classes=sorted(model.classes),
         nodes=sorted(model.nodes)[:_MOST_SHOWN],
         queues=sorted(model.cluster_queues)[:_MOST_SHOWN],

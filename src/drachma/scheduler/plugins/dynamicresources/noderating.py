@@ -174,23 +174,23 @@ def _free(block: pool.Block, node: nodeinfo.NodeInfo, snapshot: Snapshot) -> Ite
     table = block.counters
     if table is None or not block.consuming & own:
         return
-    left: dict[str, Fraction] = {}
+    room: dict[str, Fraction] = {}
     for (counter_set, _), limit, amount in zip(table.names, table.limits, state.counters_left(block), strict=True):
         if limit:
             share = Fraction(max(amount, 0), limit)
-            left[counter_set] = min(left.get(counter_set, share), share)
-    yield from (round(WHOLE_GPU * share) for share in left.values())
+            room[counter_set] = min(room.get(counter_set, share), share)
+    yield from (round(WHOLE_GPU * share) for share in room.values())
 
 
 def _categories(block: pool.Block, node: nodeinfo.NodeInfo, snapshot: Snapshot) -> Iterator[str]:
     """Yield the categories of the requests that use devices of a block."""
     state = snapshot.devices.state
-    whole: Counter[str] = Counter()
+    whole_counts: Counter[str] = Counter()
     for place in views.positions(_own(block, node)):
         is_part = block.consuming >> place & 1 or state.partly_used(block) >> place & 1
         for holder in state.holders(block, place):
             if is_part:
                 yield "share"
             else:
-                whole[holder] += 1
-    yield from map(str, whole.values())
+                whole_counts[holder] += 1
+    yield from map(str, whole_counts.values())
