@@ -2,14 +2,19 @@
 
 import asyncio
 import base64
+import contextlib
+import pathlib
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import aiohttp
+import pytest
 import yaml
 
 from drachma.server.access import certificates
 from tests.peers import agents, programs
+from tests.scenarios import nodecluster, processes
 from tests.scenarios.nodecluster import NodeCluster
 
 
@@ -68,3 +73,16 @@ async def start(cluster: NodeCluster, name: str, project: Project) -> None:
             path = each["clientConfig"]["service"]["path"]
             each["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
         await cluster.apply(yaml.safe_dump(configured))
+
+
+@contextlib.contextmanager
+def queueing_server(name: str, configuration: str, folder: pathlib.Path) -> Iterator[processes.Process]:
+    """Run a control plane with queueing and two nodes; skip the calling test if the controller is not built."""
+    try:
+        programs.built(name)
+    except programs.MissingError as missing:
+        pytest.skip(str(missing))
+    file = folder / "queueing.yaml"
+    file.write_text(configuration)
+    with nodecluster.control_plane("--queueing", "--queueing-config", str(file), "--nodes", "2") as server:
+        yield server

@@ -10,7 +10,7 @@ from drachma.api import pod
 from drachma.client import patches
 from drachma.queueing import conditions
 from drachma.queueing.component import resources
-from tests.peers import programs, projectcontrollers
+from tests.peers import projectcontrollers
 from tests.scenarios import nodecluster, processes
 from tests.scenarios.nodecluster import NodeCluster
 
@@ -47,13 +47,7 @@ PROJECT = projectcontrollers.Project(
 
 @pytest.fixture
 def server(tmp_path: pathlib.Path) -> Iterator[processes.Process]:
-    try:
-        programs.built("jobset")
-    except programs.MissingError as missing:
-        pytest.skip(str(missing))
-    file = tmp_path / "queueing.yaml"
-    file.write_text(CONFIGURATION)
-    with nodecluster.control_plane("--queueing", "--queueing-config", str(file), "--nodes", "2") as started:
+    with projectcontrollers.queueing_server("jobset", CONFIGURATION, tmp_path) as started:
         yield started
 
 

@@ -9,7 +9,7 @@ import pytest
 from drachma.api import pod
 from drachma.client import patches
 from drachma.queueing.component import resources
-from tests.peers import programs, projectcontrollers
+from tests.peers import projectcontrollers
 from tests.peers.test_jobset import QUEUES
 from tests.scenarios import nodecluster, processes
 
@@ -27,13 +27,7 @@ PROJECT = projectcontrollers.Project(
 
 @pytest.fixture
 def server(tmp_path: pathlib.Path) -> Iterator[processes.Process]:
-    try:
-        programs.built("lws")
-    except programs.MissingError as missing:
-        pytest.skip(str(missing))
-    file = tmp_path / "queueing.yaml"
-    file.write_text(CONFIGURATION)
-    with nodecluster.control_plane("--queueing", "--queueing-config", str(file), "--nodes", "2") as started:
+    with projectcontrollers.queueing_server("lws", CONFIGURATION, tmp_path) as started:
         yield started
 
 

@@ -32,7 +32,7 @@ def parameters_problem(check: AdmissionCheck, kind: str, plural: str, names: Con
 
 
 class Activity(NamedTuple):
-    """Whether a check or a cluster can be used, with reason and message."""
+    """State of a check or a cluster: usable or not, with reason and message."""
 
     is_active: bool
     reason: str

@@ -19,7 +19,7 @@ from drachma.scheduler.snapshot import Snapshot, nodeinfo
 
 
 class Goal(enum.StrEnum):
-    """What defragmentation brings back."""
+    """Sort of units that defragmentation brings back."""
 
     NODES = "nodes"
     DEVICES = "devices"

@@ -1,4 +1,4 @@
-"""What-if questions: a cluster with and without a change, and the difference for its pods and queued workloads."""
+"""Questions about a change: the cluster with it and without it, and the difference for pods and queued workloads."""
 
 from __future__ import annotations
 
