@@ -236,7 +236,8 @@ def check_host_path(volume: HostPathVolume) -> None:
 def give_to_group(path: pathlib.Path, group: int, *, root_is_enough: bool) -> None:
     """Give a directory with everything in it to a group (``fsGroup``), which may then read and write all of it.
 
-    The walk uses descriptors and follows no links, because containers of other pods may be changing the volume. With ``root_is_enough``, nothing changes if the root already belongs to the group.
+    The walk uses descriptors and follows no links, because containers of other pods may be changing the volume.
+    With ``root_is_enough``, nothing changes if the root already belongs to the group.
 
     Raises:
         OSError: the ownership cannot be changed.
