@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import msgspec
 
-from drachma.api import deployment
+from drachma.api import deployment, pod
 from drachma.api import horizontalpodautoscaler as hpa
 from drachma.client import Client, patches, protocol, target, wire
 from drachma.controllers.podautoscaling import HorizontalPodAutoscaling, autoscalercontroller
-from tests.unit.controllers import builders, worlds
+from tests.unit.controllers import worlds
 
 LABELS = {"app": "web"}
 CONTAINER = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "100m"}}}
@@ -64,14 +64,14 @@ async def a_workload(world: worlds.World, *pods: str, replicas: int) -> None:
             "metadata": {"name": name, "namespace": "default", "labels": LABELS},
             "spec": {"containers": [CONTAINER]},
         }
-        await world.client.create_document(builders.pod.Pod, pod_document)
+        await world.client.create_document(pod.Pod, pod_document)
         status = {
             "phase": "Running",
             "startTime": "2020-01-01T00:00:00Z",
             "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}],
         }
         await world.client.patch(
-            builders.pod.Pod, name, patch=patches.merge({"status": status}), namespace="default", subresource="status"
+            pod.Pod, name, patch=patches.merge({"status": status}), namespace="default", subresource="status"
         )
 
 
