@@ -95,7 +95,7 @@ def _change(parent: Any, rng: random.Random, parents: list[Any]) -> None:
     donated = copy.deepcopy(rng.choice(list(donor.values()) if isinstance(donor, dict) else donor))
     match rng.randrange(6):
         case 0:
-            parent[key] = rng.choice(VALUES)
+            parent[key] = copy.deepcopy(rng.choice(VALUES))
         case 1:
             parent[key] = donated
         case 2:
@@ -110,7 +110,7 @@ def _change(parent: Any, rng: random.Random, parents: list[Any]) -> None:
             if isinstance(parent[key], str):
                 parent[key] = _splice(parent[key], rng)
             else:
-                parent[key] = rng.choice(VALUES)
+                parent[key] = copy.deepcopy(rng.choice(VALUES))
 
 
 def _splice(text: str, rng: random.Random) -> str:
