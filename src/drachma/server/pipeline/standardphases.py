@@ -93,7 +93,7 @@ def make(
             Phase("prepare", _prepare(identity.NewIdentity(rng))),
             Phase("validate", _validate(parameteraccess.ParameterAccess(store, authoriser))),
             Phase("check", checks),
-            Phase("quota", _charge(resourcequota.ResourceQuota(store))),
+            Phase("quota", _charge(resourcequota.ResourceQuota(store, gates))),
         ),
         authoriser=authoriser,
         audit=audit,
