@@ -25,6 +25,10 @@ export async function refresh() {
         location.reload();
         return;
       }
+      if (answer.status === 404) {
+        showGone();
+        return;
+      }
       if (!answer.ok) return;
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of document.querySelectorAll("[data-live]")) {
@@ -37,6 +41,17 @@ export async function refresh() {
   } finally {
     isRefreshing = false;
   }
+}
+
+// The object of the page was deleted: its last state stays, with a word about it.
+function showGone() {
+  const notice = document.getElementById("notice");
+  if (!notice) return;
+  const note = document.createElement("p");
+  note.className = "note warn";
+  note.setAttribute("role", "alert");
+  note.textContent = "This page is gone: what it shows was deleted, or you may no longer read it.";
+  notice.replaceChildren(note);
 }
 
 // Events. A hidden page closes its stream, so that many tabs do not use up the browser's connections.

@@ -48,6 +48,7 @@ async def show(page: Page) -> Response:
     """Return the map or the table of all devices."""
     query = page.query("view", "colour", "q", "state", "page")
     mode = query.choice("view", _VIEWS, "map")
+    query.number("page", default=1)
     model = page.view.model
     counts = model.count_states()
     context: dict[str, Any] = {
