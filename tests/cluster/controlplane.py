@@ -89,6 +89,8 @@ class ControlPlane:
         self.authority = folder / "pki" / "ca.crt"
         self.audit_log = folder / "audit.log"
         self.kubeconfig = self.write_kubeconfig("admin", TOKEN)
+        self.servers: dict[str, Program] = {}
+        """etcd and the API server by name."""
         self._count = 0
 
     def write_kubeconfig(self, user: str, token: str) -> pathlib.Path:
@@ -169,8 +171,11 @@ def control_plane(
     api_server: str = "kube-apiserver",
     gates: Sequence[str] = GATES,
     apis: str = "api/all=true",
+    is_audited: bool = True,
 ) -> Iterator[ControlPlane]:
     """Run etcd and an API server until the end of the block; ``apis`` is its runtime configuration.
+
+    An audited API server writes one line for each request.
 
     Raises:
         programs.MissingError: a program is not built.
@@ -197,7 +202,7 @@ def control_plane(
             "--unsafe-no-fsync",
             "--log-level=error",
         ]
-        stack.enter_context(plane.running("etcd", etcd_command))
+        plane.servers["etcd"] = stack.enter_context(plane.running("etcd", etcd_command))
         command = [
             str(server),
             f"--etcd-servers=http://127.0.0.1:{store}",
@@ -221,14 +226,17 @@ def control_plane(
             "--service-cluster-ip-range=10.0.0.0/24",
             # No kubelet runs these pods, so no controller has to make their accounts first.
             "--disable-admission-plugins=ServiceAccount",
-            f"--audit-policy-file={folder}/policy.yaml",
-            f"--audit-log-path={plane.audit_log}",
-            "--audit-log-mode=blocking-strict",
             f"--runtime-config={apis}",
             f"--feature-gates={_gates(gates)}",
         ]
-        running = stack.enter_context(plane.running(api_server, command))
-        _wait(plane, running)
+        if is_audited:
+            command += [
+                f"--audit-policy-file={folder}/policy.yaml",
+                f"--audit-log-path={plane.audit_log}",
+                "--audit-log-mode=blocking-strict",
+            ]
+        plane.servers["kube-apiserver"] = stack.enter_context(plane.running(api_server, command))
+        _wait(plane, plane.servers["kube-apiserver"])
         yield plane
 
 
