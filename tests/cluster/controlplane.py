@@ -61,6 +61,12 @@ class Program:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
+    def terminate(self) -> None:
+        """Ask it to end, and wait until it has."""
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(patience.SECONDS)
+        assert code == 0, f"{self.name} ended with {code}: {self.tail()}"
+
     def check(self) -> None:
         """Fail with the end of the log if it has ended."""
         assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}: {self.tail()}"
@@ -109,22 +115,36 @@ class ControlPlane:
         path.write_text(yaml.safe_dump(content))
         return path
 
+    def start(self, name: str, command: Sequence[str], **variables: str) -> Program:
+        """Start a program, which the caller has to end."""
+        self._count += 1
+        return Program(name, command, self.folder / f"{name}-{self._count}.log", **variables)
+
+    def start_drachma(
+        self, component: str, *options: str, kubeconfig: pathlib.Path | None = None, source: str = ""
+    ) -> Program:
+        """Start a component of drachma, which the caller has to end; ``source`` is the folder of another version."""
+        command = [*processes.DRACHMA, component, "--kubeconfig", str(kubeconfig or self.kubeconfig), *options]
+        other = {"PYTHONPATH": source} if source else {}
+        return self.start(f"drachma-{component}", command, PYTHONUNBUFFERED="1", **other)
+
     @contextlib.contextmanager
     def running(self, name: str, command: Sequence[str], **variables: str) -> Iterator[Program]:
         """Run a program until the end of the block."""
-        self._count += 1
-        program = Program(name, command, self.folder / f"{name}-{self._count}.log", **variables)
+        program = self.start(name, command, **variables)
         try:
             yield program
         finally:
             program.kill()
 
-    def drachma(
-        self, component: str, *options: str, kubeconfig: pathlib.Path | None = None
-    ) -> contextlib.AbstractContextManager[Program]:
-        """Run a component of drachma."""
-        command = [*processes.DRACHMA, component, "--kubeconfig", str(kubeconfig or self.kubeconfig), *options]
-        return self.running(f"drachma-{component}", command, PYTHONUNBUFFERED="1")
+    @contextlib.contextmanager
+    def drachma(self, component: str, *options: str, kubeconfig: pathlib.Path | None = None) -> Iterator[Program]:
+        """Run a component of drachma until the end of the block."""
+        program = self.start_drachma(component, *options, kubeconfig=kubeconfig)
+        try:
+            yield program
+        finally:
+            program.kill()
 
     def kube_scheduler(self, config: pathlib.Path | None = None) -> contextlib.AbstractContextManager[Program]:
         """Run upstream's scheduler."""

@@ -53,6 +53,7 @@ PROGRAMS = {
     "kube-apiserver": _Program("v1.37", "k8s.io/kubernetes/cmd/kube-apiserver", "v1.37.1"),
     "kube-controller-manager": _Program("v1.37", "k8s.io/kubernetes/cmd/kube-controller-manager", "v1.37.1"),
     "kube-scheduler": _Program("v1.37", "k8s.io/kubernetes/cmd/kube-scheduler", "v1.37.1"),
+    "kueue": _Program("kueue", "sigs.k8s.io/kueue/cmd/kueue"),
     "helm": _Program("helm", "helm.sh/helm/v3/cmd/helm"),
     "kustomize": _Program("kustomize", "sigs.k8s.io/kustomize/kustomize/v5"),
     OLD_API_SERVER: _Program("v1.34", "k8s.io/kubernetes/cmd/kube-apiserver", "v1.34.4"),
