@@ -9,6 +9,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -40,12 +41,14 @@ class Prometheus:
         self._url = f"http://127.0.0.1:{port}/api/v1"
 
     def ask(self, path: str, **parameters: str) -> Document:
-        """Return the data of an answer, or an empty document while it does not listen."""
+        """Return the data of an answer, or an empty document while it starts."""
         query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
         try:
             with urllib.request.urlopen(f"{self._url}/{path}{query}") as answer:
                 content: Document = json.load(answer)
         except urllib.error.HTTPError as error:
+            if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
+                return {}
             raise AssertionError(f"{path} {parameters}: {error.read().decode()}") from None
         except OSError:
             return {}
@@ -187,5 +190,5 @@ def test_metrics_are_refused_without_a_token(plane: controlplane.ControlPlane, c
             except OSError:
                 return 0
 
-        patience.until(status, lambda code: code == 401, what="an unknown user is refused")
+        patience.until(status, lambda code: code == 403, what="an anonymous user is refused")
         assert status(Authorization=f"Bearer {_reader_token(cluster)}") == 200
