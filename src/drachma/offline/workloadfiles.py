@@ -15,10 +15,12 @@ from typing import Any, Final
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import codec, defaults, meta, pod
-from drachma.offline import dlrmtraces, kueuegenerator, manifestfiles, openbtraces, podtemplates
+from drachma.api import codec, defaults, gates, meta, pod
+from drachma.offline import dlrmtraces, kueuegenerator, manifestfiles, openbtraces
 from drachma.queueing.jobs.settings import QUEUE_LABEL
 from drachma.queueing.kinds import decoding
+from drachma.server import status
+from drachma.server.kinds.core import podcompletion
 from drachma.simulate import csvrows, queueingstate
 from drachma.simulate.timeline import durations, generation, workloadspec
 from drachma.simulate.timeline.events import Arrival, Event, JobShape
@@ -81,7 +83,7 @@ class WorkloadFiles:
         for place, spec in self._specs:
             try:
                 streams.append(
-                    generation.events(spec, seed=seed, nodes=nodes, decode=_decode, read_spec=podtemplates.read_spec)
+                    generation.events(spec, seed=seed, nodes=nodes, decode=_decode, read_spec=_read_pod_spec)
                 )
             except errors.DrachmaError as error:
                 raise errors.InvalidValueError(f"{place}: {error}") from None
@@ -127,7 +129,7 @@ class JobReader:
         arrival = durations.parse(annotations.get(ARRIVAL, 0.0), title=f"{title}: annotation {ARRIVAL}")
         labels = _mapping(_mapping(document, "metadata"), "labels")
         shape = JobShape(
-            spec=self._with_priority(podtemplates.read_spec(template), title),
+            spec=self._with_priority(_read_pod_spec(template), title),
             count=count,
             labels={str(key): str(value) for key, value in _mapping(_mapping(template, "metadata"), "labels").items()},
             namespace=str(_mapping(document, "metadata").get("namespace") or "default"),
@@ -187,3 +189,38 @@ def _decode(document: Mapping[str, Any]) -> meta.Object:
         decoded: meta.Object = decoding.decode(document, resource.model)
         return decoded
     return defaults.apply(codec.decode(document), now=datetime.now(UTC))
+
+
+def _read_pod_spec(template: Mapping[str, Any]) -> pod.PodSpec:
+    """Return the pod spec of a template, with defaults. Raises DecodeError with the server's reasons if it is wrong."""
+    spec = template.get("spec")
+    if not isinstance(spec, Mapping):
+        raise errors.DecodeError("spec: required")
+    containers = spec.get("containers")
+    if isinstance(containers, list):
+        # What a container runs does not matter to scheduling, so the image may be left out.
+        spec = {
+            **spec,
+            "containers": [
+                {"image": "simulated", **each} if isinstance(each, Mapping) else each for each in containers
+            ],
+        }
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "simulated", "namespace": "default", **_template_labels(template)},
+        "spec": spec,
+    }
+    try:
+        completed = podcompletion.PodCompleter(gates.ALL).complete(document, now=datetime.now(UTC))
+    except status.StatusError as refusal:
+        raise errors.DecodeError(str(refusal.document["message"])) from None
+    decoded = codec.decode(completed)
+    assert isinstance(decoded, pod.Pod), "a pod is completed"
+    return decoded.spec
+
+
+def _template_labels(template: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = template.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
+    return {"labels": labels} if labels else {}
