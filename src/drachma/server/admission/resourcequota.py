@@ -14,6 +14,7 @@ from drachma.api import codec, deviceclass, gates, meta, pod, resourceclaim
 from drachma.server.admission import quotacharge
 from drachma.server.admission.proposal import Get, Proposal
 from drachma.server.reads.reader import Reader
+from drachma.server.surface.strategy import Write
 from drachma.store import record
 
 QUOTAS: Final = "resourcequotas"
@@ -35,6 +36,12 @@ class ResourceQuota:
         self._store = store
         self._extended = extendedresources.ExtendedResources()
         self._listed = 0
+
+    def concerns(self, write: Write) -> bool:
+        """Return True if the namespace of a write may have quotas."""
+        return bool(
+            write.namespace and self._store.changed(QUOTAS) and self._store.list(QUOTAS, write.namespace).records
+        )
 
     def charge(self, proposal: Proposal) -> None:
         """Charge the usage of an object, or refuse it."""
