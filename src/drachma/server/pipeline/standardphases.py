@@ -46,6 +46,7 @@ from drachma.server.pipeline.phases import (
 from drachma.server.reads.reader import Reader
 from drachma.server.surface import verbs
 from drachma.server.surface.strategy import Write
+from drachma.values import serviceranges
 
 _NEW: Final = frozenset({Operation.CREATE, Operation.UPSERT})
 _CHANGES: Final = frozenset({Operation.UPDATE, Operation.STATUS})
@@ -70,6 +71,7 @@ def make(
     pod_security: security_configuration.Configuration = security_configuration.STANDARD,
     audit: tuple[Auditor, ...] = (),
     functions: Sequence[hooks.Hook] = (),
+    service_ranges: serviceranges.ServiceRanges = serviceranges.DEFAULT,
 ) -> Phases:
     """Return the phases of drachma's API server, by default without the plugins that need controllers.
 
@@ -94,7 +96,7 @@ def make(
             Phase("prepare", _prepare(identity.NewIdentity(rng))),
             Phase("validate", _validate(parameteraccess.ParameterAccess(store, authoriser))),
             Phase("check", checks),
-            Phase("quota", _charge(resourcequota.ResourceQuota(store, gates))),
+            Phase("quota", _charge(resourcequota.ResourceQuota(store, gates), service_ranges)),
         ),
         authoriser=authoriser,
         audit=audit,
@@ -331,10 +333,16 @@ def _check_node_features(features: nodedeclaredfeatures.NodeDeclaredFeatureValid
     yield Step("NodeDeclaredFeatureValidator", features.validate_pod, on=_UPDATE | _STATUS, of=pods, needs_cluster=True)
 
 
-def _charge(quotas: resourcequota.ResourceQuota) -> tuple[Step, ...]:
+def _charge(quotas: resourcequota.ResourceQuota, ranges: serviceranges.ServiceRanges) -> tuple[Step, ...]:
     services = serviceaddresses.SERVICES
     return (
-        Step("addresses", serviceaddresses.reserve, on=_WHOLE, of=services, needs_cluster=True),
+        Step(
+            "addresses",
+            functools.partial(serviceaddresses.reserve, ranges=ranges),
+            on=_WHOLE,
+            of=services,
+            needs_cluster=True,
+        ),
         Step("ResourceQuota", quotas.charge, on=_NEW, needs_cluster=True, reads_names=quotas.concerns),
         Step(
             "ResourceQuota",

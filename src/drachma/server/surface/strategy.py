@@ -23,6 +23,7 @@ from drachma.server.surface import resources
 from drachma.server.surface.consultation import Consultation
 from drachma.server.user import User
 from drachma.validation import context
+from drachma.values import serviceranges
 
 if TYPE_CHECKING:
     from drachma.store import protocol, record
@@ -131,6 +132,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     store: Lookup
     status_authorizer: Callable[[Write], context.Authorizer] | None = None
     interner: parts.Interner = msgspec.field(default_factory=parts.Interner)
+    service_ranges: serviceranges.ServiceRanges = serviceranges.DEFAULT
 
 
 class Strategy(Protocol):

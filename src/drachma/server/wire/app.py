@@ -60,6 +60,7 @@ from drachma.server.wire import (
 from drachma.server.wire.limits import Limits
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol, record
+from drachma.values import serviceranges
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Additions(msgspec.Struct, frozen=True, kw_only=True):
     """Additions to the standard API: kinds, hooks, observers, namespaces, and roles.
 
     Roles are in the notation of the default ones. ``runtime_config`` switches versions of standard kinds off.
+    ``service_ranges`` has the addresses of services.
     """
 
     kinds: Sequence[apisurface.Kind] = ()
@@ -84,6 +86,7 @@ class Additions(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: Sequence[str] = ()
     roles: str = ""
     runtime_config: runtimeconfig.RuntimeConfig = runtimeconfig.EVERYTHING
+    service_ranges: serviceranges.ServiceRanges = serviceranges.DEFAULT
 
     def with_kinds(self, *kinds: apisurface.Kind) -> "Additions":
         """Return the additions with more kinds."""
@@ -124,14 +127,15 @@ class Application:
         )
         self._bodies = bodies.Bodies(self._limits.bodies, clock=time.monotonic)
         self._lanes = lanes.Lanes()
+        added = additions or Additions()
         environment = Environment(
             gates=gates,
+            service_ranges=added.service_ranges,
             store=distantreader.DistantReader(store, self._lanes),
             status_authorizer=functools.partial(
                 claimstatus.StatusAuthorizer, authorization.DistantAuthoriser(access.authoriser, self._lanes)
             ),
         )
-        added = additions or Additions()
         builtin_kinds = added.runtime_config.select(builtin.served(gates))
         surface = apisurface.ApiSurface((*builtin_kinds, *added.kinds), environment=environment)
         make_phases = functools.partial(
@@ -142,6 +146,7 @@ class Application:
             pod_security=pod_security,
             audit=audit,
             functions=added.functions,
+            service_ranges=added.service_ranges,
         )
         standard = services.standard(
             store,
