@@ -64,7 +64,7 @@ charts: $(DEV) ## install public charts with helm on simulated nodes; helm is bu
 
 cluster: $(DEV) ## try components on a real control plane of Kubernetes; it is built first, which takes half an hour once
 	$(BIN)/python -m tests.cluster.programs
-	$(BIN)/pytest -q tests/cluster
+	DRACHMA_CLUSTER_REQUIRED=1 $(BIN)/pytest -q tests/cluster
 
 soak: $(DEV) ## churn, a short restart matrix, 20,000 random requests, and new examples of properties
 	$(BIN)/python -m tests.scenarios.churn --operations 10000

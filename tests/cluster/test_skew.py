@@ -20,13 +20,6 @@ _CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
 _CONTROLLERS = "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller"
 
 
-def _require(api_server: str) -> None:
-    try:
-        programs.built(api_server)
-    except programs.MissingError as missing:
-        pytest.skip(str(missing))
-
-
 def _doctor(plane: controlplane.ControlPlane) -> list[dict[str, Any]]:
     command = [*processes.DRACHMA, "doctor", "--kubeconfig", str(plane.kubeconfig), "-o", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -36,7 +29,7 @@ def _doctor(plane: controlplane.ControlPlane) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("api_server", [programs.OLD_API_SERVER, "kube-apiserver"])
 def test_claims_are_made_scheduled_and_released(api_server: str, tmp_path: pathlib.Path) -> None:
-    _require(api_server)
+    programs.require(api_server)
     with (
         controlplane.control_plane(tmp_path, api_server=api_server, gates=(), apis="api/ga=true") as plane,
         wire.Wire(plane) as admin,
@@ -60,7 +53,7 @@ def test_claims_are_made_scheduled_and_released(api_server: str, tmp_path: pathl
 
 def test_a_server_without_devices_is_said(tmp_path: pathlib.Path) -> None:
     """The scheduler does not start to decide, as kube-scheduler does not, and says which kinds are absent."""
-    _require(programs.OLD_API_SERVER)
+    programs.require(programs.OLD_API_SERVER)
     with (
         controlplane.control_plane(
             tmp_path,

@@ -205,9 +205,11 @@ class LocalClient:
                 timer.cancel()
             feed.close()
 
-    async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> protocol.Document:
+    async def get_document(
+        self, kind: target.Of[Any], name: str, *, namespace: str = "", subresource: str = ""
+    ) -> protocol.Document:
         resource = target.of(kind)
-        place = self._object(resource, namespace, name=name)
+        place = self._object(resource, namespace, name=name, subresource=subresource)
         return wire.document(await self._backend.get_document(place), resource)
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:

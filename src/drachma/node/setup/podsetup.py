@@ -57,23 +57,23 @@ class UnenforcedSecurity:
         self._is_allowed: Final = is_allowed
         self._warn: Final = warn
 
-    def check(self, pod: Pod, container: str, context: security.Security) -> None:
+    def check(self, pod: Pod, container: Container, setup: Setup) -> None:
         """Refuse a container with fields that are not enforced, or warn about it if such containers are allowed.
 
         Raises:
             StartError: such containers are not allowed.
         """
-        fields: Sequence[str] = self._runtime.unenforced(context)
+        fields: Sequence[str] = self._runtime.unenforced(protocol.Work(pod=pod, container=container, setup=setup))
         if not fields:
             return
         runtime, names = self._runtime.name.partition("://")[0], ", ".join(fields)
         if not self._is_allowed:
             raise StartError(
                 _CONFIGURATION,
-                f"container {container}: runtime {runtime} cannot enforce {names}; "
+                f"container {container.name}: runtime {runtime} cannot enforce {names}; "
                 "--allow-unenforced-security runs such containers without",
             )
-        self._warn(pod, f"Container {container} runs without {names}, which runtime {runtime} cannot enforce")
+        self._warn(pod, f"Container {container.name} runs without {names}, which runtime {runtime} cannot enforce")
 
 
 class PodSetups:
@@ -143,7 +143,7 @@ class PodSetups:
             has_terminal=own.tty,
             has_input=own.stdin,
         )
-        self._unenforced.check(pod, container.name, setup.security)
+        self._unenforced.check(pod, container, setup)
         return setup
 
     def end_setup(self, pod: Pod, container: Container) -> None:

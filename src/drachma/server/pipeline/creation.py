@@ -3,7 +3,7 @@
 from typing import Final
 
 from drachma import errors
-from drachma.api import meta
+from drachma.api import codec, meta
 from drachma.server import objectmeta, status
 from drachma.server.admission.proposal import Proposal
 from drachma.server.calls import options
@@ -14,6 +14,7 @@ from drachma.server.pipeline.phases import Operation
 from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services
 from drachma.server.presentation import negotiation
+from drachma.server.surface.apisurface import ApiSurface
 from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
 
@@ -23,15 +24,20 @@ def plan(services: Services, call: Call) -> Plan:
     media_type = negotiation.body_type(call.body.media_type)
     write_options = options.read_write_options(call.query, "CreateOptions")
     write = services.write(call)
-    subject = decode(call, write, write_options=write_options, media_type=media_type)
-    creation = Creation(services, subject, write, write_options=write_options)
+    content = call.body.content
+    creation: intent.Intent
+    if isinstance(content, meta.Object):
+        creation = TypedCreation(services, content, call.surface, write, write_options=write_options)
+    else:
+        subject = decode(call, write, write_options=write_options, media_type=media_type)
+        creation = Creation(services, subject, write, write_options=write_options)
     return Plan(creation, lambda outcome: services.answer(201, outcome, call))
 
 
 def decode(call: Call, write: Write, *, write_options: options.WriteOptions, media_type: str) -> Subject:
     """Read the object in the body and set defaults; a 400 if it is not of the kind."""
     if isinstance(call.body.content, meta.Object):
-        return read_object(call.body.content, call, write)
+        return read_object(call.body.content, call.surface, write)
     target = bodies.target(call.surface, write.resource, version=write.version)
     body = bodies.read(call.body.data, media_type, body_target=target, validation=write_options.field_validation)
     try:
@@ -42,15 +48,15 @@ def decode(call: Call, write: Write, *, write_options: options.WriteOptions, med
     return subject
 
 
-def read_object(new: meta.Object, call: Call, write: Write) -> Subject:
+def read_object(new: meta.Object, surface: ApiSurface, write: Write) -> Subject:
     """Read an object that a component in process passes; a 400 if it is not of the kind."""
     try:
         return write.served.fast_path.read_object(new, write)
     except errors.DecodeError as error:
-        raise bodies.unfit(bodies.target(call.surface, write.resource, version=write.version), str(error)) from None
+        raise bodies.unfit(bodies.target(surface, write.resource, version=write.version), str(error)) from None
 
 
-class Creation:
+class Creation(intent.UniqueIntent):
     """Intent to create an object under a free name; ``operation`` is UPSERT for an update or apply."""
 
     def __init__(
@@ -95,3 +101,57 @@ class Creation:
         proposal = Proposal(self._subject.copy(), self.write, options=self._options, get=get)
         self._phases.run(self._operation, proposal)
         return proposal
+
+
+class TypedCreation(intent.UniqueIntent):
+    """Intent to create an object that a component in process passes."""
+
+    def __init__(
+        self,
+        services: Services,
+        new: meta.Object,
+        surface: ApiSurface,
+        write: Write,
+        *,
+        write_options: options.WriteOptions,
+    ) -> None:
+        self.write: Final = write
+        self.is_dry_run: Final = write_options.is_dry_run
+        self._services = services
+        self._new = new
+        self._surface = surface
+        self._options = write_options
+
+    def decide(self, get: intent.Get) -> intent.Make:
+        subject = read_object(self._new, self._surface, self.write)
+        return Creation(self._services, subject, self.write, write_options=self._options).decide(get)
+
+    def imprint(self, get: intent.Get) -> intent.Imprint | None:
+        write = self.write
+        marks = None if self.is_dry_run else write.served.fast_path.mark_object(self._new)
+        if marks is None:
+            return None
+        key = record.Key(write.resource.key, write.namespace, self._new.metadata.name)
+        if get(key) is not None:
+            return None
+        uid = write.consultation.draw("uid", lambda: objectmeta.generate_uid(self._services.rng))
+        body = codec.encode_part(self._new)
+        circumstances = intent.circumstances(self, self._options)
+        return intent.Imprint(
+            circumstances,
+            key,
+            *marks,
+            (meta.time_text(write.now),),
+            body,
+            None,
+            uid,
+            self._reads_names,
+            self._make_specimen,
+        )
+
+    def _reads_names(self, write: Write) -> bool:
+        return self._services.phases.reads_names(Operation.CREATE, write)
+
+    def _make_specimen(self, write: Write, body: bytes, _stored: record.Record | None) -> "TypedCreation":
+        new = codec.decode_part(body, type(self._new))
+        return TypedCreation(self._services, new, self._surface, write, write_options=self._options)

@@ -33,6 +33,7 @@ from drachma.server.access import authorization
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call, Origin
 from drachma.server.pipeline.answer import Answer
+from drachma.server.surface.strategy import Write
 
 Finish: TypeAlias = Callable[[Answer | status.StatusError], None]
 """Receives the result of a call."""
@@ -96,6 +97,9 @@ class Step(NamedTuple):
 
     ``of`` names resources by group and plural, in all their versions; an empty set means all resources. A step that
     ``needs_cluster`` reads other objects, and is left out where the cluster is not known.
+
+    ``reads_names`` returns True if the result of a write may depend on the names and uids in its object, apart from
+    their form, in other ways than by copying them (:mod:`drachma.server.pipeline.stencil`).
     """
 
     name: str
@@ -103,6 +107,7 @@ class Step(NamedTuple):
     on: frozenset[Operation] = WRITES
     of: frozenset[str] = _ALL
     needs_cluster: bool = False
+    reads_names: Callable[[Write], bool] | None = None
 
 
 class RemovalStep(NamedTuple):
@@ -122,14 +127,15 @@ class Phase(NamedTuple):
 
 
 _WriteT = TypeVar("_WriteT")
+_ResultT = TypeVar("_ResultT")
 
 
-class _Selection(Generic[_WriteT]):
+class _Selection(Generic[_WriteT, _ResultT]):
     """The steps of one operation, by resource: ``common`` for resources that no step names, ``special`` for others."""
 
-    def __init__(self, steps: Sequence[tuple[Callable[[_WriteT], None], frozenset[str]]]) -> None:
-        self.common: tuple[Callable[[_WriteT], None], ...] = tuple([run for run, of in steps if not of])
-        self.special: Mapping[str, tuple[Callable[[_WriteT], None], ...]] = {
+    def __init__(self, steps: Sequence[tuple[Callable[[_WriteT], _ResultT], frozenset[str]]]) -> None:
+        self.common: tuple[Callable[[_WriteT], _ResultT], ...] = tuple([run for run, of in steps if not of])
+        self.special: Mapping[str, tuple[Callable[[_WriteT], _ResultT], ...]] = {
             key: tuple([run for run, of in steps if not of or key in of])
             for key in frozenset[str]().union(*(of for _, of in steps))
         }
@@ -149,6 +155,16 @@ class Phases:
         self._write = {
             operation: _Selection(
                 [(step.run, step.of) for step in steps if isinstance(step, Step) and operation in step.on]
+            )
+            for operation in STORES
+        }
+        self._name_readers: dict[Operation, _Selection[Write, bool]] = {
+            operation: _Selection(
+                [
+                    (step.reads_names, step.of)
+                    for step in steps
+                    if isinstance(step, Step) and step.reads_names is not None and operation in step.on
+                ]
             )
             for operation in STORES
         }
@@ -173,6 +189,12 @@ class Phases:
         selection = self._write[operation]
         for step in selection.special.get(proposal.write.resource.group_resource, selection.common):
             step(proposal)
+
+    def reads_names(self, operation: Operation, write: Write) -> bool:
+        """Return True if a step of an operation depends on names in the object."""
+        selection = self._name_readers[operation]
+        steps = selection.special.get(write.resource.group_resource, selection.common)
+        return any(step(write) for step in steps)
 
     def run_removal(self, removal: Removal) -> None:
         """Run all steps of a deletion; the first step that refuses it raises a Status."""

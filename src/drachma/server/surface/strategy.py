@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -172,6 +172,16 @@ class Strategy(Protocol):
         """Return True if an update may omit the resourceVersion it is based on."""
 
 
+class Marks(NamedTuple):
+    """Values of an object that tell it from others of its shape, and that its kind only copies.
+
+    ``names`` are names and uids, of which rules check the form. No rule concerns ``texts``.
+    """
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+
+
 class FastPath:
     """Shortcuts around a strategy, for typed objects and for changes of the status.
 
@@ -202,6 +212,24 @@ class FastPath:
         """
         content = status if isinstance(status, dict) else _decode(codec.encode_part(status))
         return self._strategy.load({**stored_document, "status": content}).limit(stored_document, {"status": fields})
+
+    # For stencils (drachma.server.pipeline.stencil). A kind that does not say what it only copies has none.
+
+    def mark_object(self, new: Any) -> Marks | None:
+        """Return the marks of a new object that a component passes; its name is the first."""
+        return None
+
+    def mark_status(self, status: Any) -> Marks | None:
+        """Return the marks of a status that a component passes."""
+        return None
+
+    def mark_stored(self, document: Mapping[str, Any]) -> Marks | None:
+        """Return the marks of a stored object; name, uid and resourceVersion are the first."""
+        return None
+
+    def read_facts(self, write: Write) -> Hashable:
+        """Return what rules of the kind depend on besides the object, its namespace and the features."""
+        return None
 
 
 class Served:

@@ -12,7 +12,7 @@ import functools
 import logging
 import random
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -55,6 +55,7 @@ from drachma.server.wire import (
     responses,
     sending,
     streaming,
+    websocketwatch,
 )
 from drachma.server.wire.limits import Limits
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
@@ -422,6 +423,9 @@ class Application:
         flow = request.flow
         assert flow is not None, "requests have been classified"
         user = request.user.name
+        websocket = websocketwatch.requested(request)
+        if websocket is not None:
+            output = msgspec.structs.replace(output, media_type=mediatypes.JSON, is_pretty=False)
         self._open_watches.open(user, is_exempt=flow.is_exempt)
         seat: control.Seat | None = None
         try:
@@ -429,7 +433,9 @@ class Application:
             request.is_audited = True
             watch = (await self.dispatcher.dispatch(call)).content
             assert isinstance(watch, watching.Watch), "a watch call returns a watch"
-            await self._stream(request, call, send, watch=watch, output=output, started=seat.release)
+            await self._stream(
+                request, call, send, watch=watch, output=output, started=seat.release, websocket=websocket
+            )
         finally:
             self._open_watches.close(user)
             if seat is not None:
@@ -444,7 +450,10 @@ class Application:
         watch: watching.Watch,
         output: negotiation.Output,
         started: Callable[[], None],
+        websocket: websocketwatch.WebSocket | None,
     ) -> None:
+        if websocket is not None:
+            send = websocket.send
         stream = streaming.Stream(
             watch,
             call.target.version,
@@ -456,7 +465,8 @@ class Application:
         )
         labels = metrics.labels_of(call, request.method)
         self.metrics.watch_started(labels)
-        listener = asyncio.create_task(_close_on_disconnect(request, stream))
+        disconnected = request.disconnected() if websocket is None else websocket.disconnected()
+        listener = asyncio.create_task(_close_after(disconnected, stream))
         size = 0
         try:
             await responses.begin_stream(
@@ -505,8 +515,8 @@ def _inquiry(request: Request, call: Call | None) -> Inquiry:
     return Inquiry(call.verb, resource.group, resource.plural, below.name if below is not None else "", namespace)
 
 
-async def _close_on_disconnect(request: Request, stream: streaming.Stream) -> None:
-    await request.disconnected()
+async def _close_after(disconnected: Coroutine[Any, Any, None], stream: streaming.Stream) -> None:
+    await disconnected
     stream.close()
 
 

@@ -13,6 +13,7 @@ from drachma.server.flowcontrol import control
 from drachma.server.presentation import negotiation
 from drachma.server.user import User
 from drachma.store import record
+from drachma.values import weborigin
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -232,6 +233,12 @@ class Request:
             parts.append(part)
             if not message.get("more_body"):
                 return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def require_same_origin(self) -> None:
+        """Refuse a stream that a browser opens for a page of another server (403)."""
+        origin = self.header(b"origin")
+        if origin and not weborigin.is_same(origin, self.header(b"host")):
+            raise status.failure(403, "Forbidden", f"origin {origin!r} may not open streams of this server")
 
     async def disconnected(self) -> None:
         """Return once the client has disconnected."""

@@ -9,6 +9,8 @@ import collections
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+import msgspec
+
 from drachma.simulate.timeline.jobrun import JobRun, RunningPod
 
 DEVICES: Final = "devices"
@@ -54,11 +56,12 @@ class Series:
 
     def __init__(self) -> None:
         self.samples: Final[list[Sample]] = []
-        self._distance = 0.0
+        self.distance = 0.0
+        """Least distance of samples in seconds."""
 
     def is_due(self, time: float) -> bool:
         """Return True if a sample at this time would be kept."""
-        return not self.samples or time - self.samples[-1].time >= self._distance
+        return not self.samples or time - self.samples[-1].time >= self.distance
 
     def append(self, sample: Sample) -> None:
         """Add a sample."""
@@ -69,7 +72,26 @@ class Series:
         if len(self.samples) >= _MOST_SAMPLES:
             del self.samples[1::2]
             span = self.samples[-1].time - self.samples[0].time
-            self._distance = span / len(self.samples)
+            self.distance = span / len(self.samples)
+
+
+class SavedMeasures(msgspec.Struct, frozen=True, kw_only=True):
+    """Measures of a checkpoint, as plain data."""
+
+    counts: dict[str, float]
+    waits: list[tuple[str, int, bytes]]
+    evictions: list[EvictionRecord]
+    pairs: list[tuple[str, str, int]]
+    pod_evictions: list[tuple[str, str, int, int]]
+    samples: list[Sample]
+    distance: float
+    used: dict[str, int]
+    integrals: dict[str, float]
+    capacity_integrals: dict[str, float]
+    node_seconds: dict[str, float]
+
+
+_COUNTS: Final = ("arrived", "started", "completed", "evicted", "lost_seconds", "now", "running_pods", "waiting_pods")
 
 
 class Measures:
@@ -94,9 +116,50 @@ class Measures:
         self.now = 0.0
         self.running_pods = 0
         self.waiting_pods = 0
+        self.group_nodes: dict[str, int] = {}
+        """Number of nodes of each node group now."""
+        self.node_seconds: Final[dict[str, float]] = {}
+        """Sum of the times of all nodes of each node group."""
         self._used: Final[dict[str, int]] = {}
         self._integrals: Final[dict[str, float]] = {}
         self._capacity_integrals: Final[dict[str, float]] = {}
+
+    # Checkpoints
+
+    def save(self) -> SavedMeasures:
+        """Return all measures as plain data. Numbers of pods and capacity are measured again after a restart."""
+        return SavedMeasures(
+            counts={name: getattr(self, name) for name in _COUNTS},
+            waits=[(queue, priority, waits.tobytes()) for (queue, priority), waits in self.waits.items()],
+            evictions=list(self.evictions),
+            pairs=[(*pair, count) for pair, count in self.eviction_pairs.items()],
+            pod_evictions=[(*key, count) for key, count in self._pod_evictions.items()],
+            samples=list(self.series.samples),
+            distance=self.series.distance,
+            used=dict(self._used),
+            integrals=dict(self._integrals),
+            capacity_integrals=dict(self._capacity_integrals),
+            node_seconds=dict(self.node_seconds),
+        )
+
+    def restore(self, saved: SavedMeasures) -> None:
+        """Take over the measures of a checkpoint."""
+        for name in _COUNTS:
+            value = saved.counts[name]
+            setattr(self, name, value if name in ("lost_seconds", "now") else int(value))
+        for queue, priority, content in saved.waits:
+            self.waits[queue, priority] = array.array("d", content)
+        self.evictions[:] = saved.evictions
+        self.eviction_pairs.update({(preemptor, victim): count for preemptor, victim, count in saved.pairs})
+        for preemptor, victim, number, count in saved.pod_evictions:
+            self._pod_evictions[preemptor, victim, number] = count
+            self.repetitions[preemptor, victim] = max(self.repetitions.get((preemptor, victim), 0), count)
+        self.series.samples[:] = saved.samples
+        self.series.distance = saved.distance
+        self._used.update(saved.used)
+        self._integrals.update(saved.integrals)
+        self._capacity_integrals.update(saved.capacity_integrals)
+        self.node_seconds.update(saved.node_seconds)
 
     # Time
 
@@ -108,6 +171,8 @@ class Measures:
                 self._integrals[name] = self._integrals.get(name, 0.0) + passed * amount
             for name, amount in self.capacity.items():
                 self._capacity_integrals[name] = self._capacity_integrals.get(name, 0.0) + passed * amount
+            for group, count in self.group_nodes.items():
+                self.node_seconds[group] = self.node_seconds.get(group, 0.0) + passed * count
             self.now = now
 
     def sample(self, fragmentation: Callable[[], float | None]) -> None:

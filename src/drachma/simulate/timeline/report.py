@@ -86,6 +86,17 @@ class ExplainedJob(_Data, frozen=True, kw_only=True):
     hours: tuple[ExplainedHours, ...]
 
 
+class GroupCost(_Data, frozen=True, kw_only=True):
+    """Nodes of a node group over time, and their cost."""
+
+    group: str
+    mean_nodes: float
+    node_hours: float
+    price: float
+    """Price of one node for an hour."""
+    cost: float
+
+
 class Report(_Data, frozen=True, kw_only=True):
     """Results of one simulation."""
 
@@ -111,6 +122,7 @@ class Report(_Data, frozen=True, kw_only=True):
     """Jobs that wait at the end, those that wait longest first."""
     series: tuple[Point, ...]
     explained: ExplainedJob | None = None
+    node_groups: tuple[GroupCost, ...] = ()
 
 
 def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True, diary: Diary | None = None) -> Report:
@@ -164,7 +176,20 @@ def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True,
             for each in measures.series.samples
         ),
         explained=None if diary is None else _explain(diary, timeline.now),
+        node_groups=tuple(_costs(timeline)),
     )
+
+
+def _costs(timeline: Timeline) -> Iterator[GroupCost]:
+    for group in timeline.scaling.rules.groups if timeline.scaling is not None else ():
+        seconds = timeline.measures.node_seconds.get(group.name, 0.0)
+        yield GroupCost(
+            group=group.name,
+            mean_nodes=round(seconds / timeline.now, 2) if timeline.now else 0.0,
+            node_hours=round(seconds / 3600, 2),
+            price=group.price,
+            cost=round(seconds / 3600 * group.price, 2),
+        )
 
 
 def _explain(diary: Diary, now: float) -> ExplainedJob:
@@ -201,6 +226,14 @@ def lines(report: Report) -> Iterator[str]:
     if report.evictions:
         yield ""
         yield f"{report.evictions:,} evictions, which lost {report.lost_pod_hours:,.1f} pod hours"
+    if report.node_groups:
+        yield ""
+        yield f"{'node group':<24}{'mean nodes':>12}{'node hours':>12}{'price':>9}{'cost':>12}"
+        for group in report.node_groups:
+            yield (
+                f"{group.group:<24}{group.mean_nodes:>12.1f}{group.node_hours:>12,.1f}{group.price:>9,g}"
+                f"{group.cost:>12,.1f}"
+            )
     for loop in report.loops:
         yield f"loop: {', '.join(loop.jobs)} evict each other ({loop.evictions} evictions)"
         yield from (f"  allowed by {setting}" for setting in loop.settings)
