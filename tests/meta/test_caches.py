@@ -20,6 +20,7 @@ BOUNDED_BY_COUNT = {
     "client/local.py": "by kind; the objects in it have at most 4 KiB, larger ones are bounded in bytes",
     "client/target.py": "by the type of a struct",
     "client/wire.py": "by kind and version of components",
+    "listening/exchange.py": "status codes, and headers that the server sets itself",
     "node/setup/volumes/beneath.py": "no arguments",
     "node/setup/volumes/subpathmounts.py": "no arguments",
     "process/encryption.py": "by the name of a served resource",
