@@ -17,7 +17,7 @@ BOUNDED_BY_COUNT = {
     "cel/cache.py": "by gates: one cache of programs for each combination, and those are bounded in bytes",
     "cel/environment.py": "by gates and kind of expressions",
     "cel/namedresources.py": "no arguments",
-    "client/local.py": "by kind; the objects in it have at most 4 KiB, larger ones are bounded in bytes",
+    "client/local.py": "by kind; small objects by number, larger ones are bounded in bytes",
     "client/target.py": "by the type of a struct",
     "client/wire.py": "by kind and version of components",
     "listening/exchange.py": "status codes, and headers that the server sets itself",
