@@ -46,24 +46,26 @@ class Committer:
         self._stencils = stencil.Stencils()
 
     async def commit(
-        self, intent: intents.Intent, decider: Decider | None = None, *, units: int = effort.NO_LIMIT
+        self, intent: intents.Intent, decider: Decider | None = None, *, bound: effort.limit | None = None
     ) -> intents.Outcome:
         """Decide an intent and commit the decision. If it is refused at any point, nothing is written.
 
         The intent is decided on the event loop unless a ``decider`` is given.
 
         Raises:
-            effort.OverrunError: without a decider, the decision takes more than ``units``; nothing is written.
+            effort.OverrunError: without a decider, decisions take more than ``bound``; nothing is written.
         """
         for _ in range(ATTEMPTS):
             try:
-                if decider is None:
-                    with effort.limit(effort.Allowance(units)):
-                        decision = self._stencils.open(self._store.get).decide(intent)
-                else:
+                if decider is not None:
                     decision, lookups = await decider(intent)
                     if not distantreader.is_current(lookups, self._store):
                         continue
+                elif bound is None:
+                    decision = self._stencils.open(self._store.get).decide(intent)
+                else:
+                    with bound:
+                        decision = self._stencils.open(self._store.get).decide(intent)
             except PendingError as pending:
                 await self.consult(pending)
                 continue

@@ -324,7 +324,6 @@ class Application:
         """Return the response to a request; None if the client has disconnected."""
         flow = request.flow
         assert flow is not None, "requests have been classified"
-        body: bodies.RequestBody | None = None
         seat: control.Seat | None = None
         opinion: authorization.Opinion | None = None
         try:
@@ -333,8 +332,7 @@ class Application:
                     opinion = self.dispatcher.authorise(call)
                     # The body of a request that is not allowed is not read; the dispatcher refuses the call.
                     if opinion.is_allowed:
-                        body = self._bodies.open(request)
-                        content = Body(await body.read(), call.body.media_type)
+                        content = Body(await self._bodies.read(request), call.body.media_type)
                         call = msgspec.structs.replace(call, body=content)
                 seat = self._flows.start(flow) or await self._flows.wait(flow)
                 if call is None:
@@ -368,8 +366,8 @@ class Application:
         finally:
             if seat is not None:
                 seat.release()
-            if body is not None:
-                body.release()
+            if request.held_bytes:
+                self._bodies.release(request)
 
     async def _serve_nonresource(self, request: Request) -> responses.Response:
         if request.path.rstrip("/") == _METRICS_PATH:
@@ -395,13 +393,16 @@ class Application:
         for auditor in self.dispatcher.services.phases.audit:
             await auditor.flush()
         more = request.flow.headers if request.flow is not None else ()
-        await responses.begin(answer, send, warnings=request.warnings, closes=self._is_draining, more=more)
         body = answer.body
-        if isinstance(body, bytes) and len(body) <= sending.PIECE:
-            await send({"type": "http.response.body", "body": body})
-            size = len(body)
-        else:
+        if not isinstance(body, bytes) or len(body) > sending.PIECE:
+            await responses.begin(answer, send, warnings=request.warnings, closes=self._is_draining, more=more)
             size = await self._sending.body(request, send, body)
+        else:
+            size = len(body)
+            is_common = not request.warnings and not self._is_draining
+            if not is_common or not request.respond(answer.code, (*answer.headers, *more), body):
+                await responses.begin(answer, send, warnings=request.warnings, closes=self._is_draining, more=more)
+                await send({"type": "http.response.body", "body": body})
         seconds = time.perf_counter() - started
         labels = metrics.labels_of(call, request.method)
         self.metrics.answered(labels, code=answer.code, seconds=seconds, size=size)

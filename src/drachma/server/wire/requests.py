@@ -5,6 +5,7 @@ import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, Protocol, TypeAlias
 
+from drachma.listening.exchange import EXCHANGE, Exchange
 from drachma.server import mediatypes, status
 from drachma.server.access import authentication, impersonation
 from drachma.server.calls import options
@@ -79,11 +80,13 @@ class Request:
 
     ``asker`` is the authenticated user, and ``acts_as`` the impersonated one. ``flow`` is the flow control class.
     ``extension`` is the APIService of a request that an extension API server answers.
+    ``held_bytes`` are those of its body that count against limits.
     ``is_audited`` says that the audit log has the request, or that the dispatcher writes it there.
     """
 
     __slots__ = (
         "_accept",
+        "_exchange",
         "_query",
         "_receive",
         "acts_as",
@@ -91,6 +94,7 @@ class Request:
         "extension",
         "flow",
         "headers",
+        "held_bytes",
         "is_audited",
         "method",
         "path",
@@ -109,7 +113,9 @@ class Request:
         self.flow: control.Flow | None = None
         self.extension: record.Record | None = None
         self.is_audited = False
+        self.held_bytes = 0
         self._receive = receive
+        self._exchange: Final[Exchange | None] = scope.get(EXCHANGE)
         self._query: options.Query | None = None
         self._accept: str | None = None
 
@@ -213,6 +219,17 @@ class Request:
         """Return the value of a header, or an empty string."""
         value = self.headers.get(name)
         return value.decode("latin-1") if value else ""
+
+    def take_body(self) -> bytes | None:
+        """Return the whole body if it has arrived already, else None; a 413 if it is too large."""
+        body = self._exchange.take_body() if self._exchange is not None else None
+        if body is not None and len(body) > BODY_LIMIT:
+            raise status.too_large(f"limit is {BODY_LIMIT}")
+        return body
+
+    def respond(self, code: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> bool:
+        """Send a whole response at once; return False if that is not possible now, and nothing is sent."""
+        return self._exchange is not None and self._exchange.respond(code, headers, body)
 
     async def body(self, meter: Meter = _count_nothing) -> bytes:
         """Return the whole body; a 413 if it is too large. ``meter`` sees every part, and may refuse it."""

@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
-from uvicorn.protocols.http import httptools_impl
 
 from drachma.listening import addresses
 from drachma.listening.budget import Budget
 from drachma.listening.guard import Guard
+from drachma.listening.httpconnection import HttpConnection
 from drachma.listening.limits import Limits
 from drachma.server.access import certificates
 from drachma.server.wire import serving
@@ -248,6 +248,4 @@ async def test_an_ended_connection_leaves_nothing_for_the_garbage_collector(tmp_
 
 def connections_in_memory() -> list[object]:
     """Return protocols and guards that were made since the last collection, and that the server has not freed."""
-    return [
-        each for each in gc.get_objects(generation=0) if isinstance(each, (httptools_impl.HttpToolsProtocol, Guard))
-    ]
+    return [each for each in gc.get_objects(generation=0) if isinstance(each, (HttpConnection, Guard))]
