@@ -7,7 +7,7 @@ shared by all readers. Calls take the same path through the server as those over
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
@@ -16,7 +16,7 @@ import msgspec
 from drachma import errors
 from drachma.api import meta, pod, serviceaccount
 from drachma.bounds import memory
-from drachma.client import bodies, patches, protocol, target, transactions, wire
+from drachma.client import bodies, combination, patches, protocol, target, transactions, wire
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
@@ -123,7 +123,7 @@ class Backend(Protocol):
     async def write_document(self, write: Write) -> bytes:
         """Make a write and return the JSON of its answer in the version of its place."""
 
-    async def commit(self, several: Sequence[Write]) -> Sequence[Stored]:
+    def commit(self, several: Sequence[Write]) -> Coroutine[Any, Any, Sequence[Stored]]:
         """Make several writes together. Raises ``errors.CommitRefusedError`` and writes nothing if one is refused."""
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]: ...
@@ -152,6 +152,7 @@ class LocalClient:
 
     def __init__(self, backend: Backend, *, manager: str = "drachma") -> None:
         self._backend: Final = backend
+        self._combiner: Final = combination.Combiner[Write, Stored](backend.commit, key_of=_identify_object)
         self._managed: Final = _query(bodies.write_options(manager))
         self._is_closed = False
 
@@ -325,7 +326,7 @@ class LocalClient:
 
     async def commit(self, changes: Sequence[transactions.Change]) -> Sequence[Any]:
         """See ``transactions.Transactions``."""
-        return _Written(changes, await self._backend.commit([self._convert(change) for change in changes]))
+        return _Written(changes, await self._combiner.commit([self._convert(change) for change in changes]))
 
     def _convert(self, change: transactions.Change) -> Write:
         match change:
@@ -431,6 +432,16 @@ class _Written(Sequence[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         return map(_read, self._changes, self._stored)
+
+
+def _identify_object(write: Write) -> Hashable:
+    """Return the key of the object that a write changes."""
+    place, body = write.place, write.body
+    name = place.name
+    if not name and isinstance(body, meta.Object):
+        # A name that the server generates is new.
+        return place.group, place.plural, place.namespace, body.metadata.name or id(body)
+    return place.group, place.plural, place.namespace, name
 
 
 def _query(parameters: Mapping[str, str]) -> Query:

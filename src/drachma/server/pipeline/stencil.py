@@ -65,11 +65,19 @@ def _make_placeholder(position: int) -> bytes:
 
 def _make_time(rank: int) -> dt.datetime:
     """Return a time that occurs nowhere else; times are in the order of their ranks."""
-    return dt.datetime(1600 + rank, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=_SALT % (365 * 24 * 3600))
+    days, seconds = divmod(_SALT, 24 * 3600)
+    moment = dt.datetime(1600 + rank, 1 + days // 28 % 12, 1 + days % 28, tzinfo=dt.UTC)
+    return moment + dt.timedelta(seconds=seconds)
 
 
 _PLACEHOLDERS: Final = tuple(map(_make_placeholder, range(_MOST_NAMES + 2)))
 _TIMES: Final = tuple(map(_make_time, range(_MOST_TIMES)))
+_ANY_PLACEHOLDER: Final = re.compile(
+    rb"(1777%09d\d{6}|16\d\d-%b)" % (_SALT, meta.time_text(_TIMES[0]).encode().partition(b"-")[2])
+)
+_JSON_STRING: Final = re.compile(rb'(?<=")[^"\\]+(?=\\?"(?!:))')
+"""Texts of strings that are not keys, also of strings that are quoted in keys of managedFields."""
+
 _UID: Final = _PLACEHOLDERS[-2]
 _REVISION: Final = _PLACEHOLDERS[-1]
 
@@ -81,10 +89,8 @@ class Template:
 
     def __init__(self, text: bytes, placeholders: Sequence[bytes]) -> None:
         numbers = {placeholder: number for number, placeholder in enumerate(placeholders)}
-        self._pieces: Final = re.split(b"(%b)" % b"|".join(placeholders), text)
-        self._gaps: Final = [
-            (position, numbers[piece]) for position, piece in enumerate(self._pieces) if piece in numbers
-        ]
+        self._pieces: Final = _ANY_PLACEHOLDER.split(text)
+        self._gaps: Final = [(position, numbers[self._pieces[position]]) for position in range(1, len(self._pieces), 2)]
 
     def fill(self, values: Sequence[bytes]) -> bytes:
         """Return the text with a value in each gap; ``values`` are in the order of the placeholders."""
@@ -237,12 +243,11 @@ class _Specimen:
         )
         self.now: Final = _TIMES[times.index(imprint.times[-1])]
         placeholders = {names[place]: self.placeholders[number] for number, place in enumerate(places)}
-        alternatives = b"|".join(map(re.escape, sorted(placeholders, key=len, reverse=True)))
-        # Whole strings only, also if they are quoted in keys of managedFields; prefixes of names end with a dash.
-        pattern = re.compile(rb'(?<=")(?:%b)(?=-?\\?"(?!:))' % alternatives)
+        # Prefixes of generated names end with a dash.
+        placeholders.update([(name + b"-", placeholder + b"-") for name, placeholder in placeholders.items()])
 
         def replace_names(text: bytes) -> bytes:
-            return pattern.sub(lambda match: placeholders[match[0]], text)
+            return _JSON_STRING.sub(lambda match: placeholders.get(match[0], match[0]), text)
 
         self.body: Final = replace_names(imprint.body)
         self.key: Final = imprint.key._replace(name=placeholders[imprint.key.name.encode()].decode())
