@@ -4,7 +4,8 @@
 (``python -m tests.cluster.programs`` builds them, or ``$KUBE_BINARIES`` has them), and runs drachma's scheduler and
 kube-scheduler in turns. ``--cores 1 2`` does so on one core and then on two, for all processes together.
 ``--scheduler`` measures other command lines with ``{kubeconfig}`` in them, each under a label; ``--own-server`` uses
-``drachma apiserver``, and ``--kubeconfig`` an API server that runs and on which no other scheduler works. No
+``drachma apiserver``, and ``--kubeconfig`` an API server that runs and on which no other scheduler works. The row
+``writes only`` is the limit of the machine: a process that writes without deciding (:mod:`bench.schedulerlimit`). No
 controllers are needed. A run ends when all pods are bound, or fails when none was bound for so many seconds.
 
 For each run: pods bound a second, from the first create to the last binding; p50 and p99 of the time from a pod's
@@ -44,6 +45,8 @@ _UPSTREAM = (
     "{program} --kubeconfig {{kubeconfig}} --leader-elect=false --secure-port=0"
     " --kube-api-qps=5000 --kube-api-burst=5000"
 )
+_PEERS = f"{_DRACHMA} --peers".replace("--no-leader-elect ", "")
+_LIMIT = f"{sys.executable} -m bench.schedulerlimit {{kubeconfig}}"
 _START_SECONDS = 60.0
 _REST_SECONDS = 1.0
 
@@ -303,7 +306,8 @@ def _default_contenders(options: argparse.Namespace) -> list[str]:
     if options.own_server:
         return [own]
     try:
-        return [own, f"kube-scheduler={_UPSTREAM.format(program=programs.built('kube-scheduler'))}"]
+        upstream = _UPSTREAM.format(program=programs.built("kube-scheduler"))
+        return [own, f"kube-scheduler={upstream}", f"drachma --peers*2={_PEERS}", f"writes only={_LIMIT}"]
     except programs.MissingError as missing:
         sys.exit(f"bench.schedulers: {missing}")
 
