@@ -175,7 +175,7 @@ async def measure(
 
 def _seconds(schedulers: Schedulers, server: Server) -> dict[str, float]:
     others = {name: processor_seconds(process) for name, process in server.processes.items()}
-    return {"scheduler": schedulers.processor_seconds(), **others}
+    return {"scheduler": schedulers.processor_seconds(), **others, "load": time.process_time()}
 
 
 async def _until_ready(client: http.HttpClient, schedulers: Schedulers, count: int) -> None:
@@ -241,7 +241,7 @@ _WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
 
 def header(server: Server) -> tuple[str, ...]:
     """Return the titles of the columns."""
-    spent = (f"{name}, ms a pod" for name in ("scheduler", *server.processes))
+    spent = (f"{name}, ms a pod" for name in ("scheduler", *server.processes, "load"))
     return ("cores", "scheduler", "pods/s", "p50, s", "p99, s", *spent, "MiB", "writes a pod", "409", "doubles")
 
 

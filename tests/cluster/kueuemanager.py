@@ -16,7 +16,7 @@ import yaml
 
 from drachma.server.access import certificates
 from tests import gobuild, patience, ports
-from tests.cluster import controlplane, objects, programs
+from tests.cluster import controlplane, objects, programs, queues
 from tests.scenarios import wire
 
 Document = dict[str, Any]
@@ -37,11 +37,18 @@ class Manager:
         self._plane = plane
         self._folder = plane.folder / "kueue"
         self._port = 0
+        command = [gobuild.go_command("kueue"), "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue"]
+        done = subprocess.run(command, cwd=programs.module_of("kueue"), capture_output=True, text=True, check=True)
+        self._source = pathlib.Path(done.stdout.strip()) / "config" / "components"
         self._files = certificates.ensure(self._folder / "pki", hosts=["127.0.0.1"], now=dt.datetime.now(dt.UTC))
         served = self._folder / "etc" / "kueue" / "metrics" / "certs"
         served.mkdir(parents=True, exist_ok=True)
         shutil.copy(self._files.certificate, served / "tls.crt")
         shutil.copy(self._files.key, served / "tls.key")
+
+    def install_definitions(self, admin: wire.Wire) -> None:
+        """Install the definitions of Kueue's kinds."""
+        queues.install_definitions(admin, self._source / "crd" / "bases")
 
     def configuration(self) -> Document:
         """Return the configuration of Kueue's manager, as its ConfigMap has it."""
@@ -102,10 +109,7 @@ class Manager:
     def install_webhooks(self, admin: wire.Wire) -> None:
         """Have the API server call the manager's webhooks, those of Jobs and of Kueue's own kinds."""
         authority = base64.b64encode(self._files.authority.read_bytes()).decode()
-        module = programs.module_of("kueue")
-        command = [gobuild.go_command("kueue"), "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue"]
-        source = subprocess.run(command, cwd=module, capture_output=True, text=True, check=True).stdout.strip()
-        manifests = pathlib.Path(source) / "config" / "components" / "webhook" / "manifests.yaml"
+        manifests = self._source / "webhook" / "manifests.yaml"
         for document in yaml.safe_load_all(manifests.read_text()):
             document["metadata"]["name"] = f"kueue-{document['metadata']['name']}"
             document["webhooks"] = [each for each in document["webhooks"] if _is_installed(each)]
