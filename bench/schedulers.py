@@ -4,7 +4,8 @@
 (``python -m tests.cluster.programs`` builds them, or ``$KUBE_BINARIES`` has them), and runs drachma's scheduler and
 kube-scheduler in turns. ``--cores 1 2`` does so on one core and then on two, for all processes together.
 ``--scheduler`` measures other command lines with ``{kubeconfig}`` in them, each under a label; ``--own-server`` uses
-``drachma apiserver``, and ``--kubeconfig`` an API server that runs and on which no other scheduler works. No
+``drachma apiserver``, and ``--kubeconfig`` an API server that runs and on which no other scheduler works. The row
+``writes only`` is the limit of the machine: a process that writes without deciding (:mod:`bench.schedulerlimit`). No
 controllers are needed. A run ends when all pods are bound, or fails when none was bound for so many seconds.
 
 For each run: pods bound a second, from the first create to the last binding; p50 and p99 of the time from a pod's
@@ -44,6 +45,8 @@ _UPSTREAM = (
     "{program} --kubeconfig {{kubeconfig}} --leader-elect=false --secure-port=0"
     " --kube-api-qps=5000 --kube-api-burst=5000"
 )
+_PEERS = f"{_DRACHMA} --peers".replace("--no-leader-elect ", "")
+_LIMIT = f"{sys.executable} -m bench.schedulerlimit {{kubeconfig}}"
 _START_SECONDS = 60.0
 _REST_SECONDS = 1.0
 
@@ -172,7 +175,7 @@ async def measure(
 
 def _seconds(schedulers: Schedulers, server: Server) -> dict[str, float]:
     others = {name: processor_seconds(process) for name, process in server.processes.items()}
-    return {"scheduler": schedulers.processor_seconds(), **others}
+    return {"scheduler": schedulers.processor_seconds(), **others, "load": time.process_time()}
 
 
 async def _until_ready(client: http.HttpClient, schedulers: Schedulers, count: int) -> None:
@@ -238,7 +241,7 @@ _WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
 
 def header(server: Server) -> tuple[str, ...]:
     """Return the titles of the columns."""
-    spent = (f"{name}, ms a pod" for name in ("scheduler", *server.processes))
+    spent = (f"{name}, ms a pod" for name in ("scheduler", *server.processes, "load"))
     return ("cores", "scheduler", "pods/s", "p50, s", "p99, s", *spent, "MiB", "writes a pod", "409", "doubles")
 
 
@@ -303,7 +306,8 @@ def _default_contenders(options: argparse.Namespace) -> list[str]:
     if options.own_server:
         return [own]
     try:
-        return [own, f"kube-scheduler={_UPSTREAM.format(program=programs.built('kube-scheduler'))}"]
+        upstream = _UPSTREAM.format(program=programs.built("kube-scheduler"))
+        return [own, f"kube-scheduler={upstream}", f"drachma --peers*2={_PEERS}", f"writes only={_LIMIT}"]
     except programs.MissingError as missing:
         sys.exit(f"bench.schedulers: {missing}")
 

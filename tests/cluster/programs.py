@@ -21,7 +21,7 @@ import pytest
 from tests import gobuild
 from tests.gobuild import MissingError
 
-__all__ = ["CONTROL_PLANE", "OLD_API_SERVER", "PROGRAMS", "MissingError", "build", "built", "require"]
+__all__ = ["CONTROL_PLANE", "OLD_API_SERVER", "PROGRAMS", "MissingError", "build", "built", "module_of", "require"]
 
 _SOURCE = pathlib.Path(__file__).parent / "go"
 _CACHE = gobuild.cache_folder("cluster", "DRACHMA_CLUSTER_CACHE")
@@ -94,6 +94,11 @@ def _place(name: str) -> pathlib.Path:
     module = _SOURCE / program.module
     made_of = (module / "go.mod").read_bytes() + (module / "go.sum").read_bytes() + "".join(program.flags()).encode()
     return _CACHE / f"{name}-{hashlib.sha256(made_of).hexdigest()[:16]}"
+
+
+def module_of(name: str) -> pathlib.Path:
+    """Return the folder of the module that a program is built from."""
+    return _SOURCE / PROGRAMS[name].module
 
 
 def require(*names: str) -> None:

@@ -19,6 +19,8 @@ from tests.scenarios import wire
 
 PROJECT = pathlib.Path(__file__).parents[2]
 DEVICES = 20
+OLD = "a31d96099d407493"
+"""Last revision of version 0.2.0."""
 NEW = ""
 """Source folder of this version: that of the environment."""
 
@@ -26,20 +28,14 @@ NEW = ""
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the source folder of the last release."""
-    revision = os.environ.get("DRACHMA_OLD_REVISION") or _git(
-        "log", "-1", "--reverse", "-S## 0.2.0", "--format=%H", "--", "CHANGELOG.md"
-    )
-    if not revision:
-        pytest.skip("no git history with the last release; set DRACHMA_OLD_REVISION")
+    revision = os.environ.get("DRACHMA_OLD_REVISION", OLD)
+    command = ["git", "archive", revision, "src"]
+    archive = subprocess.run(command, cwd=PROJECT, capture_output=True, check=False)
+    if archive.returncode:
+        pytest.skip(f"git has no revision {revision}: {archive.stderr.decode().strip()}")
     folder = tmp_path_factory.mktemp("old")
-    archive = subprocess.run(["git", "archive", revision, "src"], cwd=PROJECT, capture_output=True, check=True)
     subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
     return str(folder / "src")
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=PROJECT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 @pytest.fixture
