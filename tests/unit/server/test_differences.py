@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from drachma import errors
+from drachma.server import status
 from drachma.server.kinds.kueue import topologyforms
 from tests.unit.server import client
 from tests.unit.server.client import PODS, Client
@@ -185,6 +185,6 @@ def test_an_assignment_of_too_many_domains_has_no_form_in_v1beta1() -> None:
         return {"levels": ["rack"], "slices": [part]}
 
     assert len(topologyforms.to_domains(assignment(1000))["domains"]) == 1000
-    with pytest.raises(errors.RequestError, match="at most 100000") as refused:
+    with pytest.raises(status.StatusError, match="at most 100000") as refused:
         topologyforms.to_domains(assignment(100_001))
     assert refused.value.code == 413
