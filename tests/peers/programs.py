@@ -15,6 +15,8 @@ from tests import gobuild
 from tests.gobuild import MissingError
 
 SOURCE = pathlib.Path(__file__).parent / "go"
+_HELM = pathlib.Path(__file__).parents[1] / "cluster" / "go" / "helm"
+"""Module that pins helm, for the tests on a real control plane too."""
 CACHE = gobuild.cache_folder("peers", "DRACHMA_PEERS_CACHE")
 NAMES = ("driver", "runtime", "kubelet")
 
@@ -66,6 +68,8 @@ def _place(name: str) -> pathlib.Path:
 
 
 def _module(name: str) -> pathlib.Path:
+    if name == "helm":
+        return _HELM
     return SOURCE / name if name in _OTHERS else SOURCE
 
 
