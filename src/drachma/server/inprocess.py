@@ -142,6 +142,7 @@ class _Answer(msgspec.Struct, frozen=True, eq=False):
     """Answer that is not an object in the store."""
 
     data: bytes
+    uid: str = ""
 
 
 _NOTHING: Final = _Answer(b"{}")
