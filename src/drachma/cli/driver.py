@@ -121,7 +121,7 @@ def check(
     if socket is not None:
         if not node:
             raise errors.InvalidValueError("driver check: --socket needs --node, the node that the driver is on")
-        running = drivercheck.RunningDriver(
+        driver = drivercheck.RunningDriver(
             socket=socket,
             kubeconfig=kubeconfig,
             node=node,
@@ -129,7 +129,7 @@ def check(
             subject=_subject({"--start-with": start_with, "--stop-with": stop_with, "--kill-with": kill_with}),
             admin_parameters=parameters,
         )
-        result = _run(lambda: _check_running(running, rules, listen=listen, kubeconfig_out=kubeconfig_out))
+        result = _run(lambda: _check_running(driver, rules, listen=listen, kubeconfig_out=kubeconfig_out))
     else:
         if listen or kubeconfig_out or start_with or stop_with or kill_with:
             raise errors.InvalidValueError(
@@ -165,24 +165,24 @@ def _subject(commands: Mapping[str, str]) -> Subject:
 
 
 def _check_running(
-    running: RunningDriver, rules: Sequence[Check], *, listen: str, kubeconfig_out: pathlib.Path | None
+    driver: RunningDriver, rules: Sequence[Check], *, listen: str, kubeconfig_out: pathlib.Path | None
 ) -> Report:
     from drachma.listening import addresses
     from drachma.process import drivercheck
 
     if not listen:
-        return asyncio.run(drivercheck.check_running(running, rules))
+        return asyncio.run(drivercheck.check_running(driver, rules))
     if kubeconfig_out is None:
         raise errors.InvalidValueError("driver check: --listen needs --kubeconfig-out, for the driver")
 
     def announce() -> None:
-        if not running.subject.can_restart:
+        if not driver.subject.can_restart:
             kubeconfig = f"the kubeconfig {kubeconfig_out}"
-            typer.echo(f"drachma: start the driver on node {running.node} with {kubeconfig}", err=True)
-            typer.echo(f"drachma: waiting for its registration socket {running.socket}", err=True)
+            typer.echo(f"drachma: start the driver on node {driver.node} with {kubeconfig}", err=True)
+            typer.echo(f"drachma: waiting for its registration socket {driver.socket}", err=True)
 
     listening = drivercheck.Listening(address=addresses.Address.parse(listen), kubeconfig=kubeconfig_out)
-    return drivercheck.check_listening(running, listening, rules, announce=announce)
+    return drivercheck.check_listening(driver, listening, rules, announce=announce)
 
 
 def _run(check_driver: Callable[[], Report]) -> Report:

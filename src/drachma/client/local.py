@@ -478,7 +478,7 @@ class _Decoded(Generic[ObjectT]):
     """Objects of one kind in decoded form, shared by the components of a process.
 
     Large objects are kept within the memory of all caches, small ones by number. What is deleted or replaced goes when
-    the first watch hears of it, so the memory follows the objects that exist.
+    the first watch receives the change, so the memory follows the objects that exist.
     """
 
     def __init__(self, decode: Callable[[bytes], ObjectT]) -> None:

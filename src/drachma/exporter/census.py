@@ -121,9 +121,9 @@ class Census:
         return Metric(name="drachma_device_class_devices", help=_CLASS_DEVICES, labels=labels, samples=dict(samples))
 
     def _taints(self, devices: Sequence[_PublishedDevice]) -> Metric:
-        found = [(each.id.driver, taint.key, taint.effect) for each in devices for taint in each.device.taints]
-        drivers, keys = self._known(each[0] for each in found), self._known(each[1] for each in found)
-        samples = series.tally((series.bounded(d, drivers), series.bounded(k, keys), effect) for d, k, effect in found)
+        taints = [(each.id.driver, taint.key, taint.effect) for each in devices for taint in each.device.taints]
+        drivers, keys = self._known(each[0] for each in taints), self._known(each[1] for each in taints)
+        samples = series.tally((series.bounded(d, drivers), series.bounded(k, keys), effect) for d, k, effect in taints)
         return Metric(
             name="drachma_tainted_devices",
             help="Devices with a taint, from their driver or from a DeviceTaintRule.",
@@ -249,10 +249,10 @@ def _waiting_reasons(subject: Pod) -> Iterator[str]:
         return
     match = _COUNTED.match(scheduled.message)
     parts = match["reasons"].split(", ") if match else [scheduled.message or scheduled.reason]
-    yield from sorted({_without_names(_NUMBER.sub("", part)) for part in parts})
+    yield from sorted({_mask_names(_NUMBER.sub("", part)) for part in parts})
 
 
-def _without_names(text: str) -> str:
+def _mask_names(text: str) -> str:
     first_line = (text.splitlines() or [""])[0]
     return _NAMES.sub("*", first_line)[:_LONGEST].strip() or "unknown"
 

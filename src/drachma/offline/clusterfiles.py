@@ -180,7 +180,7 @@ class _Reader:
         if self._unseen:
             self._objects += self._completed_pods()
         self._objects = [
-            self._with_priority(each) if isinstance(each, podgroup.PodGroup) else each for each in self._objects
+            self._resolve_priority(each) if isinstance(each, podgroup.PodGroup) else each for each in self._objects
         ]
         return ClusterFiles(ClusterState.of(self._objects), tuple(self._groups), tuple(self.files.problems), self._held)
 
@@ -197,10 +197,10 @@ class _Reader:
             document = {**spec_document, "status": source.content.get("status") or {}}
             completed = defaults.apply(codec.decode(document), now=self.files.now)
             assert isinstance(completed, pod.Pod), "only pods are completed"
-            pods.append(self._with_priority(completed))
+            pods.append(self._resolve_priority(completed))
         return pods
 
-    def _with_priority(self, completed: pod.Pod | podgroup.PodGroup) -> meta.Object:
+    def _resolve_priority(self, completed: pod.Pod | podgroup.PodGroup) -> meta.Object:
         spec = completed.spec
         if spec.priority is not None:
             return completed

@@ -157,8 +157,8 @@ class SimkubeTrace:
             {field: value for field, value in spec.items() if field != "nodeName"} if isinstance(spec, Mapping) else {}
         )
         namespace = key.partition("/")[0]
-        known = msgspec.json.encode([spec, namespace, count], order="deterministic").decode()
-        shape = self._shapes.get(known)
+        identity = msgspec.json.encode([spec, namespace, count], order="deterministic").decode()
+        shape = self._shapes.get(identity)
         if shape is None:
             metadata = template.get("metadata")
             labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
@@ -167,7 +167,7 @@ class SimkubeTrace:
                 pod_spec = podtemplates.read_spec({"spec": spec})
             except errors.DecodeError as error:
                 raise errors.InvalidValueError(f"{title}: {error}") from None
-            shape = self._shapes[known] = JobShape(
+            shape = self._shapes[identity] = JobShape(
                 spec=msgspec.structs.replace(pod_spec, priority=pod_spec.priority or 0),
                 count=count,
                 labels={str(name): str(value) for name, value in labels.items()},

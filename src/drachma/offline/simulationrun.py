@@ -82,8 +82,8 @@ def run(plan: SimulationPlan) -> report.Report:
     number = 0
     if path is not None and path.exists():
         saved = checkpoint.decode(_read_file(path), title=str(path), inputs=inputs)
-        stream, past = checkpoint.skip(events, saved)
-        timeline = checkpoint.resume(saved, base, past)
+        stream, history = checkpoint.skip(events, saved)
+        timeline = checkpoint.resume(saved, base, history)
         number = saved.number
     else:
         stream, timeline = EventStream(events), checkpoint.begin(base)

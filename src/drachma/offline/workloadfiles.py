@@ -138,7 +138,7 @@ class JobReader:
         arrival = durations.parse(annotations.get(ARRIVAL, 0.0), title=f"{title}: annotation {ARRIVAL}")
         labels = _mapping(_mapping(document, "metadata"), "labels")
         shape = JobShape(
-            spec=self._with_priority(podtemplates.read_spec(template), title),
+            spec=self._resolve_priority(podtemplates.read_spec(template), title),
             count=count,
             labels={str(key): str(value) for key, value in _mapping(_mapping(template, "metadata"), "labels").items()},
             namespace=str(_mapping(document, "metadata").get("namespace") or "default"),
@@ -146,7 +146,7 @@ class JobReader:
         )
         return Arrival(arrival, str(_mapping(document, "metadata").get("name")), shape, duration)
 
-    def _with_priority(self, spec: pod.PodSpec, title: str) -> pod.PodSpec:
+    def _resolve_priority(self, spec: pod.PodSpec, title: str) -> pod.PodSpec:
         if spec.priority is not None:
             return spec
         name = spec.priority_class_name

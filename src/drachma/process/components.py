@@ -26,7 +26,7 @@ Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Replica(NamedTuple):
-    """One of several processes of a component: the one with the lease leads, and all of them serve."""
+    """Process of a replicated component: the holder of the lease leads, and all replicas serve."""
 
     lead: Run
     serve: Run

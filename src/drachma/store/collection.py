@@ -82,8 +82,8 @@ class Collection:
                 continue
             if limit is not None and len(records) == limit:
                 last = records[-1].key
-                remaining = None if where is not None else self._count(namespace, last, old_objects)
-                return protocol.Page(records, revision, last, remaining)
+                remaining_count = None if where is not None else self._count(namespace, last, old_objects)
+                return protocol.Page(records, revision, last, remaining_count)
             records.append(item)
         return protocol.Page(records, revision, None, 0)
 

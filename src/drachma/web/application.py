@@ -115,7 +115,7 @@ class Dashboard:
             try:
                 return await respond(request)
             except NotSignedInError:
-                return self._to_sign_in(request)
+                return self._ask_to_sign_in(request)
             except errors.UnauthorizedError:
                 return self._error(request, 401, "The API server does not accept these credentials", "Sign in again.")
             except (errors.InvalidValueError, errors.DecodeError) as error:
@@ -142,7 +142,7 @@ class Dashboard:
         chrome = page.chrome(request, self.settings, asset_version=self._assets.version, now=self._time.utc())
         return HTMLResponse(self._renderer.page(template, {**chrome, **context}), status_code=status)
 
-    def _to_sign_in(self, request: Request) -> Response:
+    def _ask_to_sign_in(self, request: Request) -> Response:
         if request.url.path == "/live" or request.headers.get("accept", "").startswith("application/json"):
             return PlainTextResponse("sign in first\n", status_code=401)
         target = request.url.path + (f"?{request.url.query}" if request.url.query else "")

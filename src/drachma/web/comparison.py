@@ -72,15 +72,15 @@ def _used(utilisation: Utilisation) -> int:
 def _node(name: str, before: tuple[PoolUse, ...], after: tuple[PoolUse, ...], *, is_new: bool) -> NodeChange:
     old, new = _cells(before), _cells(after)
     differing = {key for key in {*old, *new} if old.get(key) != new.get(key)}
-    shown = sorted({*old, *new})
-    if len(shown) > _MOST_CELLS:
+    keys = sorted({*old, *new})
+    if len(keys) > _MOST_CELLS:
         # Devices that differ are never left out before others.
-        shown = sorted(sorted(shown, key=lambda key: key not in differing)[:_MOST_CELLS])
+        keys = sorted(sorted(keys, key=lambda key: key not in differing)[:_MOST_CELLS])
 
     def row(cells: _Cells) -> tuple[Cell, ...]:
-        return tuple(Cell(cells[key][1], cells[key][0], key in differing) for key in shown if key in cells)
+        return tuple(Cell(cells[key][1], cells[key][0], key in differing) for key in keys if key in cells)
 
-    return NodeChange(name, row(old), row(new), is_new, bool(differing) or is_new, len({*old, *new}) - len(shown))
+    return NodeChange(name, row(old), row(new), is_new, bool(differing) or is_new, len({*old, *new}) - len(keys))
 
 
 _Cells = dict[tuple[str, str, int, str], tuple[str, str]]

@@ -1,4 +1,4 @@
-"""What-if questions: a pod with another claim, or a cluster with more nodes, placed by the scheduler's own cycle."""
+"""Experiments: a pod with another claim, or a cluster with more nodes, placed by the scheduler's own cycle."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def node_bars(explained: PodExplanation) -> list[NodeBar]:
 def _supply_text(supply: DeviceSupply) -> str:
     if not supply.matching:
         return f"no device matches request {supply.request}"
-    held = f", {supply.held} in use" if supply.held else ""
-    return f"{supply.free} of the {supply.wanted} devices for request {supply.request} are free{held}"
+    usage = f", {supply.held} in use" if supply.held else ""
+    return f"{supply.free} of the {supply.wanted} devices for request {supply.request} are free{usage}"
 
 
 def device_branch(explained: report.Explanation, also_on: Iterable[str] = ()) -> Branch:
@@ -69,9 +69,9 @@ def device_branch(explained: report.Explanation, also_on: Iterable[str] = ()) ->
         listed = [Branch(wording.conflict_part(part)) for part in parts]
         listed += [Branch(f"they need {wording.contention(short)}") for short in explained.conflict.contentions]
         branches.append(Branch(title, tuple(listed), tone="bad"))
-    others = tuple(also_on)
+    other_nodes = tuple(also_on)
     fits = explained.outcome is report.Outcome.FITS
-    more = f", and {_count(len(others), 'node')} like it" if others else ""
+    more = f", and {_count(len(other_nodes), 'node')} like it" if other_nodes else ""
     message = f": {explained.message}" if explained.message else ""
     verb = {
         report.Outcome.FITS: "fits",
@@ -83,7 +83,7 @@ def device_branch(explained: report.Explanation, also_on: Iterable[str] = ()) ->
     return Branch(
         f"{where}{more}: {verb}{message}",
         tuple(branches),
-        names=others[:_MOST_NAMES],
+        names=other_nodes[:_MOST_NAMES],
         tone="good" if fits else "bad",
     )
 

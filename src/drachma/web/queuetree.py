@@ -108,10 +108,10 @@ def build(model: Model) -> list[Cohort]:
     return [*roots, Cohort("", alone, ())] if alone else roots
 
 
-def _cohort(model: Model, name: str, children: dict[str, list[str]], seen: set[str]) -> Cohort:
-    seen.add(name)
+def _cohort(model: Model, name: str, children: dict[str, list[str]], visited: set[str]) -> Cohort:
+    visited.add(name)
     below = tuple(
-        _cohort(model, child, children, seen) for child in sorted(children.get(name, ())) if child not in seen
+        _cohort(model, child, children, visited) for child in sorted(children.get(name, ())) if child not in visited
     )
     members = [each for each in model.cluster_queues.values() if each.spec.cohort_name == name]
     members.sort(key=lambda each: each.metadata.name)
@@ -171,7 +171,7 @@ def _fair_share(status: clusterqueue.FairSharingStatus | None) -> str:
 
 def _queue(queue: clusterqueue.ClusterQueue, members: Iterable[clusterqueue.ClusterQueue]) -> Queue:
     active = conditions.find(queue.status.conditions, "Active")
-    others = [each for each in members if each is not queue]
+    siblings = [each for each in members if each is not queue]
     return Queue(
         queue.metadata.name,
         queue.spec.queueing_strategy or clusterqueue.BEST_EFFORT_FIFO,
@@ -181,7 +181,7 @@ def _queue(queue: clusterqueue.ClusterQueue, members: Iterable[clusterqueue.Clus
         int(queue.status.admitted_workloads),
         _weight(queue.spec.fair_sharing),
         _fair_share(queue.status.fair_sharing),
-        tuple(_quotas(queue.spec.resource_groups, queue.status.flavors_reservation, others)),
+        tuple(_quotas(queue.spec.resource_groups, queue.status.flavors_reservation, siblings)),
     )
 
 

@@ -61,10 +61,10 @@ def steps(
             if each.state.terminated is not None and each.state.terminated.finished_at is not None
         ]
         result.append(Step(subject.status.phase, max(ends, default=None), subject.status.message))
-    return _mark_current(_with_delays(result))
+    return _mark_current(_add_delays(result))
 
 
-def _with_delays(listed: list[Step]) -> list[Step]:
+def _add_delays(listed: list[Step]) -> list[Step]:
     """Return the steps with the time since the step before, where both have happened."""
     result = listed[:1]
     for before, step in itertools.pairwise(listed):

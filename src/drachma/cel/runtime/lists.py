@@ -30,10 +30,10 @@ def _is_sorted(elements: Any) -> bool:
     return True
 
 
-def _order(left: Any, right: Any) -> int:
+def _order(first: Any, second: Any) -> int:
     """Return the order of two elements; those without one count as equal."""
     try:
-        return ordering.compare(left, right)
+        return ordering.compare(first, second)
     except faults.Fault:
         return 0
 
@@ -151,7 +151,7 @@ def _distinct(elements: Any) -> Any:
     _check_pairs(len(elements))
     unique: list[Any] = []
     for element in elements:
-        if not any(equality.is_same(element, other) for other in unique):
+        if not any(equality.is_same(element, previous) for previous in unique):
             unique.append(element)
     return unique
 

@@ -76,13 +76,13 @@ def by_utilization(
     requests = {each.metadata.name: _request(each, resource, container) for each in pods}
 
     def ratio(values: Mapping[str, int]) -> tuple[float, Proposal]:
-        shared = [name for name in values if name in requests]
-        total = sum(requests[name] for name in shared)
+        names = [name for name in values if name in requests]
+        total = sum(requests[name] for name in names)
         if not total:
             raise errors.ReconcileError("no metrics returned matched known pods")
-        usage = sum(values[name] for name in shared)
+        usage = sum(values[name] for name in names)
         utilization = usage * 100 // total
-        return utilization / percentage, Proposal(current, usage // len(shared), utilization)
+        return utilization / percentage, Proposal(current, usage // len(names), utilization)
 
     def fallback(name: str) -> int:
         return requests[name] * max(100, percentage) // 100
@@ -152,7 +152,7 @@ def _propose(
 
 def _group(pods: Iterable[pod.Pod], samples: Mapping[str, UsageSample], *, resource: str, now: dt.datetime) -> _Groups:
     ready = 0
-    unready, missing, ignored = set(), set(), set()
+    unready, unmeasured, ignored = set(), set(), set()
     for each in pods:
         name, sample = each.metadata.name, samples.get(each.metadata.name)
         if each.metadata.deletion_timestamp is not None or each.status.phase == "Failed":
@@ -160,12 +160,12 @@ def _group(pods: Iterable[pod.Pod], samples: Mapping[str, UsageSample], *, resou
         elif each.status.phase == "Pending":
             unready.add(name)
         elif sample is None:
-            missing.add(name)
+            unmeasured.add(name)
         elif resource == CPU and _is_starting(each, sample, now=now):
             unready.add(name)
         else:
             ready += 1
-    return _Groups(ready, frozenset(unready), frozenset(missing), frozenset(ignored))
+    return _Groups(ready, frozenset(unready), frozenset(unmeasured), frozenset(ignored))
 
 
 def _is_starting(subject: pod.Pod, sample: UsageSample, *, now: dt.datetime) -> bool:

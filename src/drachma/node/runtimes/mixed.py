@@ -1,6 +1,6 @@
 """Two runtimes on one node: containers that rules name are simulated, and the others run.
 
-So the controllers of a driver or an operator run as programs, next to workloads that need hardware nobody has here.
+So the controllers of a driver or an operator run as programs, next to workloads whose hardware is absent.
 """
 
 import datetime as dt
@@ -18,7 +18,7 @@ from drachma.node.runtimes import protocol
 
 
 class RuleKind(enum.StrEnum):
-    """What a rule looks at."""
+    """Property of a container that a rule matches."""
 
     NAMESPACE = "namespace"
     LABEL = "label"

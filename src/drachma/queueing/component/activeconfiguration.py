@@ -68,7 +68,7 @@ class ActiveConfiguration:
         integrations = config.integrations or configuration.Integrations()
         self.jobs: JobSettings = JobSettings(
             management=Management(
-                frameworks=_with_pods(frozenset(integrations.frameworks or ())),
+                frameworks=_add_pods(frozenset(integrations.frameworks or ())),
                 only_pods_of_parents=frameworks.POD not in (integrations.frameworks or ()),
                 without_queue_name=bool(config.manage_jobs_without_queue_name),
             ),
@@ -117,7 +117,7 @@ class ActiveConfiguration:
         self._listeners.append(listener)
 
 
-def _with_pods(names: frozenset[str]) -> frozenset[str]:
+def _add_pods(names: frozenset[str]) -> frozenset[str]:
     """Return the names of kinds with that of pods, if one of the kinds is queued through its pods."""
     return names | {frameworks.POD} if names & set(frameworks.POD_PARENTS) else names
 

@@ -55,15 +55,15 @@ def best(passing: int, scores: Sequence[tuple[Scores, int]]) -> int:
     levels = sorted((level for level in levels if len(level) > 1), key=len)
     if not levels:
         return passing
-    rest = [0] * (len(levels) + 1)
+    bounds = [0] * (len(levels) + 1)
     for depth in range(len(levels) - 1, -1, -1):
-        rest[depth] = rest[depth + 1] + levels[depth][0][0]
+        bounds[depth] = bounds[depth + 1] + levels[depth][0][0]
     best_total: int | None = None
     best_nodes = 0
     stack = [(0, 0, passing)]
     while stack:
         depth, total, nodes = stack.pop()
-        if best_total is not None and total + rest[depth] < best_total:
+        if best_total is not None and total + bounds[depth] < best_total:
             continue
         if depth == len(levels):
             if total == best_total:
@@ -73,7 +73,7 @@ def best(passing: int, scores: Sequence[tuple[Scores, int]]) -> int:
             continue
         branches = []
         for score, same in levels[depth]:
-            if best_total is not None and total + score + rest[depth + 1] < best_total:
+            if best_total is not None and total + score + bounds[depth + 1] < best_total:
                 break
             both = nodes & same
             if both:

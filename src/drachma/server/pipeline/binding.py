@@ -99,11 +99,11 @@ class Binding(intent.UniqueIntent):
         return Binding(self._services, assignment, write, write_options=self._options)
 
     def _check(self, existing: record.Record) -> None:
-        expected, pod, name = self._assignment.metadata, existing.value, self.write.name
-        if expected.uid and expected.uid != existing.uid:
-            raise preconditions.other_uid(expected.uid, self.write, current=existing.uid)
-        if expected.resource_version and expected.resource_version != pod["metadata"]["resourceVersion"]:
-            raise preconditions.other_version(expected.resource_version, existing, self.write)
+        target, pod, name = self._assignment.metadata, existing.value, self.write.name
+        if target.uid and target.uid != existing.uid:
+            raise preconditions.other_uid(target.uid, self.write, current=existing.uid)
+        if target.resource_version and target.resource_version != pod["metadata"]["resourceVersion"]:
+            raise preconditions.other_version(target.resource_version, existing, self.write)
         spec = pod.get("spec") or {}
         if "deletionTimestamp" in pod["metadata"]:
             detail = f"pod {name} is being deleted, cannot be assigned to a host"

@@ -161,7 +161,7 @@ class UniqueIntent:
 
 
 def circumstances(intent: Intent, options: options.WriteOptions) -> tuple[object, ...]:
-    """Return what a decision depends on besides the object: the operation, the user and the options."""
+    """Return what a decision depends on in addition to the object: the operation, the user and the options."""
     write = intent.write
     user = write.user
     return (
@@ -176,9 +176,9 @@ def circumstances(intent: Intent, options: options.WriteOptions) -> tuple[object
     )
 
 
-def times(write: Write, stored: record.Record) -> tuple[str, ...]:
+def times(write: Write, existing: record.Record) -> tuple[str, ...]:
     """Return the times in the metadata of a stored object, and the time of a write to it."""
-    metadata = stored.value["metadata"]
+    metadata = existing.value["metadata"]
     entries = metadata.get("managedFields") or ()
     moments = [entry["time"] for entry in entries if "time" in entry]
     return (metadata["creationTimestamp"], *moments, meta.time_text(write.now))

@@ -134,10 +134,12 @@ class _Selection(Generic[_WriteT, _ResultT]):
     """The steps of one operation, by resource: ``common`` for resources that no step names, ``special`` for others."""
 
     def __init__(self, steps: Sequence[tuple[Callable[[_WriteT], _ResultT], frozenset[str]]]) -> None:
-        self.common: tuple[Callable[[_WriteT], _ResultT], ...] = tuple([run for run, of in steps if not of])
+        self.common: tuple[Callable[[_WriteT], _ResultT], ...] = tuple(
+            [run for run, resources in steps if not resources]
+        )
         self.special: Mapping[str, tuple[Callable[[_WriteT], _ResultT], ...]] = {
-            key: tuple([run for run, of in steps if not of or key in of])
-            for key in frozenset[str]().union(*(of for _, of in steps))
+            key: tuple([run for run, resources in steps if not resources or key in resources])
+            for key in frozenset[str]().union(*(resources for _, resources in steps))
         }
 
 

@@ -102,8 +102,8 @@ class MergedStatus(update.Update):
             self, self._status_change, get, services=self._services, options=self._options, specimen=self._make_specimen
         )
 
-    def _make_specimen(self, write: Write, body: bytes, stored: record.Record | None) -> "MergedStatus":
-        change = _replace_names(self._status_change, body, stored)
+    def _make_specimen(self, write: Write, body: bytes, existing: record.Record | None) -> "MergedStatus":
+        change = _replace_names(self._status_change, body, existing)
         return MergedStatus(self._services, change, write, write_options=self._options, merge=self._merge)
 
 
@@ -150,8 +150,8 @@ class ReplacedStatus(intent.UniqueIntent):
             self, self._change, get, services=self._services, options=self._options, specimen=self._make_specimen
         )
 
-    def _make_specimen(self, write: Write, body: bytes, stored: record.Record | None) -> "ReplacedStatus":
-        change = _replace_names(self._change, body, stored)
+    def _make_specimen(self, write: Write, body: bytes, existing: record.Record | None) -> "ReplacedStatus":
+        change = _replace_names(self._change, body, existing)
         return ReplacedStatus(self._services, change, write, surface=self._surface, options=self._options)
 
     def _decide_in_turn(self, get: intent.Get, existing: record.Record) -> intent.Decision:
@@ -220,11 +220,11 @@ def _make_imprint(
 
 
 def _replace_names(
-    change: transactions.StatusChange, body: bytes, stored: record.Record | None
+    change: transactions.StatusChange, body: bytes, existing: record.Record | None
 ) -> transactions.StatusChange:
     """Return the same change of another object, with the status in a body."""
-    assert stored is not None, "a status belongs to a stored object"
-    base = codec.decode_part(stored.data, type(change.base))
+    assert existing is not None, "a status belongs to a stored object"
+    base = codec.decode_part(existing.data, type(change.base))
     return change._replace(base=base, status=codec.decode_part(body, type(change.status)))
 
 

@@ -124,14 +124,14 @@ class Stencil:
         values = [names[place] for place in places]
         if self._body.fill(values) != imprint.body:
             return None
-        stored = imprint.stored
-        if self._stored is not None and (stored is None or self._stored.fill(values) != stored.data):
+        existing = imprint.stored
+        if self._stored is not None and (existing is None or self._stored.fill(values) != existing.data):
             return None
         if self._annotations:
             intent.write.annotations.update(self._annotations)
-        uid = imprint.uid if stored is None else stored.uid
+        uid = imprint.uid if existing is None else existing.uid
         values.append(uid.encode())
-        return intents.Stamped(imprint.key, uid, stored, self._output, values)
+        return intents.Stamped(imprint.key, uid, existing, self._output, values)
 
 
 class _Shapes:

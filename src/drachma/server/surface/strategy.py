@@ -230,7 +230,7 @@ class FastPath:
         return None
 
     def read_facts(self, write: Write) -> Hashable:
-        """Return what rules of the kind depend on besides the object, its namespace and the features."""
+        """Return what rules of the kind depend on in addition to the object, its namespace and the features."""
         return None
 
 

@@ -135,7 +135,7 @@ def save(timeline: Timeline, stream: EventStream, *, number: int, inputs: str) -
 
 
 def _save_job(job: JobRun) -> SavedJob:
-    running = [
+    pods = [
         SavedPod(
             each.index,
             each.pod.metadata.uid,
@@ -147,7 +147,7 @@ def _save_job(job: JobRun) -> SavedJob:
         for each in job.running.values()
     ]
     return SavedJob(
-        job.key, job.arrival.time, list(job.waiting), running, job.started, job.evictions, job.attempts, job.reason
+        job.key, job.arrival.time, list(job.waiting), pods, job.started, job.evictions, job.attempts, job.reason
     )
 
 
@@ -173,7 +173,7 @@ def skip(events: Iterable[Event], saved: Checkpoint) -> tuple[EventStream, Past]
     """Return the events after a checkpoint, and the past. Raises InvalidValueError if there are too few events."""
     stream = EventStream(events)
     keys = {(job.key, job.arrived) for job in saved.jobs}
-    past = Past(arrivals := {}, collections.Counter())
+    history = Past(arrivals := {}, collections.Counter())
     while stream.taken < saved.events:
         event = stream.head
         if event is None:
@@ -181,12 +181,12 @@ def skip(events: Iterable[Event], saved: Checkpoint) -> tuple[EventStream, Past]
                 f"checkpoint: it is after {saved.events:,} events, and the workload has {stream.taken:,}"
             )
         if isinstance(event, Arrival):
-            past.shape_counts[event.shape] += 1
+            history.shape_counts[event.shape] += 1
             key = f"{event.shape.namespace}/{event.name}", event.time
             if key in keys:
                 arrivals[key] = event
         stream.take()
-    return stream, past
+    return stream, history
 
 
 def resume(saved: Checkpoint, base: Base, past: Past) -> Timeline:
@@ -223,16 +223,16 @@ def resume(saved: Checkpoint, base: Base, past: Past) -> Timeline:
         (time, pods[item] if isinstance(item, str) else _restore_change(time, item)) for time, item in saved.agenda
     ]
     if scaling is not None:
-        coming = [
+        arrivals = [
             item.applied for _, item in agenda if isinstance(item, ClusterChange) and item.title.startswith("new")
         ]
-        scaling.expect(coming)
+        scaling.expect(arrivals)
     timeline.resume(jobs, waiting=saved.line, agenda=agenda)
     return timeline
 
 
-def _restore_job(saved: SavedJob, past: Past, quota: Quota | None) -> JobRun:
-    arrival = past.arrivals.get((saved.key, saved.arrived))
+def _restore_job(saved: SavedJob, history: Past, quota: Quota | None) -> JobRun:
+    arrival = history.arrivals.get((saved.key, saved.arrived))
     if arrival is None:
         raise errors.InvalidValueError(
             f"checkpoint: job {saved.key}, which arrives at {saved.arrived:g}, is not in the workload"
@@ -244,17 +244,17 @@ def _restore_job(saved: SavedJob, past: Past, quota: Quota | None) -> JobRun:
     if quota is not None and arrival.shape.queue:
         quota.adopt(job)
     for each in saved.running:
-        made = job.make_pod(each.index)
+        new_pod = job.make_pod(each.index)
         statuses = tuple(
             pod.PodResourceClaimStatus(name=entry, resource_claim_name=name) for entry, name in each.claims.items()
         )
-        made = structs.replace(
-            made,
-            metadata=structs.replace(made.metadata, uid=each.uid),
-            status=structs.replace(made.status, resource_claim_statuses=statuses),
+        new_pod = structs.replace(
+            new_pod,
+            metadata=structs.replace(new_pod.metadata, uid=each.uid),
+            status=structs.replace(new_pod.status, resource_claim_statuses=statuses),
         )
         job.running[each.index] = RunningPod(
-            job, each.index, running_pod=made, node=each.node, devices=each.devices, now=each.started
+            job, each.index, running_pod=new_pod, node=each.node, devices=each.devices, now=each.started
         )
     return job
 

@@ -143,8 +143,8 @@ class Prospect:
         ]
         return Future(timeline, tuple(arrivals), self._expected(drawn, rng))
 
-    def _elapsed(self, running: pod.Pod) -> float:
-        begin = running.status.start_time
+    def _elapsed(self, running_pod: pod.Pod) -> float:
+        begin = running_pod.status.start_time
         return max((self._cluster.now - begin).total_seconds(), 0.0) if begin is not None else 0.0
 
     def _expected(self, drawn: _Durations, rng: random.Random) -> Iterator[Arrival]:

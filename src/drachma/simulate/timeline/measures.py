@@ -207,14 +207,14 @@ class Measures:
         group = (job.arrival.shape.queue or job.arrival.shape.namespace, job.arrival.shape.priority)
         self.waits.setdefault(group, array.array("d")).append(self.now - job.arrival.time)
 
-    def count_pod(self, running: RunningPod, amounts: Mapping[str, int], sign: int) -> None:
+    def count_pod(self, running_pod: RunningPod, amounts: Mapping[str, int], sign: int) -> None:
         """Count a pod that gets a node (``sign`` 1) or leaves it (-1)."""
         self.running_pods += sign
         used = self._used
         for name, amount in amounts.items():
             used[name] = used.get(name, 0) + sign * amount
-        if running.devices:
-            used[DEVICES] = used.get(DEVICES, 0) + sign * running.devices
+        if running_pod.devices:
+            used[DEVICES] = used.get(DEVICES, 0) + sign * running_pod.devices
 
     def count_eviction(self, record: EvictionRecord) -> None:
         """Count pods that a job loses."""

@@ -110,8 +110,8 @@ class Quota:
         self._release(job.key)
         time = self._time(now)
         evicted = self._state.workloads[job.key]
-        pending = transitions.unreserve(evicted, reason="Pending", message="The workload was evicted", now=time)
-        self._state.submit(pending, time)
+        unreserved = transitions.unreserve(evicted, reason="Pending", message="The workload was evicted", now=time)
+        self._state.submit(unreserved, time)
 
     def finish(self, key: str) -> None:
         """Release the quota of a job or workload that has ended."""

@@ -128,7 +128,7 @@ class Report(_Data, frozen=True, kw_only=True):
 def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True, diary: Diary | None = None) -> Report:
     """Return the report of a simulation up to now."""
     measures = timeline.measures
-    waiting = sorted((job for job in timeline.jobs.values() if job.waiting), key=lambda job: job.arrival.time)
+    waiting_jobs = sorted((job for job in timeline.jobs.values() if job.waiting), key=lambda job: job.arrival.time)
     return Report(
         title=title,
         seed=seed,
@@ -137,7 +137,7 @@ def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True,
         arrived=measures.arrived,
         started=measures.started,
         completed=measures.completed,
-        waiting=len(waiting),
+        waiting=len(waiting_jobs),
         never_started=measures.arrived - measures.started,
         utilisation={name: round(share, 4) for name, share in measures.mean_shares().items()},
         waits=tuple(
@@ -163,7 +163,7 @@ def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True,
                 has_started=job.started is not None,
                 reason=job.reason,
             )
-            for job in waiting[:_MOST_LISTED]
+            for job in waiting_jobs[:_MOST_LISTED]
         ),
         series=tuple(
             Point(

@@ -258,9 +258,9 @@ class Timeline:
             slices = nodeusage.own_slices(self.cluster.snapshot, name)
             returning += [info.node, *slices]
             for uid in list(info.ledger.bookings):
-                running = self._running.get(uid)
-                if running is not None:
-                    self._evict(running, reason=outage.reason)
+                running_pod = self._running.get(uid)
+                if running_pod is not None:
+                    self._evict(running_pod, reason=outage.reason)
             self.cluster.remove_node(name, [str(each.metadata.name) for each in slices])
             self._count_node(info.ledger.allocatable, slices, -1)
             self.changed_objects.update(dict.fromkeys(map(identity_of, (info.node, *slices))))
@@ -294,12 +294,12 @@ class Timeline:
 
     def _scale(self, scaling: Scaling) -> None:
         """Add and remove nodes as the autoscaler would."""
-        waiting = [job.make_pod(index) for job in self.line.jobs() for index in job.waiting]
+        pods = [job.make_pod(index) for job in self.line.jobs() for index in job.waiting]
         if not scaling.is_due(self.now):
-            if waiting and not any(time <= scaling.next_scan for time, _, _ in self._agenda[:1]):
+            if pods and not any(time <= scaling.next_scan for time, _, _ in self._agenda[:1]):
                 self._plan(scaling.next_scan, ClusterChange(scaling.next_scan, title="autoscaler"))
             return
-        for change in (*scaling.grow(self.cluster, waiting, self.now), *scaling.shrink(self.cluster, self.now)):
+        for change in (*scaling.grow(self.cluster, pods, self.now), *scaling.shrink(self.cluster, self.now)):
             if change.time > self.now:
                 self._plan(change.time, change)
             else:
@@ -411,10 +411,10 @@ class Timeline:
             self._watched.discard(job.key)
         return None
 
-    def _begin(self, running: RunningPod) -> None:
-        self._observe("start", running.job, running.node)
-        if running.job.arrival.duration is not None:
-            self._plan(self.now + running.job.arrival.duration, running)
+    def _begin(self, running_pod: RunningPod) -> None:
+        self._observe("start", running_pod.job, running_pod.node)
+        if running_pod.job.arrival.duration is not None:
+            self._plan(self.now + running_pod.job.arrival.duration, running_pod)
 
     def _start(self, job: JobRun, index: int, placement: Placement) -> RunningPod:
         devices = sum(len(each.devices.results) for each in placement.allocations)
@@ -428,32 +428,32 @@ class Timeline:
         self.measures.count_pod(running_pod, self._amounts_of(job.shape), 1)
         return running_pod
 
-    def _leave(self, running: RunningPod) -> None:
+    def _leave(self, running_pod: RunningPod) -> None:
         """Remove a pod from its node."""
-        job = running.job
-        self.cluster.end(running.pod)
-        del self._running[running.pod.metadata.uid]
-        del job.running[running.index]
+        job = running_pod.job
+        self.cluster.end(running_pod.pod)
+        del self._running[running_pod.pod.metadata.uid]
+        del job.running[running_pod.index]
         priority = job.shape.priority
         self._priorities[priority] -= 1
         if not self._priorities[priority]:
             del self._priorities[priority]
-        self.measures.count_pod(running, self._amounts_of(job.shape), -1)
+        self.measures.count_pod(running_pod, self._amounts_of(job.shape), -1)
         if self._released is not None:
-            self._released.add(running.node)
-        if running.devices:
+            self._released.add(running_pod.node)
+        if running_pod.devices:
             # Devices may be reachable from other nodes.
             self._released = None
 
-    def _drop_claims(self, waiting: Waiting) -> None:
+    def _drop_claims(self, waiting_pod: Waiting) -> None:
         """Remove the claims that were created for a pod that fits nowhere. Its next attempt creates them again."""
-        if waiting.pod.spec.resource_claims:
-            self.cluster.end(waiting.pod)
+        if waiting_pod.pod.spec.resource_claims:
+            self.cluster.end(waiting_pod.pod)
 
-    def _complete(self, running: RunningPod) -> None:
-        job = running.job
-        self._leave(running)
-        self._observe("end", job, running.node)
+    def _complete(self, running_pod: RunningPod) -> None:
+        job = running_pod.job
+        self._leave(running_pod)
+        self._observe("end", job, running_pod.node)
         if job.has_ended:
             del self.jobs[job.key]
             self.measures.completed += 1
@@ -463,28 +463,28 @@ class Timeline:
             if workload and self.quota is not None and workload not in self._workloads.values():
                 self.quota.finish(workload)
 
-    def _preempt(self, job: JobRun, waiting: Waiting) -> bool:
+    def _preempt(self, job: JobRun, waiting_pod: Waiting) -> bool:
         """Evict less important pods for a job, if the scheduler would. Return True if it did."""
-        if waiting.unfit is None or all(priority >= job.shape.priority for priority in self._priorities):
+        if waiting_pod.unfit is None or all(priority >= job.shape.priority for priority in self._priorities):
             return False
-        result = self.cluster.post_filter(waiting.unfit)
+        result = self.cluster.post_filter(waiting_pod.unfit)
         victims = [victim for remedy in result.remedies for victim in remedy.victims]
         evicted_pods = [self._running[each.metadata.uid] for each in victims if each.metadata.uid in self._running]
         for each in evicted_pods:
             self._evict(each, by=job, reason="preemption by priority")
         return bool(evicted_pods)
 
-    def _evict(self, running: RunningPod, *, reason: str, by: JobRun | None = None) -> None:
+    def _evict(self, running_pod: RunningPod, *, reason: str, by: JobRun | None = None) -> None:
         """End a pod before its time. Its controller creates it again."""
-        job = running.job
-        self._record_eviction(job, by, reason, self.now - running.started, index=running.index)
-        self._leave(running)
+        job = running_pod.job
+        self._record_eviction(job, by, reason, self.now - running_pod.started, index=running_pod.index)
+        self._leave(running_pod)
         job.attempts += 1
         if not job.waiting:
             self.line.append(job)
-        job.waiting.append(running.index)
+        job.waiting.append(running_pod.index)
         self.measures.waiting_pods += 1
-        self._observe("evict", job, running.node)
+        self._observe("evict", job, running_pod.node)
 
     def _stop(self, job: JobRun, *, by: JobRun | None, reason: str, setting: str) -> None:
         """End all pods of a job that lost its quota. It waits for quota again."""

@@ -76,7 +76,7 @@ class LogNormal(_Part, frozen=True, kw_only=True, tag="lognormal", tag_field="di
 
 
 class Choice(_Part, frozen=True, kw_only=True, tag="choice", tag_field="distribution"):
-    """One of several values."""
+    """Random choice between several values."""
 
     values: tuple[Duration, ...]
     weights: tuple[Annotated[float, msgspec.Meta(gt=0)], ...] = ()

@@ -1,4 +1,4 @@
-"""What-if: the effect of a change of a claim, of quota or of the cluster, simulated before it is made."""
+"""Page for what-if questions: simulates a change of a claim, of quota or of the cluster."""
 
 from __future__ import annotations
 

@@ -89,10 +89,10 @@ class ServiceStrategy(DocumentStrategy):
             self._assign_families(spec, old)
             addresses: list[str] = list(spec.get("clusterIPs") or ())
             if not serviceaddresses.is_headless(spec) and not (addresses and not spec.get("clusterIP")):
-                missing = [
+                new_families = [
                     each for each in spec["ipFamilies"][len(addresses) :] if each in self._addresses.ranges.families
                 ]
-                spec["clusterIPs"] = [*addresses, *(self._addresses.free(name, each) for each in missing)]
+                spec["clusterIPs"] = [*addresses, *(self._addresses.free(name, each) for each in new_families)]
                 if not spec.get("clusterIP") and spec["clusterIPs"]:
                     spec["clusterIP"] = spec["clusterIPs"][0]
         wants_ports = spec["type"] == "NodePort" or (
