@@ -18,6 +18,7 @@ from drachma.queueing.integrations import pods
 from drachma.queueing.jobs import ancestry, construction, topologyrequest
 from drachma.queueing.jobs.interface import Document
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL
+from drachma.queueing.jobs.suspendable import JobDocument
 from drachma.queueing.jobs.templatejob import Path, get_path, put_path
 from drachma.queueing.topology import ungating
 from drachma.queueing.workloads import podsetinfo
@@ -43,7 +44,7 @@ class WorkloadKey(NamedTuple):
     replica: int | None = None
 
 
-class PodParent(ABC):
+class PodParent(JobDocument, ABC):
     """An object whose pods are queued."""
 
     kind: ClassVar[GroupVersionKind]
@@ -52,43 +53,6 @@ class PodParent(ABC):
 
     def __init__(self, document: Document) -> None:
         self.document = document
-
-    @property
-    def metadata(self) -> Document:
-        metadata: Document = self.document["metadata"]
-        return metadata
-
-    @property
-    def namespace(self) -> str:
-        return str(self.metadata.get("namespace", ""))
-
-    @property
-    def name(self) -> str:
-        return str(self.metadata["name"])
-
-    @property
-    def uid(self) -> str:
-        return str(self.metadata.get("uid", ""))
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        return self.metadata.get("labels") or {}
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        return self.metadata.get("annotations") or {}
-
-    @property
-    def spec(self) -> Document:
-        return self.document.get("spec") or {}
-
-    @property
-    def status(self) -> Document:
-        return self.document.get("status") or {}
 
     @property
     def replicas(self) -> int:

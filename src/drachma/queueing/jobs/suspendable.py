@@ -31,34 +31,10 @@ from drachma.queueing.workloads.podsetinfo import PodSetInfo
 _NOTHING: Final[Owners] = {}
 
 
-class SuspendableJob(ABC):
-    """A GenericJob over one document."""
+class JobDocument:
+    """Parts of the document of an object that runs pods."""
 
-    kind: ClassVar[GroupVersionKind]
-    managed_by_path: ClassVar[tuple[str, ...]] = ("managedBy",)
-    """Place in the spec of the name of the controller that runs the job."""
-    has_ancestors: Final = True
-    follows_queue: Final = True
-
-    def __init__(self, document: Document, related: Owners = _NOTHING) -> None:
-        """``related`` has the objects that references() names, as far as they exist."""
-        self.document = document
-        self.related: Final = related
-        self._is_gone = False
-
-    @classmethod
-    def missing(cls, namespace: str, name: str) -> Self:
-        """Return a job that does not exist, of which workloads may be left."""
-        job = cls({"metadata": {"namespace": namespace, "name": name}})
-        job._is_gone = True
-        return job
-
-    @classmethod
-    def references(cls, document: Document) -> Sequence[Reference]:
-        """Return the objects that the pod sets of a job depend on."""
-        return ()
-
-    # Identity
+    document: Document
 
     @property
     def metadata(self) -> Document:
@@ -90,19 +66,48 @@ class SuspendableJob(ABC):
         return self.metadata.get("annotations") or {}
 
     @property
-    def event_keys(self) -> Iterable[str]:
-        return (self.key,)
-
-    # State
-
-    @property
     def spec(self) -> Document:
-        spec: Document = self.document.get("spec", {})
-        return spec
+        return self.document.get("spec") or {}
 
     @property
     def status(self) -> Document:
         return self.document.get("status") or {}
+
+
+class SuspendableJob(JobDocument, ABC):
+    """A GenericJob over one document."""
+
+    kind: ClassVar[GroupVersionKind]
+    managed_by_path: ClassVar[tuple[str, ...]] = ("managedBy",)
+    """Place in the spec of the name of the controller that runs the job."""
+    has_ancestors: Final = True
+    follows_queue: Final = True
+
+    def __init__(self, document: Document, related: Owners = _NOTHING) -> None:
+        """``related`` has the objects that references() names, as far as they exist."""
+        self.document = document
+        self.related: Final = related
+        self._is_gone = False
+
+    @classmethod
+    def missing(cls, namespace: str, name: str) -> Self:
+        """Return a job that does not exist, of which workloads may be left."""
+        job = cls({"metadata": {"namespace": namespace, "name": name}})
+        job._is_gone = True
+        return job
+
+    @classmethod
+    def references(cls, document: Document) -> Sequence[Reference]:
+        """Return the objects that the pod sets of a job depend on."""
+        return ()
+
+    # Identity
+
+    @property
+    def event_keys(self) -> Iterable[str]:
+        return (self.key,)
+
+    # State
 
     @property
     def is_gone(self) -> bool:
@@ -149,7 +154,7 @@ class SuspendableJob(ABC):
 
     # Changes of the job
 
-    def prepare(self) -> None:  # noqa: B027
+    def prepare(self) -> None:
         """Add the fields that Kueue's webhook adds to every new job."""
 
     @abstractmethod
@@ -176,7 +181,7 @@ class SuspendableJob(ABC):
             session.record(self.key, "Stopped", message)
         self.restore(() if wl is None else _template_infos(session.pod_sets(wl)))
 
-    def finalize(self) -> None:  # noqa: B027
+    def finalize(self) -> None:
         """Do nothing: a document needs no finalizer."""
 
     def delete(self) -> bool:
