@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from drachma.api import meta
+from drachma.claims import conditions
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.surface import cells, layout, resources
@@ -29,13 +29,8 @@ class APIServiceStrategy(DocumentStrategy):
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {}
         if content["spec"].get("service") is None:
-            local = {
-                "type": AVAILABLE,
-                "status": "True",
-                "lastTransitionTime": meta.time_text(write.now),
-                "reason": "Local",
-                "message": "Local APIServices are always available",
-            }
+            message = "Local APIServices are always available"
+            local = conditions.document(AVAILABLE, "True", reason="Local", message=message, now=write.now)
             content["status"] = {"conditions": [local]}
 
     def updates_unconditionally(self, write: Write) -> bool:
@@ -44,8 +39,7 @@ class APIServiceStrategy(DocumentStrategy):
 
 def condition(service: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the condition that tells whether an APIService is available; empty if it was not checked yet."""
-    conditions = (service.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each.get("type") == AVAILABLE), {})
+    return conditions.find_document((service.get("status") or {}).get("conditions") or (), AVAILABLE) or {}
 
 
 def _cells(service: Document, now: datetime) -> layout.Cells:
