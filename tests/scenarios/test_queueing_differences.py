@@ -43,4 +43,3 @@ async def test_the_condition_about_devices_goes_when_they_are_counted() -> None:
         await cluster.settle()
         conditions = (await cluster.workload_of("unmapped")).status.conditions
         assert "Misconfigured" not in [each.reason for each in conditions]
-
