@@ -14,7 +14,7 @@ from drachma.api.v1alpha2 import parameters, references, resourceclaim, resource
 
 _GROUP: Final = "resource.k8s.io"
 
-_ObjectT = TypeVar("_ObjectT")
+_ObjectT_co = TypeVar("_ObjectT_co", covariant=True)
 
 
 class Objects(Protocol):
@@ -25,12 +25,12 @@ class Objects(Protocol):
     def class_parameters(self) -> Iterable[parameters.ResourceClassParameters]: ...
 
 
-class _Cache(Protocol[_ObjectT]):
+class _Cache(Protocol[_ObjectT_co]):
     """Objects of one kind, by name and namespace."""
 
-    def get(self, name: str) -> _ObjectT | None: ...
-    def list_namespace(self, namespace: str) -> Iterable[_ObjectT]: ...
-    def __iter__(self) -> Iterator[_ObjectT]: ...
+    def get(self, name: str) -> _ObjectT_co | None: ...
+    def list_namespace(self, namespace: str) -> Iterable[_ObjectT_co]: ...
+    def __iter__(self) -> Iterator[_ObjectT_co]: ...
 
 
 class CachedObjects:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from drachma import errors
+from drachma.server import status
 from drachma.server.kinds.kueue import topologyforms
 from tests.unit.server import client
 from tests.unit.server.client import PODS, Client
@@ -158,8 +158,8 @@ async def test_quotas_are_evaluated_in_the_order_of_their_names(server: Client) 
     quotas, hard = "/api/v1/namespaces/default/resourcequotas", {"count/configmaps": "0"}
     for name in ("b", "a", "c"):
         created = await server.call("POST", quotas, {"metadata": {"name": name}, "spec": {"hard": hard}})
-        status = {**created.body, "status": {"hard": hard, "used": hard}}
-        await server.call("PUT", f"{quotas}/{name}/status", status)
+        counted = {**created.body, "status": {"hard": hard, "used": hard}}
+        await server.call("PUT", f"{quotas}/{name}/status", counted)
     refused = await server.call("POST", MAPS, {"metadata": {"name": "m"}})
     assert (refused.code, "exceeded quota: a," in refused.body["message"]) == (403, True)
 
@@ -185,6 +185,6 @@ def test_an_assignment_of_too_many_domains_has_no_form_in_v1beta1() -> None:
         return {"levels": ["rack"], "slices": [part]}
 
     assert len(topologyforms.to_domains(assignment(1000))["domains"]) == 1000
-    with pytest.raises(errors.RequestError, match="at most 100000") as refused:
+    with pytest.raises(status.StatusError, match="at most 100000") as refused:
         topologyforms.to_domains(assignment(100_001))
     assert refused.value.code == 413
