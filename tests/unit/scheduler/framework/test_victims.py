@@ -34,13 +34,14 @@ def _cluster(nodes: int, gang: list[pod.Pod]) -> Simulation:
 )
 def test_many_victims_use_up_the_allowance_of_the_loop(nodes: int, *, want_overrun: bool) -> None:
     gang = [
-        testing.pod("p")
-        .uid("p")
+        testing.pod(name)
+        .uid(name)
         .container("c", requests={"cpu": "4"})
         .spec(priority=1)
         .label(gangs.LABEL, "g")
-        .annotation(gangs.SIZE, "1")
+        .annotation(gangs.SIZE, "2")
         .build()
+        for name in ("p", "q")
     ]
     cluster = _cluster(nodes, gang)
     is_overrun = False
