@@ -16,11 +16,16 @@ from typing import Final, NamedTuple
 
 from drachma.accounting import ledger
 from drachma.api import pod
+from drachma.bounds import effort
 from drachma.claims import conditions, wellknown
 from drachma.scheduler.snapshot import Snapshot, assignment, nodeinfo
 
 _MOST_COMPARED: Final = 8
 """Number of candidates whose sets are all compared."""
+
+_LOOK_EFFORT: Final = 2
+_MOVE_EFFORT: Final = 15
+"""Effort to look at a pod on a node, and to remove it from a snapshot or to put it back."""
 
 _FAR_FUTURE: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -43,11 +48,13 @@ class Victim(NamedTuple):
 
     def leave(self, snapshot: Snapshot) -> None:
         """Remove the pods from a snapshot."""
+        effort.spend(_MOVE_EFFORT * len(self.places))
         for victim in self.pods:
             snapshot.vacate(victim)
 
     def return_to(self, snapshot: Snapshot) -> None:
         """Put the pods back on their nodes."""
+        effort.spend(_MOVE_EFFORT * len(self.places))
         for node, booking in self.places:
             snapshot.reoccupy(assignment.Assignment(booking.pod, node, booking.demand))
 
@@ -65,6 +72,7 @@ def candidates_below(priority: int, snapshot: Snapshot, nodes: Iterable[nodeinfo
     """Return the victims below a priority with pods on some nodes. Their pods on other nodes are included."""
     candidates: dict[Hashable, Victim] = {}
     for info in nodes:
+        effort.spend(_LOOK_EFFORT * len(info.ledger.bookings))
         for uid, booking in info.ledger.bookings.items():
             own = snapshot.gangs.priority_of(booking.pod)
             if own >= priority:
