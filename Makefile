@@ -54,7 +54,7 @@ check: $(DEV) ## ruff, mypy strict and the layer contracts
 test: check ## everything CI runs: check, then the test suite
 	$(BIN)/pytest -n auto --dist worksteal -q
 
-peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver and JobSets; they are built first, which takes minutes once
+peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver, and controllers of JobSets, LeaderWorkerSets and Ray, built once
 	$(BIN)/python -m tests.peers.programs
 	$(BIN)/pytest -q tests/peers
 
