@@ -66,8 +66,9 @@ cluster: $(DEV) ## try components on a real control plane of Kubernetes; it is b
 	$(BIN)/python -m tests.cluster.programs
 	$(BIN)/pytest -q tests/cluster
 
-soak: $(DEV) ## churn, a short restart matrix, 20,000 random requests, and new examples of properties
+soak: $(DEV) ## churn, kills while gangs are scheduled, a short restart matrix, 20,000 random requests, and new examples of properties
 	$(BIN)/python -m tests.scenarios.churn --operations 10000
+	$(BIN)/python -m tests.scenarios.gangdurability 20
 	$(BIN)/python -m bench.soak --kills 30 --fault-seconds 8
 	$(BIN)/python -m bench.fuzzing --requests 20000
 	$(BIN)/pytest -n auto -q tests/property --hypothesis-profile=exploring
