@@ -189,7 +189,7 @@ async def _work(built: QueueingComponent, surroundings: Surroundings) -> None:
 async def _answer(endpoint: WebhookEndpoint, reviews: Reviews, surroundings: Surroundings) -> None:
     """Serve webhooks once the informers have synchronised."""
     await surroundings.informers.wait_synced()
-    await endpoint.serve(reviews)
+    await endpoint.serve(reviews, clock=surroundings.clock)
 
 
 async def _show(endpoint: VisibilityEndpoint, view: PendingView, surroundings: Surroundings) -> None:
