@@ -24,7 +24,6 @@ CONTROLLER_UID: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 JOB_NAME: Final = ("job-name", "batch.kubernetes.io/job-name")
 CRON_TEMPLATE: Final = SPEC.child("jobTemplate", "spec", "template")
 
-_MANAGER_LENGTH: Final = 63
 _CRON_NAME_LENGTH: Final = 52
 """The controller appends eleven characters to the name of a CronJob for the names of its jobs."""
 
@@ -64,18 +63,6 @@ def _check_pod_names(job: Document, at: Path, metadata: Document) -> Errors:
             yield fielderror.invalid(METADATA.child("name"), metadata.get("name", ""), detail)
 
 
-def _manager(name: str, at: Path) -> Errors:
-    domain, _, path = name.partition("/")
-    if not name:
-        yield fielderror.required(at)
-    elif not domain or not path:
-        yield fielderror.invalid(at, name, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    else:
-        yield from fielderror.problems(at, domain, names.dns1123_subdomain(domain))
-    if len(name) > _MANAGER_LENGTH:
-        yield fielderror.too_long(at, _MANAGER_LENGTH)
-
-
 def _check_restart_policy(spec: Document, at: Path) -> Errors:
     pod, place = (spec.get("template") or {}).get("spec") or {}, at.child("template", "spec")
     problems = list(workload.check_restart_policy_of_job(pod, place))
@@ -100,7 +87,7 @@ def _check_template_update(job: Document, at: Path, old: Document) -> Errors:
     status, place = old.get("status") or {}, at.child("spec", "template")
     if template == before:
         return
-    is_idle = not status.get("startTime") or _is(status, "Suspended")
+    is_idle = not status.get("startTime") or "Suspended" in _true_conditions(status)
     if not (old["spec"].get("suspend") and is_idle and not status.get("active")):
         yield fielderror.invalid(place, internalform.render(template, "PodTemplateSpec"), typerules.IMMUTABLE)
     elif _fixed_part(template.get("spec") or {}) != _fixed_part(before.get("spec") or {}):
@@ -122,101 +109,29 @@ def _fixed_part(pod: Document) -> dict[str, Any]:
 # The status of a job
 
 
-def _check_status(job: Document, at: Path, old: Document) -> Errors:
+def _check_status(job: Document, at: Path, old: Document) -> list[FieldError]:
     """Check a changed status; errors that the old status has already may stay while other fields change."""
-    status, before, spec, place = job.get("status") or {}, old.get("status") or {}, job["spec"], at.child("status")
-    yield from _TYPES["JobStatus"](status, place)
-    yield from _check_end(status, before, place)
-    yield from _check_finished(status, before, place, spec=spec)
-    ready = status.get("ready")
-    if ready is not None and _changes(status, before, "ready", "active") and ready > status.get("active", 0):
-        yield fielderror.invalid(place.child("ready"), ready, "cannot set more ready pods than active")
-    if _is(status, "SuccessCriteriaMet"):
-        for outcome in ("Failed", "FailureTarget"):
-            if _is(status, outcome):
-                yield _bad_conditions(f"cannot set SuccessCriteriaMet=True and {outcome}=true conditions", place)
-    yield from _check_history(status, before, place, spec=spec)
+    status, before = (
+        {**(each.get("status") or {}), "spec": job["spec"], "is": _true_conditions(each.get("status") or {})}
+        for each in (job, old)
+    )
+    place = at.child("status")
+    return [*_TYPES["JobStatus"](status, place), *_TYPES["StatusUpdate"](status, place, before)]
 
 
-def _check_end(status: Document, old: Document, at: Path) -> Errors:
-    """Check that conditions say how a job will end before they say that it has ended."""
-    is_complete, is_failed = _is(status, "Complete"), _is(status, "Failed")
-    has_completed, has_failed = is_complete != _is(old, "Complete"), is_failed != _is(old, "Failed")
-    target_changes = _is(status, "FailureTarget") != _is(old, "FailureTarget")
-    place, time, start = at.child("completionTime"), status.get("completionTime"), status.get("startTime")
-    if (has_completed or has_failed) and is_complete and is_failed:
-        yield _bad_conditions("cannot set Complete=True and Failed=true conditions", at)
-    if (has_completed or target_changes) and is_complete and _is(status, "FailureTarget"):
-        yield _bad_conditions("cannot set Complete=True and FailureTarget=true conditions", at)
-    if has_completed or _changes(status, old, "completionTime"):
-        if time is not None and not is_complete:
-            detail = "cannot set completionTime when there is no Complete=True condition"
-            yield fielderror.invalid(place, time, detail)
-        if time is None and is_complete:
-            yield fielderror.required(place, "completionTime is required for Complete jobs")
-    if _changes(status, old, "startTime", "completionTime") and time is not None and start is not None and time < start:
-        yield fielderror.invalid(place, time, "must be equal to or after `startTime`")
-    if (has_failed or _changes(status, old, "failedIndexes")) and is_failed and not _is(status, "FailureTarget"):
-        yield _bad_conditions("cannot set Failed=True condition without the FailureTarget=true condition", at)
-    criteria_change = _is(status, "SuccessCriteriaMet") != _is(old, "SuccessCriteriaMet")
-    if (has_completed or criteria_change) and is_complete and not _is(status, "SuccessCriteriaMet"):
-        yield _bad_conditions("cannot set Complete=True condition without the SuccessCriteriaMet=true condition", at)
+def _true_conditions(status: Document) -> dict[str, bool]:
+    return {each.get("type"): True for each in status.get("conditions") or () if each.get("status") == "True"}
 
 
-def _check_finished(status: Document, old: Document, at: Path, *, spec: Document) -> Errors:
-    if not _is_finished(status):
-        return
-    has_finished = not _is_finished(old)
-    if (has_finished or _changes(status, old, "active")) and status.get("active", 0) > 0:
-        yield fielderror.invalid(at.child("active"), status["active"], "active>0 is invalid for finished job")
-    is_empty = bool(spec.get("suspend")) and spec.get("completions") == 0
-    if (has_finished or _changes(status, old, "startTime")) and not is_empty and status.get("startTime") is None:
-        yield fielderror.required(at.child("startTime"), "startTime is required for finished job")
-    uncounted = status.get("uncountedTerminatedPods") or {}
-    if (has_finished or _changes(status, old, "uncountedTerminatedPods")) and any(uncounted.values()):
-        display = rendering.internal_fields(uncounted, ("Failed", "failed", None), ("Succeeded", "succeeded", None))
-        yield fielderror.invalid(at.child("uncountedTerminatedPods"), display, "must be empty for finished job")
-    if (has_finished or _changes(status, old, "terminating")) and (status.get("terminating") or 0) > 0:
-        detail = "terminating>0 is invalid for finished job"
-        yield fielderror.invalid(at.child("terminating"), status["terminating"], detail)
-
-
-def _check_history(status: Document, old: Document, at: Path, *, spec: Document) -> Errors:
-    """Check that a status takes back nothing that has happened."""
-    for kind in ("Failed", "Complete", "FailureTarget"):
-        if _is(old, kind) and not _is(status, kind):
-            yield _bad_conditions(f"cannot disable the terminal {kind}=True condition", at)
-    is_scalable = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-    for field in ("failed", "succeeded"):
-        if status.get(field, 0) < old.get(field, 0) and not (field == "succeeded" and is_scalable):
-            yield fielderror.invalid(at.child(field), status.get(field, 0), f"cannot decrease the {field} counter")
-    time = status.get("completionTime")
-    if time is not None and old.get("completionTime") not in (None, time):
-        yield fielderror.invalid(at.child("completionTime"), time, typerules.IMMUTABLE)
-    is_resuming = _is(old, "Suspended") and _is(status, "Suspended", value="False")
-    start = status.get("startTime")
-    if old.get("startTime") not in (None, start) and not spec.get("suspend") and not is_resuming:
-        yield fielderror.invalid(at.child("startTime"), start, "field is immutable for unsuspended job once set")
-    if _is(old, "SuccessCriteriaMet") and not _is(status, "SuccessCriteriaMet"):
-        yield _bad_conditions("cannot disable the SuccessCriteriaMet=True condition", at)
-
-
-def _is(status: Document, kind: str, *, value: str = "True") -> bool:
+def _is_resumed(status: Document, old: Document) -> bool:
     conditions = status.get("conditions") or ()
-    return any(each.get("type") == kind and each.get("status") == value for each in conditions)
+    return "Suspended" in old["is"] and any(
+        each.get("type") == "Suspended" and each.get("status") == "False" for each in conditions
+    )
 
 
-def _is_finished(status: Document) -> bool:
-    return _is(status, "Complete") or _is(status, "Failed")
-
-
-def _changes(status: Document, old: Document, *fields: str) -> bool:
-    return any(status.get(field) != old.get(field) for field in fields)
-
-
-def _bad_conditions(detail: str, at: Path) -> FieldError:
-    """Return an error of the conditions; upstream's message leaves out their value, and the colon after it."""
-    return fielderror.invalid(at.child("conditions"), rendering.Rendered(detail), "")
+def _show_uncounted(pods: Document) -> rendering.Rendered:
+    return rendering.internal_fields(pods, ("Failed", "failed", None), ("Succeeded", "succeeded", None))
 
 
 # CronJob

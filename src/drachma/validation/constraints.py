@@ -15,6 +15,7 @@ from drachma.values import names, quantity
 
 Constraint = formats.Constraint
 
+CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 POSITIVE: Final = "must be greater than zero"
 
@@ -50,7 +51,9 @@ FORMS: Final[Mapping[str, Callable[[Any], object]]] = {
     "enum": lambda value: rendering.named(value or ""),
     "null": lambda value: rendering.NULL,
     "empty": lambda value: "",
+    "omitted": lambda value: fielderror.OMITTED,
     "text": lambda value: value or "",
+    "number": lambda value: value or 0,
     "json": rendering.wire,
 }
 """Forms of values in messages."""
@@ -61,20 +64,14 @@ FORMS: Final[Mapping[str, Callable[[Any], object]]] = {
 
 def one_of(*supported: str) -> Constraint:
     """Return the constraint of an enumeration; messages list the values in this order."""
-
-    def constraint(value: str, at: Path) -> Found:
-        return () if value in supported else [fielderror.not_supported(at, rendering.named(value), supported)]
-
-    return constraint
+    return lambda value, at: (
+        () if value in supported else [fielderror.not_supported(at, rendering.named(value), supported)]
+    )
 
 
 def one_of_texts(*supported: str) -> Constraint:
     """Return the constraint of plain texts that are compared with a list; messages quote these as Go does."""
-
-    def constraint(value: str, at: Path) -> Found:
-        return () if value in supported else [fielderror.not_supported(at, value, supported)]
-
-    return constraint
+    return lambda value, at: () if value in supported else [fielderror.not_supported(at, value, supported)]
 
 
 # Numbers
@@ -83,31 +80,19 @@ def one_of_texts(*supported: str) -> Constraint:
 def at_least(least: int, detail: str = "") -> Constraint:
     """Return the constraint of numbers from ``least`` on."""
     message = detail or f"must be greater than or equal to {least}"
-
-    def constraint(value: int, at: Path) -> Found:
-        return [fielderror.invalid(at, value, message)] if value < least else ()
-
-    return constraint
+    return lambda value, at: [fielderror.invalid(at, value, message)] if value < least else ()
 
 
 def at_most(most: int, detail: str = "") -> Constraint:
     """Return the constraint of numbers up to ``most``."""
     message = detail or f"must be less than or equal to {most}"
-
-    def constraint(value: int, at: Path) -> Found:
-        return [fielderror.invalid(at, value, message)] if value > most else ()
-
-    return constraint
+    return lambda value, at: [fielderror.invalid(at, value, message)] if value > most else ()
 
 
 def between(least: int, most: int, detail: str = "") -> Constraint:
     """Return the constraint of numbers from ``least`` to ``most``."""
     message = detail or f"must be between {least} and {most}, inclusive"
-
-    def constraint(value: int, at: Path) -> Found:
-        return () if least <= value <= most else [fielderror.invalid(at, value, message)]
-
-    return constraint
+    return lambda value, at: () if least <= value <= most else [fielderror.invalid(at, value, message)]
 
 
 not_negative: Final = at_least(0)
@@ -144,11 +129,7 @@ def not_empty(value: str, at: Path) -> Found:
 def lone_star(title: str) -> Constraint:
     """Return the constraint of lists in which a star, which stands for everything, is the only item."""
     detail = f"if '*' is present, must not specify other {title}"
-
-    def constraint(value: Sequence[str], at: Path) -> Found:
-        return [fielderror.invalid(at, list(value), detail)] if "*" in value and len(value) > 1 else ()
-
-    return constraint
+    return lambda value, at: [fielderror.invalid(at, list(value), detail)] if "*" in value and len(value) > 1 else ()
 
 
 def text_with_one_error(problems: Callable[[str], Sequence[str]], prefix: str = "") -> Constraint:
@@ -174,38 +155,24 @@ qualified_name: Final = text(names.qualified_name)
 
 def matches(pattern: re.Pattern[str], detail: str) -> Constraint:
     """Return the constraint of texts that a pattern matches as a whole."""
-
-    def constraint(value: str, at: Path) -> Found:
-        return () if pattern.fullmatch(value) else [fielderror.invalid(at, value, detail)]
-
-    return constraint
+    return lambda value, at: () if pattern.fullmatch(value) else [fielderror.invalid(at, value, detail)]
 
 
 def max_length(limit: int) -> Constraint:
     """Return the constraint of texts of at most so many characters; the message says bytes, as upstream's does."""
-
-    def constraint(value: str, at: Path) -> Found:
-        return [fielderror.too_long(at, limit)] if len(value) > limit else ()
-
-    return constraint
+    return lambda value, at: [fielderror.too_long(at, limit)] if len(value) > limit else ()
 
 
 def max_bytes(limit: int) -> Constraint:
     """Return the constraint of texts of at most so many bytes."""
-
-    def constraint(value: str, at: Path) -> Found:
-        return [fielderror.too_long(at, limit, origin="maxBytes")] if names.byte_length(value) > limit else ()
-
-    return constraint
+    return lambda value, at: (
+        [fielderror.too_long(at, limit, origin="maxBytes")] if names.byte_length(value) > limit else ()
+    )
 
 
 def max_items(limit: int) -> Constraint:
     """Return the constraint of lists of at most so many items."""
-
-    def constraint(value: Sequence[Any], at: Path) -> Found:
-        return [fielderror.too_many(at, len(value), limit)] if len(value) > limit else ()
-
-    return constraint
+    return lambda value, at: [fielderror.too_many(at, len(value), limit)] if len(value) > limit else ()
 
 
 def label(name: str, at: Path) -> Found:
@@ -249,6 +216,16 @@ def config_key_problems(key: str) -> list[str]:
     elif key.startswith(".."):
         problems.append("must not be '..'" if key == ".." else "must not start with '..'")
     return problems
+
+
+def domain_prefixed_path(text: str, at: Path) -> Found:
+    """Check a domain with a path behind it; only the domain has a form."""
+    domain, _, path = text.partition("/")
+    if not text:
+        return [fielderror.required(at)]
+    if not domain or not path:
+        return [fielderror.invalid(at, text, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    return dns_subdomain(domain, at)
 
 
 # Paths and addresses

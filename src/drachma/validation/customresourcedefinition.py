@@ -49,15 +49,15 @@ _ROOT_NAMES: Final = (
 )
 _STORED: Final = STATUS.child("storedVersions")
 _VERSION_FIELDS: Final = (
-    ("Name", "name"),
-    ("Served", "served"),
-    ("Storage", "storage"),
-    ("Deprecated", "deprecated"),
-    ("DeprecationWarning", "deprecationWarning"),
-    ("Schema", "schema"),
-    ("Subresources", "subresources"),
-    ("AdditionalPrinterColumns", "additionalPrinterColumns"),
-    ("SelectableFields", "selectableFields"),
+    ("Name", "name", None),
+    ("Served", "served", False),
+    ("Storage", "storage", False),
+    ("Deprecated", "deprecated", False),
+    ("DeprecationWarning", "deprecationWarning", None),
+    ("Schema", "schema", None),
+    ("Subresources", "subresources", None),
+    ("AdditionalPrinterColumns", "additionalPrinterColumns", None),
+    ("SelectableFields", "selectableFields", None),
 )
 
 
@@ -92,13 +92,8 @@ class Spec:
         return rendering.Rendered("[" + ",".join(map(self._show_version, self.versions)) + "]")
 
     def _show_version(self, version: Document) -> str:
-        display = []
-        for title, field in _VERSION_FIELDS:
-            value = None if field in self._common else version.get(field)
-            if value is None and field in ("served", "storage", "deprecated"):
-                value = False
-            display.append(f'"{title}":{rendering.wire(value)}')
-        return "{" + ",".join(display) + "}"
+        own = {field: value for field, value in version.items() if field not in self._common and value is not None}
+        return rendering.internal_fields(own, *_VERSION_FIELDS)
 
     def has_status(self, version: str) -> bool:
         """Return True if a version, or any version if none is named, has a status subresource."""

@@ -1,17 +1,18 @@
 """Fields of disabled features, which are dropped from what clients send unless the stored object uses them.
 
 A feature in use stays usable in an object, so that an update by someone who only changes something else loses nothing.
-Fields are paths of attributes that lead through the items of lists and the values of maps. A field is in use if it is
-not empty; one with a question mark also if it is there and empty.
+``disabled.fields`` lists the fields as paths of attributes, which lead through the items of lists and the values of
+maps. A field is in use if it is not empty; one with a question mark also if it is there and empty.
 """
 
+import importlib.resources
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import structs
 
+from drachma.api import deviceclass, resourceclaim, resourceclaimtemplate, resourceslice, struct
 from drachma.api import gates as feature
-from drachma.api import resourceclaim, struct
 from drachma.api.gates import Gate, Gates
 
 _StructT = TypeVar("_StructT", bound=struct.Struct)
@@ -24,97 +25,46 @@ class _Feature(NamedTuple):
     fields: tuple[str, ...]
 
 
-CLASS: Final = (_Feature((Gate.EXTENDED_RESOURCE,), ("extended_resource_name",)),)
-CLAIM: Final = (
-    _Feature((Gate.PRIORITIZED_LIST,), ("devices.requests.first_available",)),
-    _Feature(
-        (Gate.DEVICE_TAINTS,),
-        ("devices.requests.exactly.tolerations", "devices.requests.first_available.tolerations"),
-    ),
-    _Feature((Gate.ADMIN_ACCESS,), ("devices.requests.exactly.admin_access",)),
-    _Feature(
-        (Gate.CONSUMABLE_CAPACITY,),
-        (
-            "devices.constraints.distinct_attribute",
-            "devices.requests.exactly.capacity",
-            "devices.requests.first_available.capacity",
-        ),
-    ),
-    _Feature(
-        (Gate.DERIVED_ATTRIBUTES,),
-        ("devices.requests.exactly.derived_attributes", "devices.requests.first_available.derived_attributes"),
-    ),
-)
-_CLAIM_STATUS: Final = (
-    _Feature((Gate.RESOURCE_CLAIM_DEVICE_STATUS,), ("devices",)),
-    _Feature((Gate.ADMIN_ACCESS,), ("allocation.devices.results.admin_access",)),
-    _Feature(
-        (Gate.CONSUMABLE_CAPACITY,),
-        (
-            "allocation.devices.results.share_id",
-            "allocation.devices.results.consumed_capacity?",
-            "devices.share_id",
-        ),
-    ),
-    _Feature(
-        (Gate.DEVICE_BINDING_CONDITIONS,),
-        (
-            "allocation.devices.results.binding_conditions?",
-            "allocation.devices.results.binding_failure_conditions?",
-        ),
-    ),
-    _Feature((Gate.OPTIONAL_NODE_OPERATIONS,), ("allocation.devices.results.skip_node_operations",)),
-)
-SLICE: Final = (
-    _Feature((Gate.DEVICE_TAINTS,), ("devices.taints",)),
-    _Feature(
-        (Gate.PARTITIONABLE_DEVICES,),
-        (
-            "shared_counters",
-            "per_device_node_selection",
-            "devices.consumes_counters",
-            "devices.node_name",
-            "devices.node_selector",
-            "devices.all_nodes",
-        ),
-    ),
-    _Feature(
-        (Gate.DEVICE_BINDING_CONDITIONS, Gate.RESOURCE_CLAIM_DEVICE_STATUS),
-        ("devices.binding_conditions", "devices.binding_failure_conditions", "devices.binds_to_node"),
-    ),
-    _Feature((Gate.CONSUMABLE_CAPACITY,), ("devices.allow_multiple_allocations", "devices.capacity.request_policy")),
-    _Feature((Gate.DEVICE_COMPATIBILITY_GROUPS,), ("devices.consumes_counters.compatibility_groups",)),
-    _Feature(
-        (Gate.NODE_ALLOCATABLE_RESOURCES,),
-        ("devices.node_allocatable_resources", "devices.node_allocatable_resource_mappings"),
-    ),
-    _Feature(
-        (Gate.LIST_TYPE_ATTRIBUTES,),
-        (
-            "devices.attributes.int_values?",
-            "devices.attributes.bool_values?",
-            "devices.attributes.string_values?",
-            "devices.attributes.version_values?",
-        ),
-    ),
-    _Feature((Gate.PARTITIONABLE_DEVICES_TYPE,), ("partition_type_attribute",)),
-    _Feature((Gate.OPTIONAL_NODE_OPERATIONS,), ("skip_node_operations",)),
-)
+def _read_features(text: str) -> Mapping[str, Sequence[_Feature]]:
+    """Return the features of types by the names of the types."""
+    features: dict[str, list[_Feature]] = {}
+    own: list[_Feature] = []
+    for line in text.splitlines():
+        if line.startswith(" "):
+            gates, _, fields = line.partition(":")
+            own.append(_Feature(tuple(map(Gate, gates.split())), tuple(fields.split())))
+        elif not line.startswith("#"):
+            own = features[line] = []
+    return features
+
+
+_FEATURES: Final = _read_features(importlib.resources.files(__package__).joinpath("disabled.fields").read_text())
+_BY_SPEC: Final[Mapping[type[struct.Struct], Sequence[_Feature]]] = {
+    each: _FEATURES[each.__name__]
+    for each in (deviceclass.DeviceClassSpec, resourceclaim.ResourceClaimSpec, resourceslice.ResourceSliceSpec)
+}
 
 
 def drop_from_claim_status(
     status: resourceclaim.ResourceClaimStatus, *, old: resourceclaim.ResourceClaim, gates: Gates
 ) -> resourceclaim.ResourceClaimStatus:
     """Return the status of a claim without fields of disabled features that neither its spec nor its status use."""
-    disabled = [each for each in _CLAIM_STATUS if not all(map(gates.on, each.gates))]
+    disabled = [each for each in _FEATURES["ResourceClaimStatus"] if not all(map(gates.on, each.gates))]
     if not disabled:
         return status
-    in_use = {each.gates for each in CLAIM if _uses(old.spec, each)}
-    return drop(status, [each for each in disabled if each.gates not in in_use], old=old.status, gates=gates)
+    in_use = {each.gates for each in _FEATURES["ResourceClaimSpec"] if _uses(old.spec, each)}
+    return _drop(status, [each for each in disabled if each.gates not in in_use], old=old.status, gates=gates)
 
 
-def drop(value: _StructT, features: Sequence[_Feature], *, old: _StructT | None, gates: Gates) -> _StructT:
-    """Return a value without fields of disabled features that the old value does not use."""
+def drop(spec: _StructT, *, old: _StructT | None, gates: Gates) -> _StructT:
+    """Return the spec of an object without fields of disabled features that the old spec does not use."""
+    if isinstance(spec, resourceclaimtemplate.ResourceClaimTemplateSpec):
+        before = old.spec if isinstance(old, resourceclaimtemplate.ResourceClaimTemplateSpec) else None
+        return structs.replace(spec, spec=drop(spec.spec, old=before, gates=gates))
+    return _drop(spec, _BY_SPEC.get(type(spec), ()), old=old, gates=gates)
+
+
+def _drop(value: _StructT, features: Sequence[_Feature], *, old: _StructT | None, gates: Gates) -> _StructT:
     if gates.enabled >= feature.ALL.enabled:
         return value
     for each in features:

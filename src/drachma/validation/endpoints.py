@@ -20,7 +20,6 @@ from drachma.values import names
 
 _MOST_ENDPOINTS: Final = 1000
 _MOST_PORTS: Final = 20000
-_MOST_ADDRESSES: Final = 100
 
 
 # Endpoints
@@ -64,13 +63,6 @@ def _is_link_local_multicast(packed: bytes) -> bool:
 def _check_endpoints(content: Document, at: Path) -> Errors:
     endpoints, place = content.get("endpoints") or (), at.child("endpoints")
     yield from _ENDPOINTS(endpoints, place, content.get("addressType", ""))
-
-
-def _some_addresses(addresses: Sequence[str], at: Path, kind: str) -> Errors:
-    if len(addresses) > _MOST_ADDRESSES:
-        yield fielderror.too_many(at, len(addresses), _MOST_ADDRESSES)
-    for position, address in enumerate(addresses):
-        yield from _slice_address(address, at.item(position), kind)
 
 
 def _slice_address(address: str, at: Path, kind: str) -> Errors:

@@ -3,26 +3,13 @@
 Events with an ``eventTime`` have more rules. So have events of the newer group, which are checked in the stored form.
 """
 
-from typing import Any, Final
+from typing import Final
 
-from drachma.validation import fielderror, kindrules, rendering, rulenotation, typerules
+from drachma.validation import constraints, fielderror, kindrules, rendering, rulenotation
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Document, Path
 from drachma.values import names
 
-_SHORT: Final = 128
-_NOTE: Final = 1024
-
-_FIXED: Final = {
-    field: "reportingController" if field == "reportingComponent" else field
-    for field in (
-        "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type",
-        "eventTime", "action", "related", "reportingComponent", "reportingInstance",
-    )
-}  # fmt: skip
-"""Fields that updates leave as they are, and their names in messages."""
-
-_TEXTS: Final = ("reason", "message", "type", "action", "reportingComponent", "reportingInstance")
 _REFERENCE: Final = (
     ("Kind", "kind", ""),
     ("Namespace", "namespace", ""),
@@ -32,7 +19,6 @@ _REFERENCE: Final = (
     ("ResourceVersion", "resourceVersion", ""),
     ("FieldPath", "fieldPath", ""),
 )
-_SOURCE: Final = (("Component", "component", ""), ("Host", "host", ""))
 
 
 def _is_misplaced(event: Document, metadata: Document) -> bool:
@@ -44,17 +30,9 @@ def _is_misplaced(event: Document, metadata: Document) -> bool:
     return namespace not in (("default", "kube-system") if is_timed else ("default",))
 
 
-def _short_text(text: str, at: Path) -> Errors:
-    return _limit_text(_SHORT, text, at)
-
-
-def _note(text: str, at: Path) -> Errors:
-    return _limit_text(_NOTE, text, at)
-
-
-def _limit_text(limit: int, text: str, at: Path) -> Errors:
-    if names.byte_length(text) > limit:
-        yield fielderror.invalid(at, "", f"can have at most {limit} characters")
+def _limit_text(limit: int) -> constraints.Constraint:
+    detail = f"can have at most {limit} characters"
+    return lambda text, at: [fielderror.invalid(at, "", detail)] if names.byte_length(text) > limit else ()
 
 
 def _event_type(kind: str, at: Path) -> Errors:
@@ -62,26 +40,19 @@ def _event_type(kind: str, at: Path) -> Errors:
         yield fielderror.invalid(at, "", f"has invalid value: {kind}")
 
 
-def _check_update(event: Document, at: Path, old: Document) -> Errors:
-    """Check an update through the newer group, which may only change the series."""
-    if event.get("series") is not None and event["series"] != old.get("series"):
-        yield from _TYPES["EventSeries"](event["series"], at.child("series"))
-    for field, title in _FIXED.items():
-        if (event.get(field) or None) != (old.get(field) or None):
-            yield fielderror.invalid(at.child(title), _show(field, event.get(field)), typerules.IMMUTABLE)
+def _show_reference(reference: Document | None) -> rendering.Rendered:
+    return rendering.internal_fields(reference, *_REFERENCE)
 
 
-def _show(field: str, value: Any) -> object:
-    if field == "source":
-        return rendering.internal_fields(value or {}, *_SOURCE)
-    if field == "involvedObject":
-        return rendering.internal_fields(value or {}, *_REFERENCE)
-    if field == "related":
-        return rendering.internal_fields(value, *_REFERENCE)
-    if field in _TEXTS:
-        return value or ""
-    return value or 0 if field == "count" else rendering.wire(value)
+def _show_object(reference: Document | None) -> rendering.Rendered:
+    return _show_reference(reference or {})
 
 
+def _show_source(source: Document | None) -> rendering.Rendered:
+    return rendering.internal_fields(source or {}, ("Component", "component", ""), ("Host", "host", ""))
+
+
+_short_text: Final = _limit_text(128)
+_note: Final = _limit_text(1024)
 _TYPES: Final = rulenotation.load("event", globals())
 KINDS: Final = kindrules.read(_TYPES)

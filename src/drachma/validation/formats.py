@@ -172,6 +172,14 @@ def lenient_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address 
     return None if isinstance(parsed, ipaddress.IPv6Address) and parsed.scope_id is not None else parsed
 
 
+def network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """Return the network of an address with the length of a prefix, or None if the text has another form."""
+    try:
+        return ipaddress.ip_network(text, strict=False) if "/" in text else None
+    except ValueError:
+        return None
+
+
 def _decimal(text: str) -> int | None:
     if not text.isascii() or not text.isdigit() or len(text.lstrip("0")) > 3:
         return None

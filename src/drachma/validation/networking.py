@@ -15,7 +15,6 @@ CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _SUFFIXES: Final = ("/..", "/.")
 _HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
-_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
 # Ingress. The facts of its types are the old spec or status, which is empty for a new object.
@@ -86,15 +85,9 @@ def _check_class(ingress: Document, at: Path, metadata: Document) -> Errors:
 
 def _controller_name(text: str, at: Path) -> Errors:
     domain, _, path = text.partition("/")
-    if not text:
-        yield fielderror.required(at)
-    elif not domain or not path:
-        yield fielderror.invalid(at, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    else:
-        yield from constraints.dns_subdomain(domain, at)
-        if not _HTTP_PATH.fullmatch(path):
-            detail = f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"
-            yield fielderror.invalid(at, path, detail)
+    yield from constraints.domain_prefixed_path(text, at)
+    if domain and path and not _HTTP_PATH.fullmatch(path):
+        yield fielderror.invalid(at, path, f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')")
 
 
 # IPAddress
@@ -118,25 +111,18 @@ def _has_port_name(port: Document) -> bool:
 
 def _check_networks(block: Document, at: Path) -> Errors:
     text = block.get("cidr", "")
-    network = _network(text)
+    network = formats.network(text)
     if not text:
         return
     if network is None:
-        yield fielderror.invalid(at.child("cidr"), text, _CIDR)
+        yield fielderror.invalid(at.child("cidr"), text, constraints.CIDR)
         return
     for position, each in enumerate(block.get("except") or ()):
-        inner, place = _network(each), at.child("except").item(position)
+        inner, place = formats.network(each), at.child("except").item(position)
         if inner is None:
-            yield fielderror.invalid(place, each, _CIDR)
+            yield fielderror.invalid(place, each, constraints.CIDR)
         elif inner.version != network.version or not inner.subnet_of(network) or inner == network:  # type: ignore[arg-type]
             yield fielderror.invalid(place, each, "must be a strict subset of `cidr`")
-
-
-def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    try:
-        return ipaddress.ip_network(text, strict=False) if "/" in text else None
-    except ValueError:
-        return None
 
 
 _TYPES: Final = rulenotation.load("networking", globals())

@@ -1,101 +1,75 @@
 """Preparation of objects before they are checked: status, generation, stored metadata, fields of disabled features."""
 
-from collections.abc import Iterable
-from typing import Final, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 from msgspec import structs
 
 from drachma.api import deviceclass, devicetaintrule, meta, resourceclaim, resourceclaimtemplate, resourceslice
 from drachma.api.gates import Gate
 from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE
+from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.claims import identity
 from drachma.validation import disabledfields
 from drachma.validation.context import Context
-from drachma.validation.v1alpha2 import rules as alpha_rules
 
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
-_ABSENT_TAINT_RULE: Final = devicetaintrule.DeviceTaintRule()
+_NUMBERED: Final = (deviceclass.DeviceClass, devicetaintrule.DeviceTaintRule, resourceslice.ResourceSlice)
+"""Kinds whose generation counts changes of the spec."""
+
+_WITH_DISABLED_FIELDS: Final = (
+    deviceclass.DeviceClass,
+    resourceclaim.ResourceClaim,
+    resourceclaimtemplate.ResourceClaimTemplate,
+    resourceslice.ResourceSlice,
+)
+
+_ABSENT_STATUSES: Final[Mapping[type[meta.Object], Any]] = {
+    alpha.ResourceClaim: alpha.ABSENT_STATUS,
+    devicetaintrule.DeviceTaintRule: devicetaintrule.DeviceTaintRule().status,
+    resourceclaim.ResourceClaim: resourceclaim.ABSENT_STATUS,
+}
+"""Statuses of new objects, for kinds that have a status."""
 
 
 def prepare_create(value: _ObjectT, context: Context) -> _ObjectT:
     """Return a new object as it would be stored: without status and disabled fields, with its first generation."""
-    gates = context.gates
     metadata = fresh(value.metadata)
-    prepared: meta.Object
-    match value:
-        case resourceclaim.ResourceClaim():
-            claim_spec = disabledfields.drop(value.spec, disabledfields.CLAIM, old=None, gates=gates)
-            prepared = structs.replace(value, metadata=metadata, spec=claim_spec, status=resourceclaim.ABSENT_STATUS)
-        case deviceclass.DeviceClass():
-            spec = disabledfields.drop(value.spec, disabledfields.CLASS, old=None, gates=gates)
-            prepared = structs.replace(value, metadata=_generation(metadata, 1), spec=spec)
-        case resourceclaimtemplate.ResourceClaimTemplate():
-            template_spec = _template_spec(value.spec, old=None, context=context)
-            prepared = structs.replace(value, metadata=metadata, spec=template_spec)
-        case resourceslice.ResourceSlice():
-            slice_spec = disabledfields.drop(value.spec, disabledfields.SLICE, old=None, gates=gates)
-            prepared = structs.replace(value, metadata=_generation(metadata, 1), spec=slice_spec)
-        case devicetaintrule.DeviceTaintRule():
-            metadata = _generation(metadata, 1)
-            prepared = structs.replace(value, metadata=metadata, status=_ABSENT_TAINT_RULE.status)
-        case _:
-            prepared = alpha_rules.restore_status(structs.replace(value, metadata=metadata), None)
-    return prepared
+    changes: dict[str, Any] = {"metadata": _generation(metadata, 1) if isinstance(value, _NUMBERED) else metadata}
+    if isinstance(value, _WITH_DISABLED_FIELDS):
+        changes["spec"] = disabledfields.drop(value.spec, old=None, gates=context.gates)
+    if type(value) in _ABSENT_STATUSES:
+        changes["status"] = _ABSENT_STATUSES[type(value)]
+    return structs.replace(value, **changes)
 
 
 def prepare_update(value: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
     """Return a changed object with its stored status; its generation counts changes of the spec."""
-    if (metadata := _generation(value.metadata, old.metadata.generation)) is not value.metadata:
-        value = structs.replace(value, metadata=metadata)
-    prepared: meta.Object = value
-    match value, old:
-        case deviceclass.DeviceClass(), deviceclass.DeviceClass():
-            spec = disabledfields.drop(value.spec, disabledfields.CLASS, old=old.spec, gates=context.gates)
-            prepared = _count_change(structs.replace(value, spec=spec), old, is_changed=spec != old.spec)
-        case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
-            claim_spec = disabledfields.drop(value.spec, disabledfields.CLAIM, old=old.spec, gates=context.gates)
-            prepared = structs.replace(value, spec=claim_spec, status=old.status)
-        case resourceclaimtemplate.ResourceClaimTemplate(), resourceclaimtemplate.ResourceClaimTemplate():
-            prepared = structs.replace(value, spec=_template_spec(value.spec, old=old.spec, context=context))
-        case resourceslice.ResourceSlice(), resourceslice.ResourceSlice():
-            # The generation counts what was asked for, before anything is dropped.
-            numbered = _count_change(value, old, is_changed=value.spec != old.spec)
-            slice_spec = disabledfields.drop(value.spec, disabledfields.SLICE, old=old.spec, gates=context.gates)
-            prepared = structs.replace(numbered, spec=slice_spec)
-        case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
-            rule_spec = _taint_time(value.spec, old.spec, context)
-            changed = structs.replace(value, spec=rule_spec, status=old.status)
-            prepared = _count_change(changed, old, is_changed=rule_spec != old.spec)
-        case _:
-            prepared = alpha_rules.restore_status(value, old)
-    return _restore_metadata(prepared, old)  # type: ignore[return-value]
+    old_object: Any = old
+    changes: dict[str, Any] = {}
+    generation = old.metadata.generation
+    if isinstance(value, _WITH_DISABLED_FIELDS):
+        changes["spec"] = disabledfields.drop(value.spec, old=old_object.spec, gates=context.gates)
+    elif isinstance(value, devicetaintrule.DeviceTaintRule):
+        changes["spec"] = _taint_time(value.spec, old_object.spec, context)
+    if type(value) in _ABSENT_STATUSES:
+        changes["status"] = old_object.status
+    if isinstance(value, _NUMBERED):
+        # The generation of a slice counts what was asked for, before anything is dropped.
+        new_spec = value.spec if isinstance(value, resourceslice.ResourceSlice) else changes["spec"]
+        generation += new_spec != old_object.spec
+    prepared = structs.replace(value, metadata=_generation(value.metadata, generation), **changes)
+    return _restore_metadata(prepared, old)
 
 
 def prepare_status_update(value: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
     """Return an object with a changed status and its stored spec and metadata."""
-    prepared: meta.Object = value
-    match value, old:
-        case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
-            status = disabledfields.drop_from_claim_status(value.status, old=old, gates=context.gates)
-            status = _drop_stale_devices(status, old.status, context)
-            prepared = structs.replace(value, metadata=_status_metadata(value, old), spec=old.spec, status=status)
-        case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
-            prepared = structs.replace(value, metadata=_status_metadata(value, old), spec=old.spec)
-        case _:
-            prepared = alpha_rules.restore_spec(structs.replace(value, metadata=_status_metadata(value, old)), old)
-    return _restore_metadata(prepared, old)  # type: ignore[return-value]
-
-
-def _template_spec(
-    value: resourceclaimtemplate.ResourceClaimTemplateSpec,
-    *,
-    old: resourceclaimtemplate.ResourceClaimTemplateSpec | None,
-    context: Context,
-) -> resourceclaimtemplate.ResourceClaimTemplateSpec:
-    spec = disabledfields.drop(
-        value.spec, disabledfields.CLAIM, old=old.spec if old is not None else None, gates=context.gates
-    )
-    return structs.replace(value, spec=spec)
+    old_object: Any = old
+    changes: dict[str, Any] = {"spec": old_object.spec} if type(value) in _ABSENT_STATUSES else {}
+    if isinstance(value, resourceclaim.ResourceClaim):
+        status = disabledfields.drop_from_claim_status(value.status, old=old_object, gates=context.gates)
+        changes["status"] = _drop_stale_devices(status, old_object.status, context)
+    return _restore_metadata(structs.replace(value, metadata=_status_metadata(value, old), **changes), old)
 
 
 def _taint_time(
@@ -137,13 +111,7 @@ def _generation(metadata: meta.ObjectMeta, generation: int) -> meta.ObjectMeta:
     return metadata if metadata.generation is number else structs.replace(metadata, generation=number)
 
 
-def _count_change(value: _ObjectT, old: meta.Object, *, is_changed: bool) -> _ObjectT:
-    if not is_changed:
-        return value
-    return structs.replace(value, metadata=_generation(value.metadata, old.metadata.generation + 1))
-
-
-def _restore_metadata(value: meta.Object, old: meta.Object) -> meta.Object:
+def _restore_metadata(value: _ObjectT, old: meta.Object) -> _ObjectT:
     """Return an object with the metadata that no update changes: it is restored, and the update is not refused."""
     new, before = value.metadata, old.metadata
     grace = new.deletion_grace_period_seconds

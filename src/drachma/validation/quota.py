@@ -24,10 +24,6 @@ _RESOURCES_OF_SCOPE: Final[Mapping[str, frozenset[str]]] = {
     "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
 _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
-_MUST_EXIST: Final = (
-    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
-    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
-)
 _EXPRESSION: Final = (("ScopeName", "scopeName", ""), ("Operator", "operator", ""), ("Values", "values", None))
 
 _LIMIT_TYPES: Final = frozenset({"Pod", "Container", "PersistentVolumeClaim"})
@@ -68,11 +64,6 @@ def _check_selected_resources(expression: Document, at: Path, spec: Document) ->
     display = _show_selector(spec["scopeSelector"]["matchExpressions"])
     for _ in _unlimited(expression.get("scopeName", ""), spec.get("hard") or {}):
         yield fielderror.invalid(at, display, "unsupported scope applied to resource")
-
-
-def _exists(operator: str, at: Path) -> Errors:
-    if operator != "Exists":
-        yield fielderror.invalid(at, rendering.named(operator), _MUST_EXIST)
 
 
 def _unlimited(scope: str, hard: Mapping[str, str]) -> list[str]:

@@ -43,7 +43,8 @@ limit 8]``                    the items; ``unique .name`` reports the item, and 
                               ``covered`` is like ``~``, for errors of the list
 ``forbidden "..."``,          an error, with its message, for every value that is checked. ``invalid`` shows the value;
 ``required "..."``,           ``invalid(enum)`` shows one of an enumeration, ``invalid(null)`` and ``invalid(empty)``
-``invalid "..."``             show null and an empty text, ``invalid(f)`` what the function f makes of the value
+``invalid "..."``             show null and an empty text, ``invalid(omitted)`` nothing, ``invalid(f)`` what the
+                              function f makes of the value; :data:`constraints.FORMS` has all forms
 ``immutable``                 in the rules of an update: the value stays as it is; shown as by ``invalid``. An empty
                               value counts as an absent one, except with the mark ``?``
 ============================= ================================================================================

@@ -21,7 +21,6 @@ from drachma.validation.path import METADATA, SPEC, Document, Path
 from drachma.values import names
 
 _ONLY_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
-_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 _MODE: Final = "service.kubernetes.io/topology-mode"
@@ -186,7 +185,7 @@ def _network(text: str, at: Path) -> Errors:
     try:
         ipaddress.ip_network(text if "/" in text else "no network")
     except ValueError as error:
-        detail = _CIDR
+        detail = constraints.CIDR
         if "host bits" in str(error):
             network = ipaddress.ip_network(text, strict=False)
             detail = f'must not have bits set beyond the prefix length (e.g. "{network}")'

@@ -14,7 +14,11 @@ _ADDRESSES: Final = SPEC.child("clusterIPs")
 _FAMILIES: Final = SPEC.child("ipFamilies")
 _POLICY: Final = SPEC.child("ipFamilyPolicy")
 _FAMILY_NAMES: Final = ("IPv4", "IPv6")
-_POLICY_NAMES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
+
+
+def has_other_first(spec: Mapping[str, Any]) -> bool:
+    """Return True if the two fields with the first address of a service differ."""
+    return bool(spec["clusterIPs"][0] != spec["clusterIP"])
 
 
 def is_headless(spec: Mapping[str, Any]) -> bool:
@@ -28,26 +32,9 @@ def family(address: str) -> str:
 
 
 def check(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
-    """Yield the errors of the addresses of a service; those of the ``old`` one may stay."""
-    if spec.get("type") == "ExternalName":
-        return
-    first: str = spec.get("clusterIP", "")
+    """Yield the errors of the addresses of a service that has some; those of the ``old`` one may stay."""
     every: Sequence[str] = spec.get("clusterIPs") or ()
-    if first and not every:
-        yield fielderror.required(_ADDRESSES)
-    elif first and every[0] != first:
-        yield fielderror.invalid(_ADDRESSES, _shown(every), "first value must match `clusterIP`")
-    elif not first and every:
-        yield fielderror.invalid(_ADDRESSES, _shown(every), "must be empty when `clusterIP` is not specified")
     families: Sequence[str] = spec.get("ipFamilies") or ()
-    for position, each in enumerate(families):
-        if each not in _FAMILY_NAMES:
-            yield fielderror.not_supported(_FAMILIES.item(position), rendering.named(each), _FAMILY_NAMES)
-        if each in families[:position]:
-            yield fielderror.duplicate(_FAMILIES.item(position), rendering.named(each))
-    policy = spec.get("ipFamilyPolicy")
-    if policy is not None and policy not in _POLICY_NAMES:
-        yield fielderror.not_supported(_POLICY, rendering.named(policy), _POLICY_NAMES)
     problems = list(_wrong(every, old.get("clusterIPs") or ()))
     yield from problems
     if len(every) > 2:

@@ -3,14 +3,7 @@
 from typing import Final
 
 from drachma.api import devices, devicetaintrule
-from drachma.validation import (
-    conditions,
-    fielderror,
-    limits,
-    metadata,
-    rulenotation,
-    typerules,
-)
+from drachma.validation import conditions, fielderror, limits, metadata, rulenotation, typerules
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import SPEC, STATUS, Path

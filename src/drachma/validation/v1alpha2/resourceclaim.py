@@ -3,13 +3,7 @@
 from typing import Final
 
 from drachma.api.v1alpha2 import resourceclaim, resourceclaimtemplate
-from drachma.validation import (
-    fielderror,
-    metadata,
-    rendering,
-    rulenotation,
-    typerules,
-)
+from drachma.validation import fielderror, metadata, rendering, rulenotation, typerules
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import SPEC, STATUS, Path

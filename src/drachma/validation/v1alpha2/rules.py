@@ -1,9 +1,7 @@
-"""The rules of the kinds of v1alpha2, and the parts of their objects that a write leaves alone."""
+"""The rules of the kinds of v1alpha2."""
 
 from collections.abc import Mapping
-from typing import Final, TypeVar
-
-from msgspec import structs
+from typing import Final
 
 from drachma.api import meta
 from drachma.api.v1alpha2 import parameters, resourceclaim, resourceclaimtemplate, resourceclass, resourceslice
@@ -14,8 +12,6 @@ from drachma.validation.kindrules import Check, ObjectRules
 from drachma.validation.v1alpha2 import parameters as parameter_rules
 from drachma.validation.v1alpha2 import resourceclaim as claim_rules
 from drachma.validation.v1alpha2 import resourceslice as slice_rules
-
-_ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
 
 def _rules_for_every_write(check: Check) -> ObjectRules:
@@ -42,18 +38,3 @@ RULES: Final[Mapping[type[meta.Object], ObjectRules]] = {
     ),
     resourceslice.ResourceSlice: ObjectRules(create=slice_rules.check_slice, update=slice_rules.check_slice_update),
 }
-
-
-def restore_status(value: _ObjectT, old: _ObjectT | None) -> _ObjectT:
-    """Return an object with its stored status, which only writes of the status change; a new one has none."""
-    if not isinstance(value, resourceclaim.ResourceClaim):
-        return value
-    status = old.status if isinstance(old, resourceclaim.ResourceClaim) else resourceclaim.ABSENT_STATUS
-    return structs.replace(value, status=status)
-
-
-def restore_spec(value: _ObjectT, old: _ObjectT) -> _ObjectT:
-    """Return an object with its stored spec, which writes of the status do not change."""
-    if isinstance(value, resourceclaim.ResourceClaim) and isinstance(old, resourceclaim.ResourceClaim):
-        return structs.replace(value, spec=old.spec)
-    return value
