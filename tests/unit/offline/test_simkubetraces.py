@@ -41,7 +41,7 @@ def event(time: int, *applied: dict[str, Any], deleted: tuple[dict[str, Any], ..
 
 def write(folder: pathlib.Path, *events: dict[str, Any], lifecycles: Any = None, version: int = 2) -> pathlib.Path:
     path = folder / "t.sktrace"
-    document = {
+    document: dict[str, Any] = {
         "version": version,
         "config": {"trackedObjects": {}},
         "events": list(events),
