@@ -12,8 +12,6 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import structs
-
 from drachma import errors
 from drachma.accounting import ledger, resourcenames
 from drachma.api import devices as deviceapi
@@ -194,14 +192,11 @@ class Timeline:
         for time, item in agenda:
             self._plan(time, item)
 
-    def adopt(self, bound: pod.Pod, rest: float | None, *, workload: str = "") -> None:
+    def adopt(self, bound: pod.Pod, rest: float | None, *, shape: JobShape, workload: str = "") -> None:
         """Take over a pod that runs in the cluster already, for ``rest`` seconds more or for ever.
 
         When the last pod of a ``workload`` has ended, its quota is free.
         """
-        namespace = bound.metadata.namespace or "default"
-        spec = structs.replace(bound.spec, node_name="")
-        shape = JobShape(spec=spec, labels=bound.metadata.labels, namespace=namespace)
         job = JobRun(Arrival(self.now, str(bound.metadata.name), shape, rest))
         job.waiting.clear()
         job.started = self.now

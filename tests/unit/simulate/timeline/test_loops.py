@@ -95,7 +95,7 @@ ILLEGAL_VICTIM = jobs(("t0", "t", 2, 0), ("p1", "p", 4, 0), ("t2", "t", 6, 0), (
 
 
 def test_fair_sharing_with_victims_in_the_own_queue_is_a_loop(tmp_path: pathlib.Path) -> None:
-    """kueue#14543: evicting a workload of its own queue lowers the share of a queue, and more victims seem fair."""
+    """Like kueue#14543: evicting a workload of its own queue lowers its share, and more victims seem fair."""
     within = "LowerOrNewerEqualPriority"
     text = FAIR_SHARING + queue("p", 3, within) + queue("t", 6, within) + ILLEGAL_VICTIM
     (loop,) = simulate(tmp_path, text)["loops"]
