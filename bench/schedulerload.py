@@ -10,7 +10,7 @@ import functools
 import random
 import re
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from drachma import errors
@@ -108,11 +108,15 @@ async def create_claims(client: http.HttpClient, count: int) -> None:
     await preparation.run_concurrently(functools.partial(preparation.create, client, each) for each in documents)
 
 
-async def create_pods(client: http.HttpClient, count: int) -> None:
-    """The pods, in order."""
-    documents = [_pod(f"p{number}", claim=f"c{number}") for number in range(count)]
-    acts = (functools.partial(preparation.create, client, each) for each in documents)
-    await preparation.run_concurrently(acts, limit=CREATORS)
+async def create_pods(client: http.HttpClient, count: int, note: Callable[[str], object]) -> None:
+    """Create the pods in order, and note the name of each before it is sent."""
+
+    async def create(number: int) -> None:
+        name = f"p{number}"
+        note(name)
+        await preparation.create(client, _pod(name, claim=f"c{number}"))
+
+    await preparation.run_concurrently((functools.partial(create, number) for number in range(count)), limit=CREATORS)
 
 
 async def create_plain_pods(client: http.HttpClient, count: int) -> None:

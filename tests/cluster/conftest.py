@@ -1,4 +1,4 @@
-"""One real control plane for all tests of a session. Without its programs, tests are skipped."""
+"""One real control plane for all tests of a session. See programs.require for what happens without its programs."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -13,11 +13,7 @@ from tests.scenarios import wire
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[controlplane.ControlPlane]:
     """Return a running kube-apiserver 1.37 with all DRA gates; no scheduler and no controllers."""
-    try:
-        for name in programs.CONTROL_PLANE:
-            programs.built(name)
-    except programs.MissingError as missing:
-        pytest.skip(f"no control plane: {missing}")
+    programs.require(*programs.CONTROL_PLANE)
     with controlplane.control_plane(tmp_path_factory.mktemp("plane")) as running:
         yield running
 

@@ -61,6 +61,12 @@ class Program:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
+    def terminate(self) -> None:
+        """Ask it to end, and wait until it has."""
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(patience.SECONDS)
+        assert code == 0, f"{self.name} ended with {code}: {self.tail()}"
+
     def check(self) -> None:
         """Fail with the end of the log if it has ended."""
         assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}: {self.tail()}"
@@ -89,6 +95,9 @@ class ControlPlane:
         self.authority = folder / "pki" / "ca.crt"
         self.audit_log = folder / "audit.log"
         self.kubeconfig = self.write_kubeconfig("admin", TOKEN)
+        self.servers: dict[str, Program] = {}
+        """etcd and the API server by name."""
+        self._server_command: list[str] = []
         self._count = 0
 
     def write_kubeconfig(self, user: str, token: str) -> pathlib.Path:
@@ -107,22 +116,36 @@ class ControlPlane:
         path.write_text(yaml.safe_dump(content))
         return path
 
+    def start(self, name: str, command: Sequence[str], **variables: str) -> Program:
+        """Start a program, which the caller has to end."""
+        self._count += 1
+        return Program(name, command, self.folder / f"{name}-{self._count}.log", **variables)
+
+    def start_drachma(
+        self, component: str, *options: str, kubeconfig: pathlib.Path | None = None, source: str = ""
+    ) -> Program:
+        """Start a component of drachma, which the caller has to end; ``source`` is the folder of another version."""
+        command = [*processes.DRACHMA, component, "--kubeconfig", str(kubeconfig or self.kubeconfig), *options]
+        other = {"PYTHONPATH": source} if source else {}
+        return self.start(f"drachma-{component}", command, PYTHONUNBUFFERED="1", **other)
+
     @contextlib.contextmanager
     def running(self, name: str, command: Sequence[str], **variables: str) -> Iterator[Program]:
         """Run a program until the end of the block."""
-        self._count += 1
-        program = Program(name, command, self.folder / f"{name}-{self._count}.log", **variables)
+        program = self.start(name, command, **variables)
         try:
             yield program
         finally:
             program.kill()
 
-    def drachma(
-        self, component: str, *options: str, kubeconfig: pathlib.Path | None = None
-    ) -> contextlib.AbstractContextManager[Program]:
-        """Run a component of drachma."""
-        command = [*processes.DRACHMA, component, "--kubeconfig", str(kubeconfig or self.kubeconfig), *options]
-        return self.running(f"drachma-{component}", command, PYTHONUNBUFFERED="1")
+    @contextlib.contextmanager
+    def drachma(self, component: str, *options: str, kubeconfig: pathlib.Path | None = None) -> Iterator[Program]:
+        """Run a component of drachma until the end of the block."""
+        program = self.start_drachma(component, *options, kubeconfig=kubeconfig)
+        try:
+            yield program
+        finally:
+            program.kill()
 
     def kube_scheduler(self, config: pathlib.Path | None = None) -> contextlib.AbstractContextManager[Program]:
         """Run upstream's scheduler."""
@@ -143,6 +166,20 @@ class ControlPlane:
             f"--feature-gates={_gates(GATES)}",
         ]
         return self.running("kube-controller-manager", command)
+
+    def start_server(self, command: list[str]) -> None:
+        """Start the API server, and wait until it is ready."""
+        self._server_command = command
+        self.servers["kube-apiserver"] = self.start("kube-apiserver", command)
+        _wait(self, self.servers["kube-apiserver"])
+
+    def kill_server(self) -> None:
+        """Kill the API server as a power cut would."""
+        self.servers["kube-apiserver"].kill()
+
+    def restart_server(self) -> None:
+        """Start the API server again after it was killed."""
+        self.start_server(self._server_command)
 
     def answers(self, user: str) -> list[Document]:
         """Return the audit events of a user, oldest first."""
@@ -169,8 +206,11 @@ def control_plane(
     api_server: str = "kube-apiserver",
     gates: Sequence[str] = GATES,
     apis: str = "api/all=true",
+    is_audited: bool = True,
 ) -> Iterator[ControlPlane]:
     """Run etcd and an API server until the end of the block; ``apis`` is its runtime configuration.
+
+    An audited API server writes one line for each request.
 
     Raises:
         programs.MissingError: a program is not built.
@@ -197,7 +237,7 @@ def control_plane(
             "--unsafe-no-fsync",
             "--log-level=error",
         ]
-        stack.enter_context(plane.running("etcd", etcd_command))
+        plane.servers["etcd"] = stack.enter_context(plane.running("etcd", etcd_command))
         command = [
             str(server),
             f"--etcd-servers=http://127.0.0.1:{store}",
@@ -221,15 +261,20 @@ def control_plane(
             "--service-cluster-ip-range=10.0.0.0/24",
             # No kubelet runs these pods, so no controller has to make their accounts first.
             "--disable-admission-plugins=ServiceAccount",
-            f"--audit-policy-file={folder}/policy.yaml",
-            f"--audit-log-path={plane.audit_log}",
-            "--audit-log-mode=blocking-strict",
             f"--runtime-config={apis}",
             f"--feature-gates={_gates(gates)}",
         ]
-        running = stack.enter_context(plane.running(api_server, command))
-        _wait(plane, running)
-        yield plane
+        if is_audited:
+            command += [
+                f"--audit-policy-file={folder}/policy.yaml",
+                f"--audit-log-path={plane.audit_log}",
+                "--audit-log-mode=blocking-strict",
+            ]
+        try:
+            plane.start_server(command)
+            yield plane
+        finally:
+            plane.kill_server()
 
 
 def _wait(plane: ControlPlane, server: Program) -> None:

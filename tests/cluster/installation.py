@@ -17,6 +17,9 @@ def install(
     """Create the accounts of components with their permissions; return a kubeconfig by component."""
     chosen = list(components)
     settings = deployment.Settings(image="drachma:test", namespace=NAMESPACE)
+    for each in chosen:
+        if each.lease_namespace:
+            admin.call("POST", "/api/v1/namespaces", {"metadata": {"name": each.lease_namespace}})
     for document in deployment.documents(chosen, settings):
         if document["kind"] in _PERMISSIONS:
             place = objects.path(document)

@@ -13,6 +13,7 @@ CLASS = "gpu"
 _PLURALS = {
     "APIService": "apiservices",
     "ClusterQueue": "clusterqueues",
+    "ConfigMap": "configmaps",
     "ClusterRole": "clusterroles",
     "ClusterRoleBinding": "clusterrolebindings",
     "CustomResourceDefinition": "customresourcedefinitions",
@@ -54,6 +55,25 @@ def create(admin: wire.Wire, *documents: Document) -> None:
             place = f"{path(each)}/{each['metadata']['name']}"
             merge(admin, place, {"spec": {"taints": None}})
             merge(admin, f"{place}/status", {"status": each["status"]})
+
+
+def create_if_absent(admin: wire.Wire, *documents: Document) -> None:
+    """Create objects that an earlier test may have left."""
+    for each in documents:
+        answer = admin.call("POST", path(each), each)
+        assert answer.code in (200, 201, 409), (each["kind"], answer.body)
+
+
+def replace(admin: wire.Wire, document: Document) -> None:
+    """Create an object, or replace the one of its name as ``kubectl replace`` does."""
+    place = f"{path(document)}/{document['metadata']['name']}"
+    stored = admin.call("GET", place)
+    if stored.code == 404:
+        create(admin, document)
+        return
+    version = {"resourceVersion": stored.body["metadata"]["resourceVersion"]}
+    answer = admin.call("PUT", place, {**document, "metadata": {**document["metadata"], **version}})
+    assert answer.code == 200, answer.body
 
 
 def merge(admin: wire.Wire, place: str, patch: Document) -> Document:

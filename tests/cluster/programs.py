@@ -5,7 +5,9 @@
 version skew. The first build takes half an hour on one core.
 
 ``$KUBE_BINARIES`` names a folder with programs that exist already, under their own names; an older kube-apiserver is
-``kube-apiserver-v1.34`` there.
+``kube-apiserver-v1.34`` there. ``--check`` builds nothing and fails if a program is absent.
+
+A test whose program is absent is skipped, or fails if ``$DRACHMA_CLUSTER_REQUIRED`` is set, as in ``make cluster``.
 """
 
 import dataclasses
@@ -14,10 +16,12 @@ import os
 import pathlib
 import sys
 
+import pytest
+
 from tests import gobuild
 from tests.gobuild import MissingError
 
-__all__ = ["CONTROL_PLANE", "OLD_API_SERVER", "PROGRAMS", "MissingError", "build", "built"]
+__all__ = ["CONTROL_PLANE", "OLD_API_SERVER", "PROGRAMS", "MissingError", "build", "built", "module_of", "require"]
 
 _SOURCE = pathlib.Path(__file__).parent / "go"
 _CACHE = gobuild.cache_folder("cluster", "DRACHMA_CLUSTER_CACHE")
@@ -49,6 +53,7 @@ PROGRAMS = {
     "kube-apiserver": _Program("v1.37", "k8s.io/kubernetes/cmd/kube-apiserver", "v1.37.1"),
     "kube-controller-manager": _Program("v1.37", "k8s.io/kubernetes/cmd/kube-controller-manager", "v1.37.1"),
     "kube-scheduler": _Program("v1.37", "k8s.io/kubernetes/cmd/kube-scheduler", "v1.37.1"),
+    "kueue": _Program("kueue", "sigs.k8s.io/kueue/cmd/kueue"),
     "helm": _Program("helm", "helm.sh/helm/v3/cmd/helm"),
     "kustomize": _Program("kustomize", "sigs.k8s.io/kustomize/kustomize/v5"),
     OLD_API_SERVER: _Program("v1.34", "k8s.io/kubernetes/cmd/kube-apiserver", "v1.34.4"),
@@ -91,12 +96,33 @@ def _place(name: str) -> pathlib.Path:
     return _CACHE / f"{name}-{hashlib.sha256(made_of).hexdigest()[:16]}"
 
 
+def module_of(name: str) -> pathlib.Path:
+    """Return the folder of the module that a program is built from."""
+    return _SOURCE / PROGRAMS[name].module
+
+
+def require(*names: str) -> None:
+    """Skip the test if a program is absent, or fail it where programs are required."""
+    try:
+        for name in names:
+            built(name)
+    except MissingError as missing:
+        if os.environ.get("DRACHMA_CLUSTER_REQUIRED"):
+            pytest.fail(f"no control plane: {missing}")
+        pytest.skip(f"no control plane: {missing}")
+
+
 def main() -> None:
-    for name in sys.argv[1:] or PROGRAMS:
+    names = [each for each in sys.argv[1:] if each != "--check"] or list(PROGRAMS)
+    make = built if "--check" in sys.argv else build
+    problems = []
+    for name in names:
         try:
-            build(name)
+            make(name)
         except MissingError as missing:
-            gobuild.report(f"left out: {missing}")
+            problems.append(str(missing))
+    if problems:
+        sys.exit("\n".join(problems))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 """Kueue's definitions, queues and Jobs on a real API server."""
 
+import pathlib
+from typing import Any
+
 import yaml
 
 from tests import patience
@@ -12,21 +15,31 @@ DEFINITIONS = vectors.folder().parent / "kueue" / "crds"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 
-def install_definitions(admin: wire.Wire) -> None:
-    """Install Kueue's definitions, and wait until the API server serves them."""
-    for file in sorted(DEFINITIONS.glob("*.yaml")):
+def install_definitions(admin: wire.Wire, folder: pathlib.Path = DEFINITIONS) -> None:
+    """Install Kueue's definitions of a folder, and wait until the API server serves them."""
+    for file in sorted(folder.glob("*.yaml")):
         for document in yaml.safe_load_all(file.read_text()):
             # Conversion is the business of webhooks, which no test of roles runs.
             document["spec"].pop("conversion", None)
             for version in document["spec"]["versions"]:
-                version["served"] = version["name"] == "v1beta2"
+                version["served"] = version["name"] == _stored_version(document)
             answer = admin.call("POST", objects.path(document), document)
             assert answer.code in (201, 409), answer.body
+    patience.until(
+        lambda: {each["name"] for each in admin.call("GET", "/apis/kueue.x-k8s.io/v1beta2").body.get("resources", ())},
+        lambda names: {"workloads", "cohorts", "clusterqueues", "localqueues", "resourceflavors"} <= names,
+        what="Kueue's kinds are discovered",
+    )
     patience.until(
         lambda: [admin.call("GET", f"/apis/kueue.x-k8s.io/v1beta2/{each}").code for each in ("workloads", "cohorts")],
         lambda codes: codes == [200, 200],
         what="Kueue's kinds are served",
     )
+
+
+def _stored_version(document: dict[str, Any]) -> str:
+    (name,) = [each["name"] for each in document["spec"]["versions"] if each["storage"]]
+    return str(name)
 
 
 def create_queue(admin: wire.Wire, name: str) -> None:

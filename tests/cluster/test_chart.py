@@ -20,11 +20,8 @@ CONTROLLERS = ",".join(each.name for each in descriptors.chosen())
 
 
 def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    try:
-        binary = programs.built(program)
-    except programs.MissingError as missing:
-        pytest.skip(str(missing))
-    return subprocess.run([str(binary), *arguments], capture_output=True, text=True, check=False)
+    programs.require(program)
+    return subprocess.run([str(programs.built(program)), *arguments], capture_output=True, text=True, check=False)
 
 
 def _by_name(text: str) -> dict[tuple[str, str, str], Document]:

@@ -97,7 +97,7 @@ def test_queueing_is_refused_nothing(plane: controlplane.ControlPlane, cluster: 
     kubeconfig = installation.install(plane, cluster, [own])["queueing"]
     with (
         plane.kube_controllers(),
-        plane.drachma("queueing", *_OPTIONS, kubeconfig=kubeconfig) as queueing,
+        plane.drachma("queueing", kubeconfig=kubeconfig) as queueing,
     ):
         queueing.wait_for("leads by lease")
         queues.create_queue(cluster, "roles")

@@ -19,10 +19,14 @@ labels:
   namespace: {{ .root.Values.namespace }}
 {{- end }}
 
-{{/* All objects of a component: name, args, lease (may be empty), roles, rules (may be absent), root. */}}
+{{/*
+All objects of a component: name, args, lease (may be empty), leaseNamespace (may be absent), roles, rules (may be
+absent), root.
+*/}}
 {{- define "drachma.component" -}}
 {{- $component := . }}
 {{- $values := .root.Values }}
+{{- $leaseNamespace := .leaseNamespace | default $values.namespace }}
 apiVersion: v1
 kind: ServiceAccount
 metadata:
@@ -75,7 +79,10 @@ subjects:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
-  {{- include "drachma.metadata" . | nindent 2 }}
+  name: drachma-{{ .name }}
+  namespace: {{ $leaseNamespace }}
+  labels:
+    {{- include "drachma.labels" . | nindent 4 }}
 rules:
   - apiGroups: [coordination.k8s.io]
     resources: [leases]
@@ -88,7 +95,10 @@ rules:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  {{- include "drachma.metadata" . | nindent 2 }}
+  name: drachma-{{ .name }}
+  namespace: {{ $leaseNamespace }}
+  labels:
+    {{- include "drachma.labels" . | nindent 4 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
@@ -137,7 +147,7 @@ spec:
             {{- end }}
             {{- if .lease }}
             - --leader-elect-resource-name={{ .lease }}
-            - --leader-elect-resource-namespace={{ $values.namespace }}
+            - --leader-elect-resource-namespace={{ $leaseNamespace }}
             {{- end }}
             - --secure-address=0.0.0.0:10443
           ports:

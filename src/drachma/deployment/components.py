@@ -38,6 +38,8 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...]
     lease: str
     """Name of the lease by which one of its replicas leads; empty for a component that runs once."""
+    lease_namespace: str = ""
+    """Namespace of that lease if it is not the one of the component."""
     roles: tuple[str, ...] = ()
     """ClusterRoles of the cluster that it is bound to."""
     rules: tuple[Rule, ...] = ()
@@ -100,11 +102,12 @@ def _rules_of_jobs() -> Iterator[Rule]:
 
 
 def queueing() -> Component:
-    """Return the queues, instead of Kueue's controller."""
+    """Return the queues, instead of Kueue's controller: they wait for its lease, so that only one of both admits."""
     return Component(
         name="queueing",
         arguments=("queueing",),
         lease="c1f6bfd2.kueue.x-k8s.io",
+        lease_namespace="kueue-system",
         rules=(
             Rule(groups=(_KUEUE,), resources=("*",), verbs=_ALL_VERBS),
             Rule(groups=("batch",), resources=("jobs",), verbs=("get", "list", "patch", "update", "watch")),

@@ -61,16 +61,21 @@ def _component(component: Component, settings: Settings) -> Iterator[Document]:
 
 def _lease_permissions(component: Component, settings: Settings) -> Iterator[Document]:
     leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    namespace = _lease_namespace(component, settings)
     yield {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "Role",
-        "metadata": _metadata(component, settings),
+        "metadata": {**_metadata(component, settings), "namespace": namespace},
         "rules": [
             {**leases, "verbs": ["create"]},
             {**leases, "resourceNames": [component.lease], "verbs": ["get", "update"]},
         ],
     }
-    yield _binding(component, settings, role=_full_name(component), namespace=settings.namespace)
+    yield _binding(component, settings, role=_full_name(component), namespace=namespace)
+
+
+def _lease_namespace(component: Component, settings: Settings) -> str:
+    return component.lease_namespace or settings.namespace
 
 
 def _full_name(component: Component) -> str:
@@ -152,7 +157,7 @@ def _container(component: Component, settings: Settings) -> Document:
     if component.lease:
         own = [
             f"--leader-elect-resource-name={component.lease}",
-            f"--leader-elect-resource-namespace={settings.namespace}",
+            f"--leader-elect-resource-namespace={_lease_namespace(component, settings)}",
             *own,
         ]
     return {

@@ -74,6 +74,7 @@ class Leadership:
         self._timing: Final = timing or Timing()
         self._last_spec: lease.LeaseSpec | None = None
         self._last_change = 0.0
+        self._logged_holder = ""
         self.is_leader = False
 
     async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -139,6 +140,9 @@ class Leadership:
         else:
             valid = spec.lease_duration_seconds or self._timing.valid
             if holder and self._last_change + valid > self._clock.monotonic():
+                if holder != self._logged_holder:
+                    self._logged_holder = holder
+                    _log.info("waiting for lease %s, which %s holds", self._name, holder)
                 return False
             transitions = (spec.lease_transitions or 0) + 1
             content = {**self._renewal(), "acquireTime": self._now(), "leaseTransitions": transitions}

@@ -114,6 +114,9 @@ class Metrics:
             ("action",),
             registry=where,
         )
+        for action in ("undone", "withdrawn"):
+            # Prometheus sees no increase in a series that begins with its first collision.
+            self._allocated_twice.of(action)
         self._binding_conditions: Final = measures.Counters(
             "scheduler_dra_bindingconditions_allocations_total",
             "Number of allocations using devices with BindingConditions, by driver and outcome.",

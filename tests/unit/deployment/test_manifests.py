@@ -43,6 +43,8 @@ async def test_a_server_takes_every_object() -> None:
         "scheduler", "queueing", "exporter", "controllers", "--controllers", "job-controller,resourceclaim-controller"
     )
     server = await client.start()
+    # Queues wait for the lease of Kueue, which is installed there.
+    await server.call("POST", "/api/v1/namespaces", {"metadata": {"name": "kueue-system"}})
     for document in documents:
         answer = await server.call("POST", _path(document), document)
         assert answer.code == 201, (document["kind"], answer.body)
