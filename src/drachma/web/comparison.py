@@ -8,7 +8,7 @@ from drachma.simulate.reports.utilisation import Condition, PoolUse, Utilisation
 
 _MOST_CHANGED: Final = 60
 _MOST_UNCHANGED: Final = 6
-"""Unchanged nodes that are keys next to changed ones, so that readers recognise their cluster."""
+"""Number of unchanged nodes next to changed ones, so that readers recognise their cluster."""
 
 _MOST_CELLS: Final = 128
 _IN_USE: Final = (Condition.USED, Condition.SHARED)
