@@ -79,7 +79,7 @@ class Window:
         ]
         everything = [each for each in tasks.arrivals() if each.duration and each.duration < 10 * 86_400]
         begin = len(everything) * (number + 1) // 6
-        self._history = tuple(sorted(each.duration or 0.0 for each in everything[:begin]))
+        self._history = tuple(each.duration or 0.0 for each in everything[:begin])
         candidates = everything[begin : begin + TASKS]
         capacity = sum(gpus[name] for name in chosen)
         span = candidates[-1].time - candidates[0].time
@@ -130,7 +130,10 @@ class Window:
             for running in run.running.values():
                 begin = EPOCH + timedelta(seconds=running.started)
                 bound = structs.replace(running.pod, spec=structs.replace(running.pod.spec, node_name=running.node))
-                objects.append(structs.replace(bound, status=structs.replace(bound.status, start_time=begin)))
+                created = EPOCH + timedelta(seconds=run.arrival.time)
+                metadata = structs.replace(bound.metadata, creation_timestamp=created)
+                status = structs.replace(bound.status, start_time=begin)
+                objects.append(structs.replace(bound, metadata=metadata, status=status))
             for index in run.waiting:
                 waiting = run.make_pod(index)
                 created = EPOCH + timedelta(seconds=run.arrival.time)

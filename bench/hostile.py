@@ -14,7 +14,7 @@ from typing import Final
 
 from tests.property import cel_hostile, regex_hostile
 
-from drachma.bounds import memory
+from drachma.bounds import effort, memory
 
 COUNT: Final = 100_000
 
@@ -41,25 +41,49 @@ def _expressions(seed: int) -> Iterator[str]:
 
 
 def _run(title: str, count: int, make: Callable[[], str], attempt: Callable[[str], str]) -> None:
+    """Try each input as the event loop does, and if its allowance does not suffice, again as a thread does."""
     ends: Counter[str] = Counter()
-    slowest, text = 0.0, ""
-    over: Counter[int] = Counter()
+    on_loop, in_thread = _Times(), _Times()
     began = time.perf_counter()
     for _ in range(count):
         candidate = make()
         start = time.thread_time()
-        ends[attempt(candidate)] += 1
-        taken = time.thread_time() - start
-        for milliseconds in (20, 50):
-            over[milliseconds] += taken * 1000 > milliseconds
-        if taken > slowest:
-            slowest, text = taken, candidate
+        try:
+            with effort.limit(effort.Allowance(effort.LOOP_UNITS)):
+                ends[attempt(candidate)] += 1
+            on_loop.add(time.thread_time() - start, candidate)
+        except effort.OverrunError:
+            on_loop.add(time.thread_time() - start, candidate)
+            start = time.thread_time()
+            ends[attempt(candidate)] += 1
+            in_thread.add(time.thread_time() - start, candidate)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     caches = sum(memory.PROCESS.sizes().values()) // 2**20
     print(f"{count} hostile {title} in {time.perf_counter() - began:.0f} s: {dict(ends)}")
-    print(f"  slowest {slowest * 1000:.1f} ms, above 20 ms: {over[20]}, above 50 ms: {over[50]}")
     print(f"  peak memory {peak} MiB, of it caches count {caches} MiB")
-    print(f"  the slowest: {text[:100]!r}{'...' if len(text) > 100 else ''} ({len(text)} characters)")
+    print(f"  on the loop: {on_loop.describe()}")
+    print(f"  moved to a thread: {in_thread.describe()}", flush=True)
+
+
+class _Times:
+    """Processor time of attempts, and the slowest of them."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._above: Final[Counter[int]] = Counter()
+        self._slowest, self._text = 0.0, ""
+
+    def add(self, seconds: float, text: str) -> None:
+        self._count += 1
+        for milliseconds in (20, 50):
+            self._above[milliseconds] += seconds * 1000 > milliseconds
+        if seconds > self._slowest:
+            self._slowest, self._text = seconds, text
+
+    def describe(self) -> str:
+        shown = f"{self._text[:60]!r}{'...' if len(self._text) > 60 else ''} ({len(self._text)} characters)"
+        above = f"above 20 ms: {self._above[20]}, above 50 ms: {self._above[50]}"
+        return f"{self._count}, slowest {self._slowest * 1000:.1f} ms, {above}; the slowest: {shown}"
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ import importlib.util
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from typing import Any, Final, TypeVar
 
 import pytest
@@ -86,7 +87,16 @@ class LoopThread:
 class Stage:
     """The dashboard, and the browser in front of it. Complaints are errors of scripts and breaches of the policy."""
 
-    def __init__(self, thread: LoopThread, browser: async_api.Browser, address: str, client: http.HttpClient) -> None:
+    def __init__(
+        self,
+        thread: LoopThread,
+        browser: async_api.Browser,
+        address: str,
+        *,
+        client: http.HttpClient,
+        kubeconfig: pathlib.Path,
+    ) -> None:
+        self._kubeconfig: Final = kubeconfig
         self._thread: Final = thread
         self._browser: Final = browser
         self.address: Final = address
@@ -116,6 +126,31 @@ class Stage:
             yield page
         finally:
             await context.close()
+
+    def free_port(self) -> int:
+        """Return a port that was free a moment ago."""
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port: int = listener.getsockname()[1]
+            return port
+
+    @contextlib.asynccontextmanager
+    async def second_dashboard(self, port: int) -> AsyncIterator[str]:
+        """Run ``drachma dashboard`` in front of the same cluster, on a port. Yield its URL."""
+        command = (*processes.DRACHMA, "dashboard", "--kubeconfig", str(self._kubeconfig), "--sign-in")
+        url = f"http://127.0.0.1:{port}"
+        process = await asyncio.create_subprocess_exec(
+            *command, "--listen", f"127.0.0.1:{port}", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
+        assert process.stdout is not None, "the output is piped"
+        try:
+            while line := await process.stdout.readline():
+                if line.startswith(b"dashboard: "):
+                    break
+            yield url
+        finally:
+            process.terminate()
+            await process.wait()
 
     def _hear(self, message: async_api.ConsoleMessage) -> None:
         # A refused page is an error to the browser; the tests that ask for one check it themselves.
@@ -159,7 +194,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
         playwright, browser, client = thread.run(start(), seconds=patience.SECONDS)
         try:
-            yield Stage(thread, browser, address, client)
+            yield Stage(thread, browser, address, client=client, kubeconfig=kubeconfig)
         finally:
 
             async def stop() -> None:

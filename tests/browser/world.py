@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
-from drachma.api import codec
-from drachma.client import Client
+from drachma.api import codec, pod
+from drachma.api import event as api_event
+from drachma.client import Client, patches
 from drachma.node.simulation import hardware
 
 HOSTILE: Final = (
@@ -310,9 +311,48 @@ REPLAY: Final[Document] = {
 """Result of a replay, in the form of ``drachma replay -o json``."""
 
 
-async def create(client: Client) -> None:
-    """Create all objects."""
-    await create_all(client, documents())
+def hostile_objects() -> list[Document]:
+    """Return a claim and a pod that holds it; :func:`write_hostile_statuses` gives them hostile statuses and events."""
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "hostile", "namespace": "batch"},
+        "involvedObject": {"kind": "Pod", "name": "hostile", "namespace": "batch"},
+        "reason": HOSTILE[0],
+        "message": "\n".join(HOSTILE),
+        "type": "Warning",
+    }
+    request = {
+        "name": "gpu",
+        "exactly": {
+            "deviceClassName": GPUS,
+            "selectors": [{"cel": {"expression": f'device.driver == "{HOSTILE[0]}"'}}],
+        },
+    }
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "hostile", "namespace": "batch"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    waiting = _pod("batch", "hostile", schedulerName="nobody")
+    waiting["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "hostile"}]
+    return [claim, waiting, event]
+
+
+async def write_hostile_statuses(client: Client) -> None:
+    """Write conditions with hostile messages."""
+    message = " ".join((*HOSTILE, "x" * 253))
+    unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    event = {"involvedObject": {"uid": (await client.get(pod.Pod, "hostile", namespace="batch")).metadata.uid}}
+    await client.patch(
+        pod.Pod,
+        "hostile",
+        patch=patches.merge({"status": {"conditions": [unscheduled]}}),
+        namespace="batch",
+        subresource="status",
+    )
+    await client.patch(api_event.Event, "hostile", patch=patches.merge(event), namespace="batch")
 
 
 async def create_all(client: Client, listed: list[Document]) -> None:

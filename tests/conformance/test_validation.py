@@ -7,7 +7,7 @@ from typing import Any
 
 from drachma import validation
 from drachma.api import codec, gates, scheme
-from drachma.validation import deviceclass, metadata, resourceclaim, resourceslice, taints
+from drachma.validation import deviceclaim, metadata, resourceclaim, resourceslice, taints
 from drachma.validation.fielderror import FieldError
 from tests.conformance import vectors
 from tests.conformance.vectors import Line
@@ -15,7 +15,7 @@ from tests.conformance.vectors import Line
 NOW = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 RULES: dict[tuple[str, str], Callable[[Any, Any, validation.Context], Iterator[FieldError]]] = {
-    ("DeviceClass", "update"): deviceclass.check_update,
+    ("DeviceClass", "update"): deviceclaim.check_class_update,
     ("DeviceTaintRule", "update"): taints.check_rule_update,
     ("DeviceTaintRule", "statusUpdate"): taints.check_rule_status,
     ("ResourceClaim", "update"): resourceclaim.check_update,

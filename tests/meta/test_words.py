@@ -34,7 +34,9 @@ _PROSE = re.compile(rf"\b({'|'.join(PROSE)})\b", re.IGNORECASE)
 
 
 def docstrings(path: pathlib.Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    """Yield the docstrings of a module, or none of a module that has no such word anywhere."""
+    text = path.read_text("utf-8")
+    for node in ast.walk(ast.parse(text)) if _PROSE.search(text) else ():
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield ast.get_docstring(node, clean=False) or ""
 

@@ -107,3 +107,16 @@ def test_a_pool_that_is_no_longer_wanted_goes(first: list[list[str]], second: li
         for _ in _steps(_plan(wanted, stored), stored):
             pass
     assert stored == {}
+
+
+def test_slices_that_are_right_are_not_written_again_for_others_that_are_refused() -> None:
+    wanted = _layout([["a"], ["b"], ["c"]])
+    stored: Stored = {}
+    for _ in _steps(_plan(wanted, stored), stored):
+        pass
+    del stored[max(stored)]
+    present = list(stored.values())
+    again = plan.plan(IDENTITY, "pool", layout=wanted, present=present)
+    assert (len(again.updates), len(again.creations)) == (2, 1), "as upstream: all slices, with another generation"
+    stubborn = plan.plan(IDENTITY, "pool", layout=wanted, present=present, completes=True)
+    assert (len(stubborn.updates), len(stubborn.creations)) == (0, 1)

@@ -454,3 +454,27 @@ async def test_partitions_with_a_capacity_key_count_with_their_own_capacity() ->
         await world.create(able("n1", ROOMY), sets, devices, *classes(), wanted, one_claim_user())
         assert await world.node_of("p") == "n1"
         assert (await booked(world, scheduler))["cpu"] == 5000
+
+
+async def test_ephemeral_storage_in_the_keps_spelling() -> None:
+    async with schedulers.cluster(scheduler=False) as world:
+        scheduler = await world.start()
+        mapping = nodeallocatable.NodeAllocatableResourceMapping(allocation_multiplier=amount("6Gi"))
+        disks = [
+            DeviceBuilder(
+                structs.replace(device(name).build(), node_allocatable_resource_mappings={"ephemeral-storage": mapping})
+            )
+            for name in ("scratch0", "scratch1")
+        ]
+        slices = resource_slice("scratch", driver=CPU_DRIVER, pool="n1").on_node("n1").devices(*disks)
+        await world.create(able("n1", {**ROOMY, "ephemeral-storage": "10Gi"}), slices, *classes())
+        for name in ("first", "second"):
+            await world.create(claim(name).request("x", device_class="cpu"))
+            await world.create(a_pod(name).container("c", claims=("x",)).claim("x", claim=name))
+        assert await booked(world, scheduler) == {"ephemeral-storage": 6 * GIB}
+        (status,) = (await world.pod("first")).status.node_allocatable_resource_claim_statuses
+        assert ({name: str(each) for name, each in status.resources.items()}, status.mapping) == (
+            {"ephemeral-storage": "6Gi"},
+            (),
+        ), "the KEP's own form"
+        assert "1 Insufficient ephemeral-storage" in (await world.condition("second"))[2]

@@ -9,7 +9,7 @@ import pytest
 from drachma.api import pod
 from drachma.node import agent
 from drachma.node.agents import Agents
-from drachma.node.runtimes.security import Security
+from drachma.node.runtimes.protocol import Work
 from drachma.node.simulation import hardware
 from drachma.node.simulation.runtime import SimulatedRuntime
 from drachma.runtime import Surroundings, controller
@@ -24,8 +24,8 @@ class UnableRuntime(SimulatedRuntime):
     name: Final = "unable://1"  # type: ignore[misc]
     has_files: Final = True  # type: ignore[misc]
 
-    def unenforced(self, security: Security) -> Sequence[str]:
-        return [FIELD] if security.seccomp is not None else []
+    def unenforced(self, work: Work) -> Sequence[str]:
+        return [FIELD] if work.setup.security.seccomp is not None else []
 
 
 def _document(name: str, context: Mapping[str, object]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Footprints: the effect of allocated devices on a node's cpu, memory and huge pages (KEP-5517).
+"""Footprints: the effect of allocated devices on a node's own resources, such as cpu and memory (KEP-5517).
 
 A device can *be* such a resource (a mapping: an amount per device, or per unit of a consumed capacity) and can *need*
 some in addition (overhead, per pod and per container that uses the claim). A claim counts once in a pod, however many
@@ -32,6 +32,8 @@ class Footprint(NamedTuple):
     overhead: tuple[tuple[str, Overhead], ...] = ()
     shares: tuple[tuple[str, str, policies.Policy, quantity.Quantity], ...] = ()
     """With accounting policies: driver, resource, policy and amount of each mapping."""
+    kep_spelled: frozenset[str] = frozenset()
+    """Resources that all devices map in the KEP's spelling, so that the pod's status has it too."""
     problem: str = ""
     """With accounting policies: why this cannot be accounted for."""
 
@@ -43,10 +45,13 @@ class Footprint(NamedTuple):
         fields: dict[str, object] = {}
         if containers:
             fields["containers"] = containers
-        if self.mapped:
+        current = [(name, amount) for name, amount in self.mapped if name not in self.kep_spelled]
+        if current:
             fields["mapping"] = tuple(
-                nodeallocatable.NodeAllocatableMappedResource(name=name, amount=amount) for name, amount in self.mapped
+                nodeallocatable.NodeAllocatableMappedResource(name=name, amount=amount) for name, amount in current
             )
+        if len(current) < len(self.mapped):
+            fields["resources"] = {name: amount for name, amount in self.mapped if name in self.kep_spelled}
         if self.overhead:
             fields["overhead"] = tuple(
                 nodeallocatable.NodeAllocatableOverheadResource(name=name, per_pod=per_pod, per_container=per_container)
@@ -77,6 +82,7 @@ def of(
     mapped: dict[str, quantity.Quantity] = {}
     overhead: dict[str, Overhead] = {}
     shares: dict[tuple[str, str, policies.Policy], quantity.Quantity] = {}
+    current_spelled: set[str] = set()
     problem = ""
     for result in allocation.devices.results:
         device = find(result)
@@ -90,6 +96,8 @@ def of(
                 amount = _mapped(resource.mapping, consumed, claim=claim, device=result.device, resource=name)
                 if amount is not None:
                     mapped[name] = mapped[name] + amount if name in mapped else amount
+                    if name in device.node_allocatable_resources:
+                        current_spelled.add(name)
                     if policy_of is not None:
                         policy = policy_of(result, name, resource.accounting_policy)
                         if isinstance(policy, policies.Policy):
@@ -103,6 +111,7 @@ def of(
         tuple(sorted(mapped.items())),
         tuple(sorted(overhead.items())),
         tuple((*key, amount) for key, amount in sorted(shares.items())),
+        frozenset(mapped.keys() - current_spelled),
         problem,
     )
 

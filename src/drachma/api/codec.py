@@ -14,6 +14,7 @@ from drachma import errors
 from drachma.api import conversion, hooks, meta, scheme, shape
 from drachma.api.struct import ABSENT_TEXT, Struct
 
+_PartT = TypeVar("_PartT", bound=Struct)
 _ViewT = TypeVar("_ViewT")
 
 _ENVELOPE = frozenset({"apiVersion", "kind"})
@@ -87,6 +88,11 @@ def encode(api_object: meta.Object, *, api_version: str | None = None) -> dict[s
 def encode_part(part: Struct) -> bytes:
     """Return a part of an object in its v1 form as JSON."""
     return _encoder.encode(part)
+
+
+def decode_part(data: bytes, model: type[_PartT]) -> _PartT:
+    """Read a part of an object in its v1 form from JSON that :func:`encode_part` or an API server has made."""
+    return msgspec.json.decode(data, type=model, dec_hook=hooks.decode)
 
 
 def type_meta(document: Any) -> tuple[str, str]:

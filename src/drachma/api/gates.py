@@ -53,6 +53,8 @@ class Gate(enum.StrEnum):
     """Our own: nodes include claims in a pod's quality of service, as KEP-5517 plans for later."""
     DEVICE_PREEMPTION = "DrachmaDevicePreemption"
     """Our own: preemption counts the devices of evicted pods as free; upstream's frees no devices."""
+    NODE_ALLOCATABLE_QUOTA = "DrachmaNodeAllocatableQuota"
+    """Our own: resource quotas count what claims add to the requests of their pods (KEP-5517); upstream's do not."""
     NODE_RESOURCE_SEARCH = "DrachmaNodeResourceSearch"
     """Our own: the search for devices goes on while the node has too little cpu, memory or huge pages for the first
     ones (KEP-5517, story 4), and exclusive devices with a capacity key count with their own capacity."""
@@ -73,6 +75,7 @@ OWN: Final = frozenset(
         Gate.DEVICE_PREEMPTION,
         Gate.FIRST_ALPHA,
         Gate.NODE_ALLOCATABLE_QOS,
+        Gate.NODE_ALLOCATABLE_QUOTA,
         Gate.NODE_RESOURCE_SEARCH,
     }
 )

@@ -74,10 +74,11 @@ class NodeAllocatableResourceClaimStatus(Struct, frozen=True, kw_only=True):
     overhead: tuple[NodeAllocatableOverheadResource, ...] = ABSENT_TUPLE
 
     def mapped(self) -> dict[str, quantity.Quantity]:
-        """Return the mapped amount of each resource, from either spelling."""
-        if self.mapping:
-            return {entry.name: entry.amount for entry in self.mapping if entry.amount is not None}
-        return dict(self.resources)
+        """Return the mapped amount of each resource, from both spellings; 1.37's takes precedence."""
+        return {
+            **self.resources,
+            **{entry.name: entry.amount for entry in self.mapping if entry.amount is not None},
+        }
 
 
 class _Publishes(Protocol):

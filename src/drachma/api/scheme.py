@@ -20,6 +20,7 @@ from drachma.api import (
     deviceclass,
     devicetaintrule,
     event,
+    horizontalpodautoscaler,
     job,
     lease,
     limitrange,
@@ -175,6 +176,12 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind(group="apps", model=deployment.Deployment, plural="deployments"),
     Kind(group="apps", model=replicaset.ReplicaSet, plural="replicasets"),
     Kind(group="apps", model=statefulset.StatefulSet, plural="statefulsets"),
+    Kind(
+        group="autoscaling",
+        model=horizontalpodautoscaler.HorizontalPodAutoscaler,
+        plural="horizontalpodautoscalers",
+        versions=("v2",),
+    ),
     Kind(group="batch", model=cronjob.CronJob, plural="cronjobs"),
     Kind(group="batch", model=job.Job, plural="jobs"),
     Kind(

@@ -59,7 +59,10 @@ def spend(units: int) -> None:
 
 
 class limit:  # noqa: N801 - used like a function, and entered thousands of times a second
-    """Limit the effort of a ``with`` block, on this thread. An inner allowance replaces an outer one until it ends."""
+    """Limit the effort of ``with`` blocks, on this thread; several blocks one after the other share the allowance.
+
+    An inner allowance replaces an outer one until it ends.
+    """
 
     __slots__ = ("_allowance", "_outer")
 

@@ -41,6 +41,8 @@ class Memory:
         self._lock: Final = threading.RLock()
         self._caches: Final[weakref.WeakSet[Cache[Any, Any]]] = weakref.WeakSet()
         self._limit = limit
+        self._size = 0
+        """Bytes that all caches hold now."""
 
     @property
     def limit(self) -> int:
@@ -64,10 +66,10 @@ class Memory:
             return sizes
 
     def _shrink(self) -> None:
-        caches = list(self._caches)
-        excess = sum(cache.size for cache in caches) - self._limit
-        while excess > 0:
-            excess -= max(caches, key=lambda cache: cache.size).drop_oldest()
+        if self._size > self._limit:
+            caches = list(self._caches)
+            while self._size > self._limit:
+                max(caches, key=lambda cache: cache.size).drop_oldest()
 
 
 class Cache(Generic[_KeyT, _ValueT]):
@@ -104,7 +106,7 @@ class Cache(Generic[_KeyT, _ValueT]):
             if size > self._memory.limit // _LARGEST_SHARE:
                 return
             self._entries[key] = (value, size)
-            self.size += size
+            self._resize(size)
             self._memory._shrink()
 
     def remove(self, key: _KeyT) -> None:
@@ -112,20 +114,27 @@ class Cache(Generic[_KeyT, _ValueT]):
         with self._lock:
             entry = self._entries.pop(key, None)
             if entry is not None:
-                self.size -= entry[1]
+                self._resize(-entry[1])
 
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:
             self._entries.clear()
-            self.size = 0
+            self._resize(-self.size)
 
     def drop_oldest(self) -> int:
         """Drop the entry that was used least recently, and return its bytes."""
         with self._lock:
             _, (_, size) = self._entries.popitem(last=False)
-            self.size -= size
+            self._resize(-size)
             return size
+
+    def __del__(self) -> None:
+        self.clear()
+
+    def _resize(self, change: int) -> None:
+        self.size += change
+        self._memory._size += change
 
 
 PROCESS: Final = Memory()

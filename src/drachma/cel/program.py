@@ -213,6 +213,7 @@ class Program:
     def _run(self, subject: device.Device, interrupt: machine.Interrupt | None, limit: int) -> tuple[Any, int]:
         if subject.problem is not None:
             raise EvaluationError(subject.problem, None)
+        interrupt = interrupt or _tick
         fast = self._fast
         if fast is not None:
             try:

@@ -43,6 +43,7 @@ def node(
         typer.Option(help="Folder of CDI files, in addition to /etc/cdi and /var/run/cdi; may be repeated."),
     ] = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
+    simulate: options.Simulate = None,
     allow_unenforced_security: options.AllowUnenforcedSecurity = False,
     listen: Annotated[
         str,
@@ -81,6 +82,8 @@ def node(
     from drachma.runtime import clock
 
     logs.to_stderr("drachma.node", verbose=verbose, is_json=log_format.is_json)
+    if simulate and runtime is RuntimeName.SIMULATED:
+        raise errors.InvalidValueError("--simulate: goes with --runtime process or podman only")
     if (tls_cert_file is None) != (tls_private_key_file is None):
         raise errors.InvalidValueError("--tls-cert-file: goes with --tls-private-key-file, and the other way round")
     serving_files = (
@@ -116,6 +119,7 @@ def node(
                 apiserver=access.server,
                 root=directories.root,
                 runtime=runtime,
+                simulated=options.simulated_containers(simulate),
                 serving_files=serving_files,
                 cdi=tuple(cdi_dir or ()),
                 allows_unenforced_security=allow_unenforced_security,

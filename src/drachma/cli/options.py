@@ -20,6 +20,7 @@ from drachma.server.admission import pluginnames
 if TYPE_CHECKING:
     from drachma import allocator
     from drachma.listening import addresses
+    from drachma.node.runtimes.mixed import Rule
     from drachma.node.simulation import hardware
     from drachma.node.simulation.runtime import Defaults
 
@@ -307,6 +308,14 @@ PluginDirectory: TypeAlias = Annotated[
     typer.Option(help="Folder with one registration folder per node for real drivers; without it they are simulated."),
 ]
 ContainerRuntime: TypeAlias = Annotated[RuntimeName, typer.Option("--runtime", help="Runtime of the containers.")]
+Simulate: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--simulate",
+        help="Containers to simulate with a runtime that runs the others: namespace=NAME, label=KEY[=VALUE] or "
+        "image=PATTERN; may be repeated.",
+    ),
+]
 AllowUnenforcedSecurity: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -321,6 +330,13 @@ def machines(profile: str, count: int) -> hardware.Hardware | None:
     from drachma.offline import machineprofiles
 
     return machineprofiles.build(profile, count) if count else None
+
+
+def simulated_containers(rules: list[str] | None) -> tuple[Rule, ...]:
+    """Return the rules of --simulate. Raises InvalidValueError."""
+    from drachma.node.runtimes.mixed import Rule
+
+    return tuple(Rule.parse(each) for each in rules or ())
 
 
 def run_defaults(run_for: float | None, exit_code: int | None) -> Defaults:

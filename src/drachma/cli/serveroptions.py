@@ -141,6 +141,11 @@ EmulatedVersion: TypeAlias = Annotated[
 ]
 
 
+ServiceClusterIpRange: TypeAlias = Annotated[
+    str, typer.Option(help="Range of service addresses; with one of each IP family, comma-separated, dual-stack.")
+]
+
+
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the API server, apart from its store and its limits."""
 
@@ -162,6 +167,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     admission_control_config_file: options.AdmissionControlConfigFile = None
     authorization_mode: options.AuthorizationMode = options.DEFAULT_AUTHORIZATION_MODE
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL
+    service_cluster_ip_range: ServiceClusterIpRange = "10.96.0.0/12"
     audit_policy_file: options.AuditPolicyFile = None
     audit_log_path: options.AuditLogPath = None
     kubelet_certificate_authority: options.KubeletCertificateAuthority = None
@@ -189,6 +195,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
         from drachma.process import hosting, serverfiles
         from drachma.server.surface import runtimeconfig
         from drachma.server.wire.app import Additions
+        from drachma.values import serviceranges
 
         _check_emulated_version(self.emulated_version)
         runtime_config = runtimeconfig.RuntimeConfig.parse(self.runtime_config)
@@ -219,7 +226,11 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
             audit=serverfiles.AuditOptions(policy_file=self.audit_policy_file, log_path=self.audit_log_path),
             kubelet_certificate_authority=self.kubelet_certificate_authority,
             allows_loopback_nodes=self.allow_loopback_nodes,
-            additions=msgspec.structs.replace(additions or Additions(), runtime_config=runtime_config),
+            additions=msgspec.structs.replace(
+                additions or Additions(),
+                runtime_config=runtime_config,
+                service_ranges=serviceranges.ServiceRanges.parse(self.service_cluster_ip_range),
+            ),
             keeping=store.build(is_kept=self.data is not None),
             announce=announce or _announce_address,
         )

@@ -21,7 +21,8 @@ def run(
             "--workload",
             "-w",
             help="File with jobs over time: a SimulatedWorkload, Jobs with the annotation drachma.dev/duration, a "
-            "trace of openb or DLRM (.csv), or a generator configuration of Kueue; may be repeated.",
+            "trace of openb or DLRM (.csv), a trace of SimKube (.sktrace), or a generator configuration of Kueue; "
+            "may be repeated.",
         ),
     ],
     file: options.Filenames = None,
@@ -43,6 +44,21 @@ def run(
     explain: Annotated[
         str, typer.Option(help="Show why this job ([NAMESPACE/]NAME) waited, hour by hour.", metavar="JOB")
     ] = "",
+    node_groups: Annotated[
+        list[str] | None,
+        typer.Option(help="Manifests of NodeGroups that grow and shrink, as by drachma autoscaler; may be repeated."),
+    ] = None,
+    scale_up_delay: Annotated[str, typer.Option(help="Time until a new node of --node-groups can run pods.")] = "5m",
+    unneeded: Annotated[
+        str, typer.Option(help="Time without pods after which a node of --node-groups leaves.")
+    ] = "10m",
+    checkpoint: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="File for checkpoints. If it exists, the simulation goes on from it. Removed at the end."),
+    ] = None,
+    checkpoint_every: Annotated[
+        int, typer.Option(min=1, max=100_000_000, help="Number of arrivals between two checkpoints.")
+    ] = 100_000,
     output: options.Output = None,
     feature_gates: options.FeatureGates = "",
     gangs: options.Gangs = False,
@@ -51,7 +67,8 @@ def run(
 
     The cluster is read from manifests, a dump, or nodes of an openb trace (-f, .csv), from an API server, or made of
     --profile. Decisions are those of the real scheduler, and with ClusterQueues those of admission, preemption
-    included. Ctrl-C ends the simulation with the report so far.
+    included. Ctrl-C ends the simulation with the report so far. A run with --checkpoint goes on where it was when it
+    last wrote the file.
 
     Exit code 2: an input cannot be read.
     """
@@ -64,6 +81,7 @@ def run(
     from drachma.offline import simulationrun, workloadfiles
     from drachma.simulate.timeline import durations, page
     from drachma.simulate.timeline import report as reports
+    from drachma.simulate.timeline.scaling import ScalingRules
 
     enabled = features.Gates.parse(options.with_gangs(feature_gates, gangs))
     names = compare.split(",") if compare else [policy]
@@ -71,6 +89,17 @@ def run(
     end = durations.parse(until, title="--until") if until else None
     if sum(map(bool, (file, kubeconfig, profile))) > 1:
         raise errors.InvalidValueError("--profile: goes without -f and --kubeconfig: the cluster is one of them")
+    if checkpoint is not None and (len(names) > 1 or seeds > 1):
+        raise errors.InvalidValueError("--checkpoint: goes without --compare and --seeds: a file is of one run")
+    if checkpoint is not None and explain:
+        raise errors.InvalidValueError("--checkpoint: goes without --explain: hours before a checkpoint are not kept")
+    scaling = None
+    if node_groups:
+        scaling = ScalingRules(
+            clusters.groups(node_groups),
+            delay=durations.parse(scale_up_delay, title="--scale-up-delay"),
+            unneeded=durations.parse(unneeded, title="--unneeded"),
+        )
     documents = workloadfiles.WorkloadFiles(workload).documents
     state, queueing = _read_cluster(
         file, kubeconfig, context=context, profile=profile, nodes=nodes, more=documents, enabled=enabled
@@ -86,6 +115,9 @@ def run(
             policy=preference,
             gates=enabled,
             explained=f"default/{explain}" if explain and "/" not in explain else explain,
+            scaling=scaling,
+            checkpoint=str(checkpoint) if checkpoint is not None else "",
+            checkpoint_jobs=checkpoint_every,
             shows_progress=len(names) == seeds == 1 and sys.stderr.isatty(),
         )
         for name, preference in preferences.items()

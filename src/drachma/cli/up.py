@@ -59,6 +59,7 @@ def up(
     pretend_nodes: options.PretendNodes = False,
     plugin_dir: options.PluginDirectory = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
+    simulate: options.Simulate = None,
     allow_unenforced_security: options.AllowUnenforcedSecurity = False,
     autoscale: Annotated[
         bool, typer.Option("--autoscale", help="Add and remove simulated machines as pods need.")
@@ -119,14 +120,16 @@ def up(
     from drachma.server.kinds import nodemetrics
     from drachma.web import serving
 
+    has_simulated = runtime is RuntimeName.SIMULATED or bool(simulate)
     _refuse_ignored(
         {
             "--node-groups": (node_groups, "--autoscale", autoscale),
             "--unneeded": (unneeded, "--autoscale", autoscale),
             "--cooldown": (cooldown, "--autoscale", autoscale),
             "--record-size": (record_size, "--record", record is not None),
-            "--run-for": (run_for, "--runtime simulated", runtime is RuntimeName.SIMULATED),
-            "--exit-code": (exit_code, "--runtime simulated", runtime is RuntimeName.SIMULATED),
+            "--simulate": (simulate, "--runtime process or podman", runtime is not RuntimeName.SIMULATED),
+            "--run-for": (run_for, "--runtime simulated or --simulate", has_simulated),
+            "--exit-code": (exit_code, "--runtime simulated or --simulate", has_simulated),
         }
     )
     process_count = supervisor.parse_count(processes)
@@ -187,6 +190,7 @@ def up(
                 pretends_nodes=pretend_nodes,
                 plugin_directory=plugin_dir,
                 runtime=runtime,
+                simulated_containers=options.simulated_containers(simulate),
                 allows_unenforced_security=allow_unenforced_security,
                 defaults=options.run_defaults(run_for, exit_code),
                 scaling=scaling,

@@ -96,7 +96,7 @@ def read_cluster(
 
 
 def _read_history(path: pathlib.Path) -> tuple[float, ...]:
-    """Return the running times of a file, in ascending order. Raises InvalidValueError."""
+    """Return the running times of a file, in their order. Raises InvalidValueError."""
     from drachma import errors
     from drachma.simulate.timeline import durations
 
@@ -111,7 +111,7 @@ def _read_history(path: pathlib.Path) -> tuple[float, ...]:
     ]
     if not times:
         raise errors.InvalidValueError(f"--history {path}: has no running time")
-    return tuple(sorted(times))
+    return tuple(times)
 
 
 def _new_job(path: str) -> Arrival:
@@ -145,6 +145,7 @@ def _document(key: str, forecast: Forecast) -> dict[str, Any]:
         "job": key,
         "startsNow": bool(forecast.node),
         "node": forecast.node,
+        "devices": list(forecast.devices),
         "startSeconds": forecast.percentile(50),
         "range": [forecast.percentile(10), forecast.percentile(90)],
         "samples": forecast.samples,
@@ -158,6 +159,8 @@ def _lines(key: str, forecast: Forecast, within: str) -> Iterator[str]:
 
     if forecast.node:
         yield f"{key} would start now on node {forecast.node}"
+        if forecast.devices:
+            yield f"with {', '.join(forecast.devices)}"
         return
     yield f"{key} would not start now: {forecast.reason or 'it waits for quota'}"
     median = forecast.percentile(50)

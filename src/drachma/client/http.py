@@ -201,9 +201,11 @@ class HttpClient:
         async with self._transport.stream(request, idle_seconds=seconds + _GRACE_SECONDS) as body:
             yield HttpWatch(body, wire.reader(resource, version), address=self.access.server + path)
 
-    async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> protocol.Document:
+    async def get_document(
+        self, kind: target.Of[Any], name: str, *, namespace: str = "", subresource: str = ""
+    ) -> protocol.Document:
         resource, version = await self._resolve(kind)
-        path = _object_path(resource, version, namespace, name=name)
+        path = _object_path(resource, version, namespace, name=name, subresource=subresource)
         data = await self._transport.send(transport.Request(method="GET", path=path, is_idempotent=True))
         return wire.document(data, resource)
 

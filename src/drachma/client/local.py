@@ -7,7 +7,7 @@ shared by all readers. Calls take the same path through the server as those over
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
@@ -16,12 +16,13 @@ import msgspec
 from drachma import errors
 from drachma.api import meta, pod, serviceaccount
 from drachma.bounds import memory
-from drachma.client import bodies, patches, protocol, target, transactions, wire
+from drachma.client import bodies, combination, patches, protocol, target, transactions, wire
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 _REMEMBERED: Final = 1024
 """Number of decoded objects of each kind that are kept, so that a version is decoded once for all readers and watches.
+Only one version of an object is kept, and none of a deleted object.
 """
 
 _SMALL_BYTES: Final = 4096
@@ -31,6 +32,7 @@ _DECODED_FACTOR: Final = 8
 """Bytes of a decoded object for each byte of its JSON."""
 
 _JSON: Final = "application/json"
+_DELETED: Final = protocol.Change.DELETED.value
 _CHANGES: Final = {change.value: change for change in protocol.Change}
 
 
@@ -73,7 +75,9 @@ class Stored(Protocol):
     def data(self) -> bytes:
         """JSON in the newest version of the kind."""
 
-    def __hash__(self) -> int: ...
+    @property
+    def uid(self) -> str:
+        """Identity of the object; empty for versions that no other reader gets, which are not kept in decoded form."""
 
 
 class Page(Protocol):
@@ -119,7 +123,7 @@ class Backend(Protocol):
     async def write_document(self, write: Write) -> bytes:
         """Make a write and return the JSON of its answer in the version of its place."""
 
-    async def commit(self, several: Sequence[Write]) -> Sequence[Stored]:
+    def commit(self, several: Sequence[Write]) -> Coroutine[Any, Any, Sequence[Stored]]:
         """Make several writes together. Raises ``errors.CommitRefusedError`` and writes nothing if one is refused."""
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]: ...
@@ -130,13 +134,17 @@ class Backend(Protocol):
 class LocalWatch(Generic[ObjectT]):
     """See ``protocol.Watch``."""
 
-    def __init__(self, feed: Feed, reader: Callable[[Stored], ObjectT]) -> None:
+    def __init__(self, feed: Feed, decoded: "_Decoded[ObjectT]") -> None:
         self._feed: Final = feed
-        self._read: Final = reader
+        self._decoded: Final = decoded
 
     async def batch(self) -> Sequence[protocol.Event[ObjectT]]:
-        decode = self._read
-        return [protocol.Event(_CHANGES[change], decode(record), record) for change, record in await self._feed.batch()]
+        decoded, events = self._decoded, []
+        for change, record in await self._feed.batch():
+            events.append(protocol.Event(_CHANGES[change], decoded.read(record), record))
+            if change == _DELETED:
+                decoded.forget(record)
+        return events
 
 
 class LocalClient:
@@ -144,6 +152,7 @@ class LocalClient:
 
     def __init__(self, backend: Backend, *, manager: str = "drachma") -> None:
         self._backend: Final = backend
+        self._combiner: Final = combination.Combiner[Write, Stored](backend.commit, key_of=_identify_object)
         self._managed: Final = _query(bodies.write_options(manager))
         self._is_closed = False
 
@@ -199,15 +208,17 @@ class LocalClient:
         loop = asyncio.get_running_loop()
         timer = loop.call_later(timeout_seconds, feed.close) if timeout_seconds is not None else None
         try:
-            yield LocalWatch(feed, _reader(resource))
+            yield LocalWatch(feed, _decoded(resource))
         finally:
             if timer is not None:
                 timer.cancel()
             feed.close()
 
-    async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> protocol.Document:
+    async def get_document(
+        self, kind: target.Of[Any], name: str, *, namespace: str = "", subresource: str = ""
+    ) -> protocol.Document:
         resource = target.of(kind)
-        place = self._object(resource, namespace, name=name)
+        place = self._object(resource, namespace, name=name, subresource=subresource)
         return wire.document(await self._backend.get_document(place), resource)
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
@@ -315,7 +326,7 @@ class LocalClient:
 
     async def commit(self, changes: Sequence[transactions.Change]) -> Sequence[Any]:
         """See ``transactions.Transactions``."""
-        return _Written(changes, await self._backend.commit([self._convert(change) for change in changes]))
+        return _Written(changes, await self._combiner.commit([self._convert(change) for change in changes]))
 
     def _convert(self, change: transactions.Change) -> Write:
         match change:
@@ -423,6 +434,16 @@ class _Written(Sequence[Any]):
         return map(_read, self._changes, self._stored)
 
 
+def _identify_object(write: Write) -> Hashable:
+    """Return the key of the object that a write changes."""
+    place, body = write.place, write.body
+    name = place.name
+    if not name and isinstance(body, meta.Object):
+        # A name that the server generates is new.
+        return place.group, place.plural, place.namespace, body.metadata.name or id(body)
+    return place.group, place.plural, place.namespace, name
+
+
 def _query(parameters: Mapping[str, str]) -> Query:
     return {name: (text,) for name, text in parameters.items()}
 
@@ -445,26 +466,50 @@ def _read(change: transactions.Change, entry: Stored) -> meta.Object | None:
 
 def _reader(resource: target.Target[ObjectT]) -> Callable[[Stored], ObjectT]:
     # The type is a text, because subscripting a type costs more than the rest of the function.
-    return cast("Callable[[Stored], ObjectT]", _remembering_reader(resource))
+    return cast("Callable[[Stored], ObjectT]", _decoded(resource).read)
 
 
 @functools.lru_cache(maxsize=256)
-def _remembering_reader(resource: target.Target[Any]) -> Callable[[Stored], Any]:
-    decode = wire.reader(resource, resource.versions[0]).object
+def _decoded(resource: target.Target[Any]) -> "_Decoded[Any]":
+    return _Decoded(wire.reader(resource, resource.versions[0]).object)
 
-    @functools.lru_cache(maxsize=_REMEMBERED)
-    def read_small(entry: Stored) -> Any:
-        return decode(entry.data)
 
-    large = memory.Cache[Stored, Any]("decoded objects")
+class _Decoded(Generic[ObjectT]):
+    """Objects of one kind in decoded form, shared by the components of a process.
 
-    def read(entry: Stored) -> Any:
-        if len(entry.data) <= _SMALL_BYTES:
-            return read_small(entry)
-        value = large.get(entry)
-        if value is None:
-            value = decode(entry.data)
-            large.put(entry, value, size=_DECODED_FACTOR * len(entry.data))
+    Large objects are kept within the memory of all caches, small ones by number. What is deleted or replaced goes when
+    the first watch hears of it, so the memory follows the objects that exist.
+    """
+
+    def __init__(self, decode: Callable[[bytes], ObjectT]) -> None:
+        self._decode: Final = decode
+        self._small: Final[dict[str, tuple[Stored, ObjectT]]] = {}
+        self._large: Final = memory.Cache[str, tuple[Stored, ObjectT]]("decoded objects")
+
+    def read(self, entry: Stored) -> ObjectT:
+        """Return the object of a version."""
+        uid = entry.uid
+        kept = self._small.get(uid)
+        if kept is None and len(entry.data) > _SMALL_BYTES:
+            kept = self._large.get(uid)
+        if kept is not None and kept[0] is entry:
+            return kept[1]
+        value = self._decode(entry.data)
+        if uid:
+            self._keep(uid, entry, value)
         return value
 
-    return read
+    def forget(self, entry: Stored) -> None:
+        """Drop the object of a version and all its other versions."""
+        self._small.pop(entry.uid, None)
+        self._large.remove(entry.uid)
+
+    def _keep(self, uid: str, entry: Stored, value: ObjectT) -> None:
+        if len(entry.data) > _SMALL_BYTES:
+            self._small.pop(uid, None)
+            self._large.put(uid, (entry, value), size=_DECODED_FACTOR * len(entry.data))
+            return
+        small = self._small
+        if uid not in small and len(small) >= _REMEMBERED:
+            del small[next(iter(small))]
+        small[uid] = (entry, value)

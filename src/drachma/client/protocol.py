@@ -181,8 +181,13 @@ class Client(Protocol):
     async def request_token(self, namespace: str, account: str, *, spec: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the status of a TokenRequest for a service account: ``token`` and ``expirationTimestamp``."""
 
-    async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> Document:
-        """Return one object with all its fields, in the newest version that both sides know. The caller owns it."""
+    async def get_document(
+        self, kind: target.Of[Any], name: str, *, namespace: str = "", subresource: str = ""
+    ) -> Document:
+        """Return one object with all its fields, in the newest version that both sides know. The caller owns it.
+
+        With a subresource such as ``scale``, return that of the object.
+        """
 
     async def create_document(self, kind: target.Of[Any], document: Mapping[str, Any]) -> Document:
         """Create an object with all its fields, in the namespace that its metadata names."""

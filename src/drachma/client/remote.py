@@ -22,9 +22,10 @@ _ANNOUNCED_BATCHES: Final = 16
 
 
 class RemoteStored(msgspec.Struct, frozen=True, eq=False):
-    """One version of an object; see ``local.Stored``."""
+    """One version of an object; see ``local.Stored``. Each read makes one of its own."""
 
     data: bytes
+    uid: str = ""
 
 
 class RemotePage(msgspec.Struct, frozen=True, eq=False):

@@ -7,6 +7,7 @@ cluster with 5,000 nodes does not overload its monitoring.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
@@ -19,9 +20,9 @@ from drachma.api.devicetaintrule import DeviceTaintRule
 from drachma.api.pod import Pod
 from drachma.api.resourceclaim import ResourceClaim
 from drachma.api.resourceslice import Device, ResourceSlice
-from drachma.claims import identity, taints
+from drachma.claims import conditions, identity, taints
 from drachma.doctor import selection
-from drachma.exporter import claimcounts, pendingpods, series
+from drachma.exporter import series
 from drachma.exporter.series import Metric
 
 ALLOCATED: Final = "allocated"
@@ -29,6 +30,17 @@ FREE: Final = "free"
 TAINTED: Final = "tainted"
 """State of a free device that no claim without a toleration gets."""
 _PREVENTING: Final = (taints.NO_SCHEDULE, taints.NO_EXECUTE)
+
+PENDING: Final = "pending"
+RESERVED: Final = "reserved"
+DELETING: Final = "deleting"
+
+UNTRIED: Final = "not tried yet"
+
+_COUNTED: Final = re.compile(r"^\d+/\d+ nodes are available: (?P<reasons>.*?)\.(?: |$)")
+_NUMBER: Final = re.compile(r"^\d+ (?:node\(s\) )?")
+_NAMES: Final = re.compile(r"\"[^\"]*\"|'[^']*'|\S*/\S+")
+_LONGEST: Final = 80
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,8 +90,8 @@ class Census:
             self._classes(devices, objects.classes),
             self._taints(devices),
             self._incomplete(objects.slices),
-            *claimcounts.metrics(objects.claims, now=now, limit=self._limits.names),
-            *pendingpods.metrics(objects.pods, now=now, limit=self._limits.names),
+            *_claim_metrics(objects.claims, now=now, limit=self._limits.names),
+            *_pending_pod_metrics(objects.pods, now=now, limit=self._limits.names),
         ]
 
     def _devices(self, devices: Sequence[_PublishedDevice]) -> Metric:
@@ -178,3 +190,73 @@ def _make_key() -> Callable[[str, Device], bytes]:
         return encode((driver, device.attributes, device.capacity, device.allow_multiple_allocations))
 
     return key
+
+
+def _claim_metrics(claims: Sequence[ResourceClaim], *, now: dt.datetime, limit: int) -> list[Metric]:
+    """Return the metrics of claims; at most so many namespaces have their own series."""
+    namespaces = series.most_frequent((each.metadata.namespace for each in claims), limit)
+    counts = series.tally((series.bounded(each.metadata.namespace, namespaces), _claim_state(each)) for each in claims)
+    pending_claims = [each for each in claims if _claim_state(each) == PENDING]
+    return [
+        Metric(
+            name="drachma_resource_claims",
+            help="Claims by state: pending, allocated without a consumer, reserved for a consumer, deleting.",
+            labels=("namespace", "state"),
+            samples=counts,
+        ),
+        Metric(
+            name="drachma_oldest_pending_claim_age_seconds",
+            help="Age of the oldest claim without devices; 0 if there is none.",
+            samples={(): series.oldest_age(pending_claims, now=now)},
+        ),
+    ]
+
+
+def _claim_state(claim: ResourceClaim) -> str:
+    """Return the state of a claim."""
+    if claim.metadata.deletion_timestamp is not None:
+        return DELETING
+    if claim.status.allocation is None:
+        return PENDING
+    return RESERVED if claim.status.reserved_for else ALLOCATED
+
+
+def _pending_pod_metrics(pods: Sequence[Pod], *, now: dt.datetime, limit: int) -> list[Metric]:
+    """Return the metrics of pods that wait for a node."""
+    waiting_pods = [each for each in pods if _is_waiting(each)]
+    pairs = [(reason, each) for each in waiting_pods for reason in _waiting_reasons(each)]
+    frequent = series.most_frequent((reason for reason, _ in pairs), limit)
+    return [
+        Metric(
+            name="drachma_pending_pods",
+            help="Pods without a node by reason. A pod counts under each reason that the scheduler gives for it.",
+            labels=("reason",),
+            samples=series.tally((series.bounded(reason, frequent),) for reason, _ in pairs),
+        ),
+        Metric(
+            name="drachma_oldest_pending_pod_age_seconds",
+            help="Age of the oldest pod without a node; 0 if there is none.",
+            samples={(): series.oldest_age(waiting_pods, now=now)},
+        ),
+    ]
+
+
+def _waiting_reasons(subject: Pod) -> Iterator[str]:
+    """Yield the reasons why a pod has no node, without counts and names, so that equal reasons are equal texts."""
+    scheduled = conditions.find(subject.status.conditions, "PodScheduled")
+    if scheduled is None or scheduled.status == "True":
+        yield UNTRIED
+        return
+    match = _COUNTED.match(scheduled.message)
+    parts = match["reasons"].split(", ") if match else [scheduled.message or scheduled.reason]
+    yield from sorted({_without_names(_NUMBER.sub("", part)) for part in parts})
+
+
+def _without_names(text: str) -> str:
+    first_line = (text.splitlines() or [""])[0]
+    return _NAMES.sub("*", first_line)[:_LONGEST].strip() or "unknown"
+
+
+def _is_waiting(subject: Pod) -> bool:
+    is_done = subject.status.phase in ("Succeeded", "Failed")
+    return not subject.spec.node_name and not is_done and subject.metadata.deletion_timestamp is None

@@ -1,7 +1,7 @@
 """Applications of ASGI behind the listener: the dashboard.
 
-Uvicorn parses HTTP; the guard of each connection ends clients that take too long to ask or to read. Streams, such as
-server-sent events, may be left unread for longer, because nothing is buffered for them.
+The guard of each connection ends clients that take too long to ask or to read. Streams, such as server-sent events,
+may be left unread for longer, because nothing is buffered for them.
 """
 
 import asyncio
@@ -11,79 +11,31 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http import httptools_impl
 
 from drachma.listening import budget as budgets
-from drachma.listening import guard, listener
-from drachma.listening import limits as limiting
+from drachma.listening import httpconnection, listener
 
 GOODBYE_SECONDS: Final = 1
 """Time that requests under way have when the server stops."""
 
 
-class _Protocol(httptools_impl.HttpToolsProtocol):
-    """A connection of uvicorn with the limits that uvicorn lacks."""
-
-    def __init__(self, *, slot: budgets.Slot, limits: limiting.Limits, **of_uvicorn: Any) -> None:
-        super().__init__(app_state={}, **of_uvicorn)
-        self._slot = slot
-        self._limits = limits
-        self._guard: guard.Guard
-        self._answering = 0
-        self._head_bytes = 0
+class _Connection(httpconnection.HttpConnection):
+    """A connection whose client may pause what it reads."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._guard = guard.Guard(transport, slot=self._slot, limits=self._limits, loop=self.loop)
-        self._guard.allow_pauses()
-        self._guard.await_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._guard.lose()
-        super().connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._guard.pause_writing()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._guard.resume_writing()
-
-    def data_received(self, data: bytes) -> None:
-        if not self._answering:
-            self._head_bytes += len(data)
-            if self._head_bytes > self._limits.head_bytes:
-                self._guard.give_up()
-                return
-            if not self._guard.awaits_head:
-                self._guard.await_head()
-        super().data_received(data)
-
-    def on_headers_complete(self) -> None:
-        self._answering += 1
-        self._head_bytes = 0
-        self._guard.work()
-        super().on_headers_complete()
-
-    def on_response_complete(self) -> None:
-        self._answering -= 1
-        if not self._answering:
-            self._guard.wait()
-        super().on_response_complete()
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing about upgrades, which are answered as if they were not requested."""
+        self.guard.allow_pauses()
 
 
 class _Server(uvicorn.Server):
     def __init__(self, application: Any, budget: budgets.Budget) -> None:
+        self._application: Final = application
         self._budget: Final = budget
         super().__init__(
             uvicorn.Config(
                 application,
                 loop="none",
-                http=_Protocol,
+                http=_Connection,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -105,7 +57,7 @@ class _Server(uvicorn.Server):
         self.started = True
 
     def _make_protocol(self, slot: budgets.Slot) -> asyncio.Protocol:
-        return _Protocol(config=self.config, server_state=self.server_state, slot=slot, limits=self._budget.limits)
+        return _Connection(self._application, self.server_state, slot=slot, limits=self._budget.limits)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

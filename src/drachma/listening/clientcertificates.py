@@ -21,6 +21,11 @@ _NEWEST_LAYOUT: Final = (3, 14)
 _SET_SESSION_CACHE: Final = 44
 _CACHE_OFF: Final = 0
 
+_MODES: Final = {ssl.CERT_NONE: 0, ssl.CERT_OPTIONAL: 1, ssl.CERT_REQUIRED: 3}
+"""OpenSSL's values of Python's modes."""
+
+_FUNCTIONS: Final = ("SSL_CTX_ctrl", "SSL_CTX_get_verify_mode", "SSL_CTX_set_verify")
+
 _Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 
 
@@ -80,6 +85,9 @@ def tolerate(context: ssl.SSLContext) -> bool:
     if library is None:
         return False
     pointer = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
+    if library.SSL_CTX_get_verify_mode(pointer) != _MODES[context.verify_mode]:
+        # This is not the library, or not the place, of Python's own context.
+        return False
     context.sslobject_class = Connection
     context.num_tickets = 0
     context.options |= ssl.OP_NO_TICKET
@@ -99,8 +107,10 @@ def _library() -> ctypes.CDLL | None:
     if path is None or sys.implementation.name != "cpython" or sys.version_info[:2] > _NEWEST_LAYOUT:
         return None
     library = ctypes.CDLL(path)
-    if not hasattr(library, "SSL_CTX_set_verify") or not hasattr(library, "SSL_CTX_ctrl"):
+    if not all(hasattr(library, name) for name in _FUNCTIONS):
         return None
+    library.SSL_CTX_get_verify_mode.argtypes = [ctypes.c_void_p]
+    library.SSL_CTX_get_verify_mode.restype = ctypes.c_int
     library.SSL_CTX_set_verify.argtypes = [ctypes.c_void_p, ctypes.c_int, _Callback]
     library.SSL_CTX_set_verify.restype = None
     library.SSL_CTX_ctrl.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_long, ctypes.c_void_p]

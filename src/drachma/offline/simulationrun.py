@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import multiprocessing
 import os
+import pathlib
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -13,15 +14,16 @@ from typing import Final
 
 import msgspec
 
-from drachma import allocator
-from drachma.api import gates, meta
+from drachma import allocator, errors
+from drachma.api import gates, meta, node, resourceslice
 from drachma.offline import workloadfiles
 from drachma.scheduler.settings import Settings
 from drachma.simulate import ClusterState, Simulation
-from drachma.simulate.timeline import durations, quota, report
+from drachma.simulate.timeline import checkpoint, durations, report
 from drachma.simulate.timeline.diary import Diary
+from drachma.simulate.timeline.events import EventStream
 from drachma.simulate.timeline.measures import Measures
-from drachma.simulate.timeline.timeline import Timeline
+from drachma.simulate.timeline.scaling import ScalingRules
 
 _EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """Time at which simulations start. Only differences matter."""
@@ -44,6 +46,12 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     shows_progress: bool = False
     explained: str = ""
     """Namespace and name of the job whose hours the report has; empty for none."""
+    scaling: ScalingRules | None = None
+    """Node groups that grow and shrink; None for a fixed cluster."""
+    checkpoint: str = ""
+    """File to write checkpoints to, and to go on from if it exists; empty for none."""
+    checkpoint_jobs: int = 100_000
+    """Number of arrivals between two checkpoints."""
 
 
 def run(plan: SimulationPlan) -> report.Report:
@@ -53,11 +61,32 @@ def run(plan: SimulationPlan) -> report.Report:
     """
     files = workloadfiles.WorkloadFiles(plan.workloads)
     settings = Settings(gates=plan.gates, policy=plan.policy)
-    cluster = Simulation(plan.state.plus(files.objects()), settings=settings, seed=plan.seed)
-    queueing = [*plan.queueing, *files.queueing_objects()]
-    queues = quota.Quota(queueing, epoch=_EPOCH) if quota.has_queues(queueing) else None
-    timeline = Timeline(cluster, quota=queues)
-    nodes = sorted(info.name for info in cluster.snapshot.nodes)
+    base = checkpoint.Base(
+        objects=(*plan.state.objects, *files.objects()),
+        queueing=(*plan.queueing, *files.queueing_objects()),
+        epoch=_EPOCH,
+        make_cluster=lambda state, seed: Simulation(state, settings=settings, seed=seed),
+        seed=plan.seed,
+        scaling=plan.scaling,
+    )
+    nodes = sorted(str(each.metadata.name) for each in plan.state.all(node.Node))
+    devices = [
+        (str(each.spec.node_name), device.name)
+        for each in plan.state.all(resourceslice.ResourceSlice)
+        if each.spec.node_name
+        for device in each.spec.devices
+    ]
+    path = pathlib.Path(plan.checkpoint) if plan.checkpoint else None
+    inputs = _describe_inputs(plan) if path is not None else ""
+    events = files.events(seed=plan.seed, nodes=nodes, devices=devices)
+    number = 0
+    if path is not None and path.exists():
+        saved = checkpoint.decode(_read_file(path), title=str(path), inputs=inputs)
+        stream, past = checkpoint.skip(events, saved)
+        timeline = checkpoint.resume(saved, base, past)
+        number = saved.number
+    else:
+        stream, timeline = EventStream(events), checkpoint.begin(base)
     progress = _Progress() if plan.shows_progress else None
     diary = Diary(plan.explained) if plan.explained else None
 
@@ -69,13 +98,55 @@ def run(plan: SimulationPlan) -> report.Report:
 
     is_complete = True
     try:
-        events = files.events(seed=plan.seed, nodes=nodes)
-        timeline.run(events, until=plan.until, progress=look if diary is not None else progress)
+        while timeline.run(
+            stream,
+            until=plan.until,
+            progress=look if diary is not None else progress,
+            pause_after=(number + 1) * plan.checkpoint_jobs if path is not None else None,
+        ):
+            assert path is not None, "a simulation without checkpoints has no pauses"
+            number += 1
+            saved = checkpoint.save(timeline, stream, number=number, inputs=inputs)
+            _write_file(path, checkpoint.encode(saved))
+            timeline = checkpoint.resume(saved, base, checkpoint.past_of(timeline))
     except KeyboardInterrupt:
         is_complete = False
     if progress is not None:
         progress.clear()
+    if is_complete and path is not None:
+        path.unlink(missing_ok=True)
     return report.make(timeline, title=plan.title, seed=plan.seed, is_complete=is_complete, diary=diary)
+
+
+def _describe_inputs(plan: SimulationPlan) -> str:
+    """Return a short text that is equal only for equal inputs, to the best of its knowledge."""
+    sizes = ", ".join(
+        f"{pathlib.Path(each).name} ({pathlib.Path(each).stat().st_size} bytes)" for each in plan.workloads
+    )
+    return (
+        f"{sizes} with policy {plan.title}, seed {plan.seed}, {len(plan.state.objects)} objects and "
+        f"{plan.checkpoint_jobs} jobs for each checkpoint"
+    )
+
+
+def _read_file(path: pathlib.Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise errors.InvalidValueError(f"{path}: {error.strerror}") from None
+
+
+def _write_file(path: pathlib.Path, content: bytes) -> None:
+    """Replace a file at once, so that an interrupt leaves the old or the new content."""
+    temporary = path.with_name(f"{path.name}.new")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise errors.InvalidValueError(f"{path}: {error.strerror}") from None
 
 
 def run_all(plans: Sequence[SimulationPlan]) -> list[report.Report]:

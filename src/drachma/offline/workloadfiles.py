@@ -16,11 +16,10 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import codec, defaults, meta, pod
-from drachma.offline import dlrmtraces, kueuegenerator, manifestfiles, openbtraces, podtemplates
+from drachma.offline import dlrmtraces, kueuegenerator, manifestfiles, openbtraces, podtemplates, simkubetraces
 from drachma.queueing.jobs.settings import QUEUE_LABEL
-from drachma.queueing.kinds import decoding
-from drachma.simulate import csvrows, queueingstate
-from drachma.simulate.timeline import durations, generation, workloadspec
+from drachma.simulate import csvrows
+from drachma.simulate.timeline import checkpoint, durations, generation, workloadspec
 from drachma.simulate.timeline.events import Arrival, Event, JobShape
 
 DURATION: Final = "drachma.dev/duration"
@@ -34,6 +33,7 @@ class WorkloadFiles:
     def __init__(self, paths: Sequence[str]) -> None:
         """Read the files. Raises InvalidValueError or DecodeError, with the place in the file."""
         self._traces: Final[list[openbtraces.OpenbTasks | dlrmtraces.DlrmInstances]] = []
+        self._simkube_traces: Final[list[simkubetraces.SimkubeTrace]] = []
         self._generators: Final[list[kueuegenerator.KueueGenerator]] = []
         self._specs: Final[list[tuple[str, workloadspec.WorkloadSpec]]] = []
         self.documents: Final[list[str]] = []
@@ -43,6 +43,9 @@ class WorkloadFiles:
             if path.endswith(".csv"):
                 self._traces.append(_trace(pathlib.Path(path)))
                 continue
+            if path.endswith(simkubetraces.SUFFIX):
+                self._simkube_traces.append(simkubetraces.SimkubeTrace(pathlib.Path(path)))
+                continue
             documents = manifestfiles.read_all([path])
             sources += documents
             for source in documents:
@@ -50,10 +53,10 @@ class WorkloadFiles:
             if not self._generators:
                 self.documents.append(path)
         self._jobs: Final = [each for each in JobReader(sources).jobs() if each.duration is not None]
-        if not (self._traces or self._generators or self._specs or self._jobs):
+        if not (self._traces or self._simkube_traces or self._generators or self._specs or self._jobs):
             raise errors.InvalidValueError(
                 f"{', '.join(paths)}: no workload: expected a SimulatedWorkload, Jobs with the annotation {DURATION}, "
-                "a generator configuration of Kueue, or a trace as CSV"
+                f"a generator configuration of Kueue, a trace as CSV, or a trace of SimKube (*{simkubetraces.SUFFIX})"
             )
 
     def _take(self, source: manifestfiles.Source) -> None:
@@ -68,20 +71,28 @@ class WorkloadFiles:
 
     def objects(self) -> list[meta.Object]:
         """Return objects of the cluster that workloads bring along, such as claim templates of traces."""
-        return [each for trace in self._traces for each in trace.objects()]
+        return [each for trace in (*self._traces, *self._simkube_traces) for each in trace.objects()]
 
     def queueing_objects(self) -> list[meta.Object]:
         """Return the queues of generator configurations."""
         return [each for generator in self._generators for each in generator.objects()]
 
-    def events(self, *, seed: int, nodes: Sequence[str]) -> Iterator[Event]:
-        """Return all events in the order of their times. ``nodes`` are the nodes that may fail."""
+    def events(self, *, seed: int, nodes: Sequence[str], devices: Sequence[generation.Device] = ()) -> Iterator[Event]:
+        """Return all events in the order of their times. ``nodes`` and ``devices`` may fail."""
         streams: list[Iterable[Event]] = [trace.arrivals() for trace in self._traces]
+        streams += [trace.arrivals() for trace in self._simkube_traces]
         streams += [generator.arrivals() for generator in self._generators]
         for place, spec in self._specs:
             try:
                 streams.append(
-                    generation.events(spec, seed=seed, nodes=nodes, decode=_decode, read_spec=podtemplates.read_spec)
+                    generation.events(
+                        spec,
+                        seed=seed,
+                        nodes=nodes,
+                        devices=devices,
+                        decode=_decode,
+                        read_spec=podtemplates.read_spec,
+                    )
                 )
             except errors.DrachmaError as error:
                 raise errors.InvalidValueError(f"{place}: {error}") from None
@@ -180,10 +191,8 @@ def _count(spec: Mapping[str, Any], field: str, default: int) -> int:
 
 
 def _decode(document: Mapping[str, Any]) -> meta.Object:
-    """Return an object that an event applies or removes: of the cluster, or of the queues."""
-    api_version, kind = codec.type_meta(document)
-    resource = queueingstate.models().get((api_version.rpartition("/")[0], kind))
-    if resource is not None and api_version.startswith("kueue."):
-        decoded: meta.Object = decoding.decode(document, resource.model)
-        return decoded
-    return defaults.apply(codec.decode(document), now=datetime.now(UTC))
+    """Return an object that an event applies or removes, with the defaults of a server."""
+    decoded = checkpoint.decode_object(document)
+    return (
+        decoded if str(document["apiVersion"]).startswith("kueue.") else defaults.apply(decoded, now=datetime.now(UTC))
+    )

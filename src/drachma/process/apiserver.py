@@ -53,7 +53,8 @@ async def build(
         additions=additions,
         nodes=nodes,
     )
-    await bootstrap.populate(application.dispatcher, namespaces=additions.namespaces if additions is not None else ())
+    added = additions or app.Additions()
+    await bootstrap.populate(application.dispatcher, namespaces=added.namespaces, service_ranges=added.service_ranges)
     await application.definitions.settle()
     if is_new:
         await store.compact(store.revision)

@@ -22,6 +22,7 @@ from prometheus_client import registry as registries
 from drachma import allocator
 from drachma.api import gates as features
 from drachma.client import Client, local
+from drachma.node.runtimes import mixed
 from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.node.simulation import hardware
 from drachma.node.simulation.runtime import Defaults
@@ -81,6 +82,8 @@ class ControlPlane(msgspec.Struct, frozen=True, kw_only=True):
     pretends_nodes: bool = False
     plugin_directory: pathlib.Path | None = None
     runtime: RuntimeName = RuntimeName.SIMULATED
+    simulated_containers: tuple[mixed.Rule, ...] = ()
+    """Containers that are simulated although the runtime is another one."""
     allows_unenforced_security: bool = False
     defaults: Defaults = Defaults()
     """Runs of simulated containers that end by themselves."""
@@ -114,6 +117,7 @@ class ControlPlane(msgspec.Struct, frozen=True, kw_only=True):
                 local_endpoints=endpoints,
                 root=server.folder,
                 runtime=self.runtime,
+                simulated=self.simulated_containers,
                 allows_unenforced_security=self.allows_unenforced_security,
                 defaults=self.defaults,
             ),

@@ -19,7 +19,7 @@ from drachma.node.directories import Directories
 from drachma.node.endpoint import certificate, server
 from drachma.node.registration import addresses
 from drachma.node.registration.machine import Machine
-from drachma.node.runtimes import podman, process, protocol
+from drachma.node.runtimes import mixed, podman, process, protocol
 from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.node.setup.volumes import localprovisioner
 from drachma.node.simulation import drivers, hardware
@@ -50,6 +50,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """URL at which pods reach the API server."""
     root: pathlib.Path
     runtime: RuntimeName = RuntimeName.SIMULATED
+    simulated: tuple[mixed.Rule, ...] = ()
+    """Containers that are simulated although the runtime is another one."""
     serving_files: tuple[pathlib.Path, pathlib.Path] | None = None
     """Serving certificate and its key; without them a self-signed one is created."""
     local_endpoints: EndpointRegistry | None = None
@@ -160,12 +162,14 @@ def _runtime(
     surroundings: Surroundings, slices: Iterable[Mapping[str, Any]], served: Served | None
 ) -> protocol.Runtime:
     """Return the container runtime. Real containers see the devices of these slices."""
+    simulated = SimulatedRuntime(surroundings.clock, served.defaults if served is not None else None)
     if served is None or served.runtime is RuntimeName.SIMULATED:
-        return SimulatedRuntime(surroundings.clock, served.defaults if served is not None else None)
+        return simulated
     folder = served.root / "cdi"
     drivers.write_cdi_files(slices, folder)
     kind = process.ProcessRuntime if served.runtime is RuntimeName.PROCESS else podman.PodmanRuntime
-    return kind(served.root, clock=surroundings.clock, cdi=(*registry.DIRECTORIES, *served.cdi, folder))
+    real = kind(served.root, clock=surroundings.clock, cdi=(*registry.DIRECTORIES, *served.cdi, folder))
+    return mixed.MixedRuntime(real, simulated, served.simulated) if served.simulated else real
 
 
 def _environment(url: str) -> dict[str, str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import pathlib
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.process import components, configurationfile, conversionwebhook, placement, remoteaccess
+from drachma.client import http, kubeconfig, protocol
+from drachma.process import components, configurationfile, conversionwebhook, placement
 from drachma.process.queueingchoice import QueueingChoice
 from drachma.process.visibilityendpoint import VisibilityEndpoint
 from drachma.process.webhookendpoint import WebhookEndpoint
@@ -17,7 +19,7 @@ from drachma.queueing.configuration import configuration, frameworks
 from drachma.queueing.kinds import admissioncheck, decoding, workload
 from drachma.queueing.rules import jobwebhooks, webhooks
 from drachma.queueing.rules.webhooks import Webhook
-from drachma.runtime import Surroundings, controller
+from drachma.runtime import Surroundings, clock, controller
 from drachma.server.admission import hooks
 from drachma.server.kinds.kueue import queuekinds, visibilitykinds
 from drachma.server.pipeline import services
@@ -53,7 +55,8 @@ role kueue-manager-role
     read node.k8s.io: runtimeclasses
     read scheduling.k8s.io: priorityclasses
     read apiextensions.k8s.io: customresourcedefinitions
-    read resource.k8s.io: deviceclasses resourceclaims resourceclaimtemplates resourceslices
+    read resource.k8s.io: deviceclasses resourceclaimparameters resourceclaims resourceclaimtemplates resourceclasses
+    read resource.k8s.io: resourceclassparameters resourceslices
     read apps: deployments replicasets statefulsets
     get,list,patch,update,watch,delete batch: jobs
     patch,update batch: jobs/finalizers jobs/status
@@ -92,6 +95,8 @@ binding kueue-system/kueue-manager-secrets to account:kueue-system/kueue-control
 binding kueue-manager-rolebinding of kueue-manager-role to account:kueue-system/kueue-controller-manager
 """
 """Roles of the component and of users in their namespaces, under Kueue's names."""
+
+_MANAGER: Final = "kueue"
 
 
 def configure_in_server(configuration_file: pathlib.Path | None) -> QueueingChoice:
@@ -154,7 +159,7 @@ def replica(
         is_fixed=configuration_file is not None,
         placement=placement.SimulatedPlacement(own),
         view=view,
-        connect=connect or remoteaccess.connect,
+        connect=connect or _connect,
         role=role,
     )
 
@@ -278,3 +283,11 @@ def _place(review: hooks.Review) -> jobwebhooks.Place:
         workload=find_workload,
         dispatches=dispatches,
     )
+
+
+@contextlib.asynccontextmanager
+async def _connect(content: bytes, name: str) -> AsyncIterator[protocol.Client]:
+    """Yield a client for the current context of a kubeconfig. Raises errors.AccessError."""
+    access = kubeconfig.load_content(content, name=name)
+    async with http.HttpClient(access, clock=clock.SystemClock(), manager=_MANAGER) as client:
+        yield client

@@ -62,7 +62,8 @@ class _Index(Generic[ObjectT]):
         self._values: Final[dict[Key, tuple[str, ...]]] = {}
 
     def put(self, key: Key, new: ObjectT) -> None:
-        after = tuple(self._function(new))
+        values = self._function(new)
+        after = values if values.__class__ is tuple else tuple(values)
         if key in self._values:
             if self._values[key] == after:
                 # Most changes leave the index values as they are.
@@ -134,7 +135,7 @@ class Cache(Generic[ObjectT]):
 
     def list_namespace(self, namespace: str) -> tuple[ObjectT, ...]:
         """Return all objects of a namespace."""
-        return tuple(self._namespaces.get(namespace, {}).values())
+        return tuple(self._namespaces[namespace].values()) if namespace in self._namespaces else ()
 
     def by(self, index: str, value: str) -> tuple[ObjectT, ...]:
         """Return all objects that an index has under a value."""

@@ -270,8 +270,15 @@ class Informer(Generic[ObjectT]):
         self._resource_version = event.object.metadata.resource_version
 
     def _put(self, new: ObjectT, data: bytes | None) -> None:
-        if self._is_outdated(new):
-            return
+        metadata = new.metadata
+        cached = self.cache.get(metadata.name, namespace=metadata.namespace)
+        if cached is not None:
+            current = cached.metadata
+            if current.resource_version == metadata.resource_version and current.uid == metadata.uid:
+                # The version was observed before.
+                return
+            if _is_newer(current, metadata):
+                return
         old = self.cache.put(new, data)
         if old is None:
             for handler in self._handlers:
@@ -287,19 +294,18 @@ class Informer(Generic[ObjectT]):
                 handler.updated(old, new)
 
     def _drop(self, deleted: ObjectT) -> None:
-        if not self._is_outdated(deleted) and self.cache.drop(deleted) is not None:
+        metadata = deleted.metadata
+        cached = self.cache.get(metadata.name, namespace=metadata.namespace)
+        if cached is None or _is_newer(cached.metadata, metadata):
+            return
+        if self.cache.drop(deleted) is not None:
             for handler in self._handlers:
                 handler.deleted(deleted)
 
-    def _is_outdated(self, reported: ObjectT) -> bool:
-        """Return True if the cache has a newer version of an object, because it was observed before."""
-        metadata = reported.metadata
-        cached = self.cache.get(metadata.name, namespace=metadata.namespace)
-        if cached is None or cached.metadata.resource_version == metadata.resource_version:
-            return False
-        return resourceversion.number(cached.metadata.resource_version) > resourceversion.number(
-            metadata.resource_version
-        )
+
+def _is_newer(cached: meta.ObjectMeta, reported: meta.ObjectMeta) -> bool:
+    """Return True if the cache has a newer version of an object, because it was observed before."""
+    return resourceversion.number(cached.resource_version) > resourceversion.number(reported.resource_version)
 
 
 class _UnansweredError(Exception):

@@ -48,6 +48,12 @@ _log = logging.getLogger(__name__)
 
 _GANG: Final = frozenset({hints.GANG_SCHEDULING})
 
+_DECISIONS: Final = 16
+"""Decisions in one turn of the event loop, at most. Their bindings are written together."""
+
+_TURN_SECONDS: Final = 0.005
+"""Time after which other tasks run, whatever the number of decisions."""
+
 
 class Scheduler:
     """Schedules the pods of one ``schedulerName``."""
@@ -217,18 +223,24 @@ class Scheduler:
     async def _schedule(self) -> None:
         if self._peers is not None:
             await self._peers.joined()
+        most = 1 if self._peers is not None or self._neighbours is not None else _DECISIONS
+        count, began = 0, self._clock.monotonic()
         while True:
             await self._binder.room()
             entry = self.queue.pop()
             if entry is None:
                 await self._wait()
+                count, began = 0, self._clock.monotonic()
                 continue
             try:
                 await self._attempt(entry)
             finally:
                 self._deliberation.settle()
-            # Informers and binders run between any two decisions.
-            await asyncio.sleep(0)
+            count += 1
+            if count >= most or self._clock.monotonic() - began >= _TURN_SECONDS:
+                # Informers run, and binders write for all pods that were decided about since the last turn.
+                await asyncio.sleep(0)
+                count, began = 0, self._clock.monotonic()
 
     async def _wait(self) -> None:
         """Wait until a pod becomes active, or until the time at which the queue has one to activate."""

@@ -7,10 +7,10 @@ import msgspec
 
 from drachma.server import mediatypes, status
 from drachma.server.calls.call import Body, Call, Target
-from drachma.server.kinds.core import clusterips
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.surface import apisurface, verbs
 from drachma.server.user import User
+from drachma.values import serviceranges
 
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
@@ -43,19 +43,23 @@ _SERVICE: Final[dict[str, Any]] = {
         "labels": {"component": "apiserver", "provider": "kubernetes"},
     },
     "spec": {
-        "clusterIP": clusterips.FIRST,
         "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
     },
 }
 
 
-async def populate(dispatcher: Dispatcher, *, namespaces: Sequence[str] = ()) -> None:
+async def populate(
+    dispatcher: Dispatcher,
+    *,
+    namespaces: Sequence[str] = (),
+    service_ranges: serviceranges.ServiceRanges = serviceranges.DEFAULT,
+) -> None:
     """Create the missing objects, with additional namespaces; a complete store is not written to."""
     for name in (*NAMESPACES, *namespaces):
         await ensure(dispatcher, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for priority in _PRIORITY_CLASSES:
         await ensure(dispatcher, priority)
-    await ensure(dispatcher, _SERVICE)
+    await ensure(dispatcher, {**_SERVICE, "spec": {"clusterIP": service_ranges.first, **_SERVICE["spec"]}})
 
 
 async def ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ for.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -80,8 +80,11 @@ class InProcess:
             raise errors.CommitRefusedError(refusal.error(error.document), position) from None
         return [_answer_object(answer) for answer in answers]
 
-    async def list(self, place: local.Place, query: local.Query) -> listing.Listed:
+    async def list(self, place: local.Place, query: local.Query) -> local.Page:
         answer = await self._dispatch(verbs.LIST, place, Body(), query=query)
+        if isinstance(answer.content, Verbatim):
+            items = answer.content.document.get("items") or ()
+            return _ComputedPage([_Answer(encoding.encode(each)) for each in items])
         assert isinstance(answer.content, listing.Listed), "a list call returns a list"
         return answer.content
 
@@ -142,9 +145,19 @@ class _Answer(msgspec.Struct, frozen=True, eq=False):
     """Answer that is not an object in the store."""
 
     data: bytes
+    uid: str = ""
 
 
 _NOTHING: Final = _Answer(b"{}")
+
+
+class _ComputedPage(NamedTuple):
+    """List of a kind that is computed for each read, such as metrics; it has no revision to continue from."""
+
+    records: Sequence[local.Stored]
+    revision: int = 0
+    token: str = ""
+    remaining: int | None = None
 
 
 def _answer_object(answer: Answer) -> local.Stored:

@@ -16,7 +16,7 @@ _FIT: Final = "NodeResourcesFit"
 def lines(explained: PodExplanation) -> Iterator[str]:
     """Yield at most ten lines about a pod that fits nowhere."""
     yield f"pod {explained.pod} is pending: {explained.message}"
-    reasons = list(_reasons(explained))
+    reasons = list(reason_lines(explained))
     remedies = list(_remedies(explained))
     room = max(MOST_LINES - 2 - len(remedies), 1)
     count = min(room, _MOST_REASONS) if len(reasons) > min(room, _MOST_REASONS) else len(reasons)
@@ -27,7 +27,8 @@ def lines(explained: PodExplanation) -> Iterator[str]:
     yield f"  --verbose shows every node and device{also}"
 
 
-def _reasons(explained: PodExplanation) -> Iterator[str]:
+def reason_lines(explained: PodExplanation) -> Iterator[str]:
+    """Yield a line for each reason: hints first, then devices, resources and the other plugins of the scheduler."""
     for hint in explained.hints:
         yield f"  {hint}"
     yield from _supplies(explained.supplies)

@@ -32,8 +32,6 @@ class Collection:
         # Upstream sorts by "namespace/name" as one text: "a-b/x" comes before "a/x". Namespaces that carry
         # their slash sort that way.
         self._order: list[str] = []
-        self.changed = 0
-        """The revision of the newest write."""
         self._revisions: list[int] = []
         self._events: list[record.Event] = []
 
@@ -46,7 +44,6 @@ class Collection:
     def restore(self, item: record.Record) -> None:
         """Add an object whose history is compacted."""
         self._put(item)
-        self.changed = max(self.changed, item.revision)
 
     def apply(self, event: record.Event) -> None:
         item = event.record
@@ -54,7 +51,6 @@ class Collection:
             self._remove(item.key)
         else:
             self._put(item)
-        self.changed = item.revision
         self._revisions.append(item.revision)
         self._events.append(event)
 

@@ -11,7 +11,7 @@ used again.
 import asyncio
 import bisect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
@@ -39,6 +39,9 @@ class Engine:
 
     def __init__(self, committed: state.State, log: journal.Journal, *, limits: protocol.Limits) -> None:
         self._state = committed
+        # Every call reads the state several times, so these are the state's own functions.
+        self.get: Final = committed.get
+        self.changed: Final = committed.changed
         self._hub = watch.Hub(committed)
         self._journal = log
         self._limits = limits
@@ -69,16 +72,10 @@ class Engine:
     def compacted(self) -> int:
         return self._state.compacted
 
-    def get(self, key: record.Key) -> record.Record | None:
-        return self._state.get(key)
-
     @property
     def resources(self) -> Sequence[str]:
         """Return all resources that have or had objects, in order."""
         return self._state.resources
-
-    def changed(self, resource: str) -> int:
-        return self._state.changed(resource)
 
     def list(
         self,

@@ -34,9 +34,13 @@ def make_object_row(item: record.Record, seal: cipher.Cipher) -> Row:
 
 
 def _make(item: record.Record, seal: cipher.Cipher, *, previous: int, deleted: int) -> Row:
-    facts = (item.revision, previous, item.create_revision, deleted, *item.key, item.uid)
-    data = seal.seal(item.key, item.data)
-    return (*facts, data, _checksum(facts, data))
+    key, uid, created, revision = item.key, item.uid, item.create_revision, item.revision
+    resource, namespace, name = key
+    data = seal.seal(key, item.data)
+    # The text of _checksum(), formatted at once because every write needs one.
+    facts = f"{revision}\0{previous}\0{created}\0{deleted}\0{resource}\0{namespace}\0{name}\0{uid}"
+    checksum = zlib.crc32(data, zlib.crc32(facts.encode()))
+    return (revision, previous, created, deleted, resource, namespace, name, uid, data, checksum)
 
 
 def is_intact(row: Row) -> bool:

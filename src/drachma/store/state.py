@@ -7,6 +7,7 @@ and watches use nothing else. It has no notion of pending writes, threads or fil
 import collections
 import itertools
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -35,6 +36,10 @@ class State:
         self._collections: collections.defaultdict[str, collection.Collection] = collections.defaultdict(
             collection.Collection
         )
+        # The newest revision of each resource; the server asks for those of kinds only, so it stays small.
+        self._changed: Final[collections.defaultdict[str, int]] = collections.defaultdict(int)
+        self.changed: Final[Callable[[str], int]] = self._changed.__getitem__
+        """Returns the revision of the newest write to a resource; steps of every call ask."""
         # One event per revision and none missing, so positions are revisions minus the compacted one.
         self._log: collections.deque[record.Event] = collections.deque()
         self._log_bytes = 0
@@ -48,10 +53,6 @@ class State:
     def resources(self) -> list[str]:
         """Return all resources that have or had objects, in order."""
         return sorted(self._collections)
-
-    def changed(self, resource: str) -> int:
-        # Inlined, because steps of every write call it.
-        return self._collections[resource].changed if resource in self._collections else 0
 
     def page(
         self,
@@ -85,12 +86,16 @@ class State:
 
     def restore(self, item: record.Record) -> None:
         """Add an object written at or before the compacted revision."""
-        self._collections[item.key.resource].restore(item)
+        resource = item.key.resource
+        self._collections[resource].restore(item)
+        self._changed[resource] = max(self._changed[resource], item.revision)
 
     def apply(self, event: record.Event) -> None:
         """Apply the event of the next revision."""
         item = event.record
-        self._collections[item.key.resource].apply(event)
+        resource = item.key.resource
+        self._collections[resource].apply(event)
+        self._changed[resource] = item.revision
         self._log.append(event)
         self._log_bytes += len(item.data)
         self.revision = item.revision

@@ -75,7 +75,7 @@ def _device_status(
     claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaimStatus, authorizer: Authorizer
 ) -> Errors:
     verbs = [f"arbitrary-node:{authorizer.verb}"]
-    if authorizer.node_name and authorizer.node_name == _node_of(claim.status.allocation):
+    if authorizer.node_name and authorizer.node_name == node_of(claim.status.allocation):
         verbs.insert(0, f"associated-node:{authorizer.verb}")
     for driver in sorted(_drivers_with_changes(claim.status, old)):
         namespace = claim.metadata.namespace
@@ -96,7 +96,7 @@ def _drivers_with_changes(new: resourceclaim.ResourceClaimStatus, old: resourcec
     return {share.driver for share in before | after if before.get(share) != after.get(share)}
 
 
-def _node_of(allocation: resourceclaim.AllocationResult | None) -> str:
+def node_of(allocation: resourceclaim.AllocationResult | None) -> str:
     """Return the node that an allocation is for, if its selector names one."""
     if allocation is None or allocation.node_selector is None:
         return ""

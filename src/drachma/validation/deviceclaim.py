@@ -1,4 +1,4 @@
-"""Rules for the requests, constraints and configuration of claims and templates."""
+"""Rules for the requests, constraints and configuration of claims, templates and classes, and for DeviceClass."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -6,17 +6,30 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from drachma.api import devices, resourceclaim
+from drachma.api import deviceclass, devices, resourceclaim
 from drachma.api import gates as feature
 from drachma.claims import identity
-from drachma.validation import expression, fielderror, formats, limits, rendering, rulenotation
+from drachma.validation import (
+    expression,
+    fielderror,
+    formats,
+    limits,
+    metadata,
+    nodeallocatable,
+    rendering,
+    rulenotation,
+)
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, FieldError, Found
-from drachma.validation.path import Path
+from drachma.validation.path import SPEC, Path
+from drachma.values import names
 
 _UNKNOWN_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
+
+CLASS_NAME_ORIGIN: Final = "format=k8s-long-name"
+"""Origin of the declared rule for names."""
 
 
 class RequestNames(msgspec.Struct, frozen=True):
@@ -148,3 +161,32 @@ def _check_parameters(config: devices.OpaqueDeviceConfiguration, at: Path, facts
 
 
 TYPES: Final = rulenotation.load_structs("deviceclaim", globals())
+
+
+def check_class(class_: deviceclass.DeviceClass, context: Context) -> Errors:
+    """Yield the errors of a new class."""
+    yield from _class_spec(class_.spec, old=None, context=context)
+
+
+def check_class_update(class_: deviceclass.DeviceClass, old: deviceclass.DeviceClass, context: Context) -> Errors:
+    """Yield the errors of a changed class; unchanged selectors and configuration may have errors."""
+    yield from metadata.check_name(class_.metadata, metadata.declared_dns_subdomain, name_origin=CLASS_NAME_ORIGIN)
+    yield from metadata.check_finalizer_names(class_.metadata)
+    yield from _class_spec(class_.spec, old=old.spec, context=context)
+
+
+def _class_spec(
+    spec: deviceclass.DeviceClassSpec, *, old: deviceclass.DeviceClassSpec | None, context: Context
+) -> Errors:
+    selectors = Facts(context, is_stored=old is not None and old.selectors == spec.selectors)
+    yield from TYPES["ClassSelectors"](spec, SPEC, selectors)
+    config = Facts(context, is_stored=old is not None and old.config == spec.config)
+    yield from TYPES["ClassConfiguration"](spec, SPEC, config)
+    own_policies = spec.node_allocatable_resource_accounting_policies
+    if own_policies and (old is None or old.node_allocatable_resource_accounting_policies != own_policies):
+        yield from nodeallocatable.check_policies(own_policies, SPEC.child("nodeAllocatableResourceAccountingPolicies"))
+    name = spec.extended_resource_name
+    if name is not None and names.extended_resource_name(name):
+        at, detail = SPEC.child("extendedResourceName"), "must be a valid extended resource name"
+        error = fielderror.invalid(at, name, detail, origin="format=k8s-extended-resource-name")
+        yield from fielderror.covered([error])

@@ -106,10 +106,11 @@ def drop_from_claim_status(
     status: resourceclaim.ResourceClaimStatus, *, old: resourceclaim.ResourceClaim, gates: Gates
 ) -> resourceclaim.ResourceClaimStatus:
     """Return the status of a claim without fields of disabled features that neither its spec nor its status use."""
-    unused = {each.gates for each in CLAIM if not _uses(old.spec, each)}
-    of_spec = {each.gates for each in CLAIM}
-    droppable = [each for each in _CLAIM_STATUS if each.gates not in of_spec or each.gates in unused]
-    return drop(status, droppable, old=old.status, gates=gates)
+    disabled = [each for each in _CLAIM_STATUS if not all(map(gates.on, each.gates))]
+    if not disabled:
+        return status
+    in_use = {each.gates for each in CLAIM if _uses(old.spec, each)}
+    return drop(status, [each for each in disabled if each.gates not in in_use], old=old.status, gates=gates)
 
 
 def drop(value: _StructT, features: Sequence[_Feature], *, old: _StructT | None, gates: Gates) -> _StructT:
@@ -124,6 +125,8 @@ def drop(value: _StructT, features: Sequence[_Feature], *, old: _StructT | None,
 
 
 def _uses(owner: struct.Struct | None, each: _Feature) -> bool:
+    if owner is None:
+        return False
     return any(
         _is_used(owner, field.removesuffix("?").split("."), counts_empty=field.endswith("?")) for field in each.fields
     )
@@ -133,7 +136,7 @@ def _is_used(owner: Any, names: Sequence[str], *, counts_empty: bool) -> bool:
     """Return True if a field of a value, or of its parts, is in use."""
     if owner is None:
         return False
-    if isinstance(owner, tuple | Mapping):
+    if not isinstance(owner, struct.Struct) and isinstance(owner, tuple | Mapping):
         parts = owner.values() if isinstance(owner, Mapping) else owner
         return any(_is_used(part, names, counts_empty=counts_empty) for part in parts)
     value = getattr(owner, names[0])

@@ -56,10 +56,33 @@ def check(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
         yield from _check_families(spec, every, families)
 
 
-def unreadable(spec: Mapping[str, Any]) -> Errors:
-    """Yield the errors of addresses of a new service that prevent their allocation, which comes before all rules."""
-    if spec.get("type") != "ExternalName" and spec.get("clusterIP"):
-        yield from _wrong(spec.get("clusterIPs") or (), ())
+def unallocatable(spec: Mapping[str, Any], configured: Sequence[str]) -> Errors:
+    """Yield the errors that prevent the allocation of a new service's addresses, which comes before all rules.
+
+    ``configured`` are the IP families of the cluster.
+    """
+    if spec.get("type") == "ExternalName":
+        return
+    problems = list(_wrong(spec.get("clusterIPs") or (), ())) if spec.get("clusterIP") else []
+    yield from problems
+    if not problems:
+        yield from unallocatable_families(spec, configured)
+
+
+def unallocatable_families(spec: Mapping[str, Any], configured: Sequence[str]) -> Errors:
+    """Yield the errors of families and their policy that a cluster with these families cannot provide."""
+    if spec.get("type") == "ExternalName" or (is_headless(spec) and not spec.get("selector")):
+        return
+    policy: Any = spec.get("ipFamilyPolicy")
+    for field, title in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")):
+        if policy == "SingleStack" and len(spec.get(field) or ()) == 2:
+            detail = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {title} are specified"
+            yield fielderror.invalid(_POLICY, policy, detail)
+    if policy == "RequireDualStack" and len(configured) < 2:
+        yield fielderror.invalid(_POLICY, policy, "this cluster is not configured for dual-stack services")
+    for position, each in enumerate(spec.get("ipFamilies") or ()):
+        if each in _FAMILY_NAMES and each not in configured:
+            yield fielderror.invalid(_FAMILIES.item(position), rendering.named(each), "not configured on this cluster")
 
 
 def check_update(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:

@@ -20,8 +20,7 @@ from drachma.api import (
     resourceslice,
     scheme,
 )
-from drachma.validation import declared, fielderror, preparation
-from drachma.validation import deviceclass as class_rules
+from drachma.validation import declared, deviceclaim, fielderror, preparation
 from drachma.validation import metadata as metadata_rules
 from drachma.validation import resourceclaim as claim_rules
 from drachma.validation import resourceslice as slice_rules
@@ -35,7 +34,7 @@ from drachma.values import quotation
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
 _RULES: Final[Mapping[type[meta.Object], ObjectRules]] = {
-    deviceclass.DeviceClass: ObjectRules(create=class_rules.check, update=class_rules.check_update),
+    deviceclass.DeviceClass: ObjectRules(create=deviceclaim.check_class, update=deviceclaim.check_class_update),
     devicetaintrule.DeviceTaintRule: ObjectRules(
         create=taint_rules.check_rule, update=taint_rules.check_rule_update, status=taint_rules.check_rule_status
     ),
@@ -172,7 +171,7 @@ def _check_metadata(value: meta.Object) -> Found:
     """Return the errors of the metadata of a new object by the rules of its kind."""
     rules, own, namespaced = metadata_rules, value.metadata, scheme.of(type(value)).namespaced
     if isinstance(value, deviceclass.DeviceClass):
-        rule, origin = rules.declared_dns_subdomain, class_rules.NAME_ORIGIN
+        rule, origin = rules.declared_dns_subdomain, deviceclaim.CLASS_NAME_ORIGIN
         errors = rules.check(own, namespaced=namespaced, name_rule=rule, name_origin=origin)
     else:
         errors = rules.check(own, namespaced=namespaced, name_rule=rules.dns_subdomain)

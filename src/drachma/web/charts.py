@@ -29,6 +29,11 @@ class History(NamedTuple):
     used: Line
     pending: Line
 
+    @property
+    def middle(self) -> dt.datetime:
+        """Time in the middle of the chart."""
+        return self.begin + (self.end - self.begin) / 2
+
 
 def history(samples: Sequence[Sample], now: dt.datetime) -> History | None:
     """Return the lines of used devices and pending pods, or None without samples."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from drachma.claims import identity
 from drachma.web.models import Model, is_ready
 from drachma.web.rows import DeviceCell, DeviceState
 
@@ -52,7 +53,16 @@ class DeviceMap:
         def number(text: str) -> int:
             return strings.setdefault(text, len(strings))
 
-        devices = [self._device(cell, number) for cell in self._model.cells_of(name)]
+        cells = self._model.cells_of(name)
+        devices = [self._device(cell, number) for cell in cells]
+        pools = self._model.pools
+        drawn = {
+            f"{cell.id.driver} {cell.id.pool} {cell.group}": round(
+                100 * pools[identity.PoolID(cell.id.driver, cell.id.pool)].drawn.get(cell.group, 0.0)
+            )
+            for cell in cells
+            if cell.group
+        }
         node = self._model.nodes.get(name)
         return {
             "n": name,
@@ -60,6 +70,7 @@ class DeviceMap:
             "k": 1 if node is not None else 0,
             "s": list(strings),
             "d": devices,
+            **({"c": drawn} if drawn else {}),
         }
 
     def _device(self, cell: DeviceCell, number: Any) -> list[int]:

@@ -16,7 +16,10 @@ from drachma.simulate import ClusterState, Simulation, grouplearning, growth, no
 from drachma.simulate import simulation as simulations
 from drachma.simulate.defragmentation import Goal, Plan, Planner
 from drachma.simulate.podexplanation import PodExplanation
-from drachma.simulate.reports import pictures, utilisation
+from drachma.simulate.reports import utilisation
+from drachma.simulate.reports.utilisation import Utilisation
+from drachma.web import comparison
+from drachma.web.comparison import Comparison
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,8 +47,7 @@ class Side(NamedTuple):
     explained: PodExplanation | None
     placed: int
     pending: int
-    picture: str
-    """Image of nodes and devices as a data URL."""
+    utilisation: Utilisation
 
 
 class Answer(NamedTuple):
@@ -55,6 +57,7 @@ class Answer(NamedTuple):
     after: Side
     moved: tuple[tuple[str, str], ...]
     """Pending pods that get a node after the change and do not before, with that node."""
+    comparison: Comparison
     plan: str
     """Number of new nodes that would be enough for all pods that such nodes can help, in words."""
 
@@ -80,7 +83,7 @@ def answer(base: Simulation, key: Key | None, change: Change) -> Answer:
     before, placed_before = _side(base, subject)
     after, placed_after = _side(changed, target)
     moved = tuple((name, node) for name, node in placed_after.items() if name not in placed_before)
-    return Answer(before, after, moved, plan)
+    return Answer(before, after, moved, comparison.compare(before.utilisation, after.utilisation), plan)
 
 
 def _find(base: Simulation, key: Key) -> pod.Pod:
@@ -97,12 +100,8 @@ def _side(cluster: Simulation, subject: pod.Pod | None) -> tuple[Side, dict[str,
     trial = cluster.fork()
     schedule = trial.schedule()
     placed = {simulations.title(each.pod): each.node for each in schedule.placements}
-    return Side(explained, len(placed), len(schedule.waiting), draw(trial)), placed
-
-
-def draw(cluster: Simulation) -> str:
-    """Return a picture of nodes and devices as a data URL."""
-    return as_data_url(pictures.draw_utilisation(utilisation.measure(cluster.snapshot)))
+    trial_use = utilisation.measure(trial.snapshot)
+    return Side(explained, len(placed), len(schedule.waiting), trial_use), placed
 
 
 def as_data_url(svg: str) -> str:
@@ -111,18 +110,20 @@ def as_data_url(svg: str) -> str:
 
 
 class Defragmentation(NamedTuple):
-    """Moves that bring back whole nodes or devices, with pictures of the cluster before and after them."""
+    """Moves that bring back whole nodes or devices, and the cluster before and after them."""
 
     plan: Plan
-    before: str
-    after: str
+    comparison: Comparison
 
 
 def defragment(base: Simulation, goal: Goal, count: int | None) -> Defragmentation:
     """Return the plan of ``drachma plan --defragment``."""
     planner = Planner(base, goal)
     plan = planner.plan(count)
-    return Defragmentation(plan, draw(base), draw(planner.simulate(plan)))
+    after = planner.simulate(plan)
+    return Defragmentation(
+        plan, comparison.compare(utilisation.measure(base.snapshot), utilisation.measure(after.snapshot))
+    )
 
 
 def _change_claim(cluster: Simulation, subject: pod.Pod, change: Change) -> pod.Pod:

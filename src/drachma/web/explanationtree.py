@@ -1,4 +1,4 @@
-"""Explanations as trees that templates draw: a sentence at each branch, details below it."""
+"""Explanations for templates to draw: reasons, bars of nodes by reason, and trees with details below a sentence."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from drachma.allocator.explanation import names, report, wording
-from drachma.simulate.podexplanation import PodExplanation
+from drachma.simulate import explanationsummary
+from drachma.simulate.podexplanation import DeviceSupply, PodExplanation
 
 _MOST_NAMES: Final = 200
+_DEVICES: Final = "DynamicResources"
 
 
 class Branch(NamedTuple):
@@ -19,19 +21,42 @@ class Branch(NamedTuple):
     names: tuple[str, ...] = ()
     tone: str = ""
     """``good``, ``bad`` or empty."""
+    share: float | None = None
+    """Part of all devices that the sentence is about."""
 
 
-def node_branches(explained: PodExplanation) -> list[Branch]:
-    """Return a branch for each reason that rules out nodes."""
-    return [
-        Branch(
-            f"{_count(len(entry.nodes), 'node')}: {', '.join(entry.reasons)}",
-            names=entry.nodes[:_MOST_NAMES],
-            tone="bad",
-            branches=(Branch(f"decided by the scheduler's plugin {entry.plugin}"),),
-        )
-        for entry in explained.ruled_out
-    ]
+class NodeBar(NamedTuple):
+    """Nodes that are ruled out for one reason, and the part of all nodes that they are."""
+
+    text: str
+    number: int
+    share: float
+    names: tuple[str, ...]
+
+
+def reasons(explained: PodExplanation) -> list[str]:
+    """Return the reasons of ``drachma explain pod``, one sentence each."""
+    return [line.strip() for line in explanationsummary.reason_lines(explained)]
+
+
+def node_bars(explained: PodExplanation) -> list[NodeBar]:
+    """Return the nodes by reason, the most nodes first. Nodes without suitable devices are split by free devices."""
+    groups: list[tuple[str, tuple[str, ...]]] = []
+    for entry in explained.ruled_out:
+        if entry.plugin == _DEVICES and explained.supplies:
+            groups += [(_supply_text(supply), supply.nodes) for supply in explained.supplies]
+        else:
+            groups.append((f"{', '.join(entry.reasons)} ({entry.plugin})", entry.nodes))
+    total = explained.nodes or sum(len(names) for _, names in groups) or 1
+    bars = [NodeBar(text, len(names), min(len(names) / total, 1.0), names[:_MOST_NAMES]) for text, names in groups]
+    return sorted(bars, key=lambda bar: -bar.number)
+
+
+def _supply_text(supply: DeviceSupply) -> str:
+    if not supply.matching:
+        return f"no device matches request {supply.request}"
+    held = f", {supply.held} in use" if supply.held else ""
+    return f"{supply.free} of the {supply.wanted} devices for request {supply.request} are free{held}"
 
 
 def device_branch(explained: report.Explanation, also_on: Iterable[str] = ()) -> Branch:
@@ -90,6 +115,7 @@ def _way(way: report.AlternativeReport, naming: names.Names) -> Iterable[Branch]
             f"{len(way.usable)} of {way.considered} usable",
             names=tuple(map(naming.of, way.usable[:_MOST_NAMES])),
             tone="good",
+            share=len(way.usable) / way.considered if way.considered else 0.0,
         )
     if not way.considered:
         yield Branch("there are no devices at all", tone="bad")
@@ -104,7 +130,8 @@ def _way(way: report.AlternativeReport, naming: names.Names) -> Iterable[Branch]
             )
             for entry in obstacles
         )
-        yield Branch(f"{total} of {way.considered}: {heading}", details, tone="bad")
+        share = min(total / way.considered, 1.0) if way.considered else 0.0
+        yield Branch(f"{total} of {way.considered}: {heading}", details, tone="bad", share=share)
 
 
 def _count(number: int, noun: str) -> str:

@@ -66,6 +66,7 @@ def chrome(request: Request, settings: Settings, *, asset_version: str, now: dt.
     theme = request.cookies.get(THEME_COOKIE, "")
     return {
         "path": request.url.path,
+        "has_query": bool(request.url.query),
         "theme": theme if theme in _THEMES else "",
         "cluster": settings.cluster_name or settings.access.server.partition("://")[2],
         "assets": f"?v={asset_version}",

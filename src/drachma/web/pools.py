@@ -38,6 +38,8 @@ class Pool(NamedTuple):
     cells: tuple[DeviceCell, ...]
     states: Mapping[DeviceState, int]
     """Number of devices in each state that some device is in."""
+    drawn: Mapping[str, float]
+    """Used share of the fullest counter of each counter set."""
 
     @property
     def is_complete(self) -> bool:
@@ -67,7 +69,11 @@ def build(
         for device in each.spec.devices
     )
     states = collections.Counter(cell.state for cell in cells)
-    return Pool(pool_id, generation, expected_count, tuple(newest), cells, states)
+    shares: dict[str, float] = {}
+    for (group, name), limit in limits.items():
+        share = min(drawn.get((group, name), 0) / limit, 1.0) if limit else 0.0
+        shares[group] = max(shares.get(group, 0.0), share)
+    return Pool(pool_id, generation, expected_count, tuple(newest), cells, states, shares)
 
 
 _Counters = dict[tuple[str, str], int]

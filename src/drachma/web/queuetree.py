@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from drachma.claims import conditions
 from drachma.queueing.kinds import clusterqueue, workload
@@ -12,7 +12,8 @@ from drachma.runtime.cache import Key
 from drachma.values import quantity
 from drachma.web.models import Model
 
-_ZERO = quantity.Quantity.parse("0")
+_ZERO: Final = quantity.Quantity.parse("0")
+_MOST_SHARE: Final = 2**62
 
 
 class Quota(NamedTuple):
@@ -28,9 +29,27 @@ class Quota(NamedTuple):
     lending_limit: quantity.Quantity | None
 
     @property
-    def share(self) -> float:
-        """Used share of the nominal quota, at most 1."""
-        return min(self.used.nanos / self.nominal.nanos, 1.0) if self.nominal.nanos else float(self.used.nanos > 0)
+    def bar(self) -> Bar:
+        """The quota as a bar."""
+        nominal, used, lent = self.nominal.nanos, self.used.nanos, self.lent.nanos
+        limit = self.borrowing_limit.nanos if self.borrowing_limit is not None else 0
+        scale = max(nominal + limit, used, 1)
+        own = min(used, nominal)
+        return Bar(
+            own=100 * own / scale,
+            borrowed=100 * (used - own) / scale,
+            lent=100 * min(lent, nominal - own) / scale,
+            nominal=100 * nominal / scale,
+        )
+
+
+class Bar(NamedTuple):
+    """Parts of a quota's bar, in hundredths of its length, which is the nominal quota and what may be borrowed."""
+
+    own: float
+    borrowed: float
+    lent: float
+    nominal: float
 
 
 class Queue(NamedTuple):
@@ -43,6 +62,8 @@ class Queue(NamedTuple):
     pending: int
     admitted: int
     weight: str
+    fair_share: str
+    """Borrowed part of the lendable quota by weight, as the status has it; empty without fair sharing."""
     quotas: tuple[Quota, ...]
 
 
@@ -53,6 +74,11 @@ class Cohort(NamedTuple):
     queues: tuple[Queue, ...]
     children: tuple[Cohort, ...]
     quotas: tuple[Quota, ...] = ()
+    """Own quota of the cohort, which its queues share."""
+    totals: tuple[Quota, ...] = ()
+    """Quota and usage of everything in the cohort."""
+    weight: str = "1"
+    fair_share: str = ""
 
 
 class Pending(NamedTuple):
@@ -91,12 +117,60 @@ def _cohort(model: Model, name: str, children: dict[str, list[str]], seen: set[s
     members.sort(key=lambda each: each.metadata.name)
     own = model.cohorts.get(name)
     quotas = tuple(_quotas(own.spec.resource_groups, (), ())) if own is not None else ()
-    return Cohort(name, tuple(_queue(each, members) for each in members), below, quotas)
+    queues = tuple(_queue(each, members) for each in members)
+    parts = [*quotas, *(quota for queue in queues for quota in queue.quotas)]
+    parts += [quota for cohort in below for quota in cohort.totals]
+    fair = own.status.fair_sharing if own is not None else None
+    return Cohort(
+        name,
+        queues,
+        below,
+        quotas,
+        _totals(parts),
+        _weight(own.spec.fair_sharing) if own is not None else "1",
+        _fair_share(fair),
+    )
+
+
+def _totals(parts: Iterable[Quota]) -> tuple[Quota, ...]:
+    """Return sums of quota and usage by flavor and resource. Quota that is borrowed or lent inside is in neither."""
+    sums: dict[tuple[str, str], Quota] = {}
+    for each in parts:
+        total = sums.get((each.flavor, each.resource))
+        nominal = each.nominal.nanos + (total.nominal.nanos if total is not None else 0)
+        used = each.used.nanos + (total.used.nanos if total is not None else 0)
+        like = each.nominal
+        sums[each.flavor, each.resource] = Quota(
+            each.flavor,
+            each.resource,
+            _amount(nominal, like),
+            _amount(used, like),
+            _amount(max(used - nominal, 0), like),
+            _ZERO,
+            None,
+            None,
+        )
+    return tuple(sums.values())
+
+
+def _amount(nanos: int, like: quantity.Quantity) -> quantity.Quantity:
+    """Return an amount with the suffixes of another; queues count in thousandths."""
+    return quantity.Quantity.from_milli(nanos // 10**6, format=like.format)
+
+
+def _weight(fair: clusterqueue.FairSharing | None) -> str:
+    return str(fair.weight) if fair is not None and fair.weight is not None else "1"
+
+
+def _fair_share(status: clusterqueue.FairSharingStatus | None) -> str:
+    if status is None:
+        return ""
+    # A queue of weight zero that borrows has the largest number there is.
+    return f"{status.weighted_share / 10:.1f} %" if status.weighted_share < _MOST_SHARE else "above all others"
 
 
 def _queue(queue: clusterqueue.ClusterQueue, members: Iterable[clusterqueue.ClusterQueue]) -> Queue:
     active = conditions.find(queue.status.conditions, "Active")
-    fair = queue.spec.fair_sharing
     others = [each for each in members if each is not queue]
     return Queue(
         queue.metadata.name,
@@ -105,7 +179,8 @@ def _queue(queue: clusterqueue.ClusterQueue, members: Iterable[clusterqueue.Clus
         active.message if active is not None else "",
         int(queue.status.pending_workloads),
         int(queue.status.admitted_workloads),
-        str(fair.weight) if fair is not None and fair.weight is not None else "1",
+        _weight(queue.spec.fair_sharing),
+        _fair_share(queue.status.fair_sharing),
         tuple(_quotas(queue.spec.resource_groups, queue.status.flavors_reservation, others)),
     )
 
@@ -134,7 +209,7 @@ def _quotas(
                     resource.nominal_quota,
                     total,
                     usage.borrowed if usage is not None else _ZERO,
-                    quantity.Quantity.parse(f"{lent}n") if lent else _ZERO,
+                    _amount(lent, resource.nominal_quota),
                     resource.borrowing_limit,
                     resource.lending_limit,
                 )

@@ -37,6 +37,8 @@ class Renderer:
         self._environment.filters |= {
             "age": age,
             "clock": clock_text,
+            "hour": hour_text,
+            "brief": brief,
             "iso": iso_text,
             "group": group_digits,
             "percent": percent,
@@ -90,6 +92,16 @@ def age(since: dt.datetime | None, now: dt.datetime) -> str:
 def clock_text(moment: dt.datetime | None) -> str:
     """Return a time of day in UTC with its date."""
     return "" if moment is None else moment.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def hour_text(moment: dt.datetime) -> str:
+    """Return a time of day in UTC."""
+    return moment.astimezone(dt.UTC).strftime("%H:%M")
+
+
+def brief(reason: str) -> str:
+    """Return a reason without the scheduler's sentence about preemption, which repeats the number of nodes."""
+    return reason.partition(" preemption: ")[0].removesuffix(".")
 
 
 def iso_text(moment: dt.datetime | None) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from drachma.api import event, meta, pod, resourceclaim
 from drachma.claims import conditions
 from drachma.queueing.kinds import workload
+from drachma.web import rendering
 
 _MOST_EVENTS: Final = 20
 
@@ -21,6 +23,8 @@ class Step(NamedTuple):
     """None for a step that has not happened."""
     detail: str = ""
     is_current: bool = False
+    after: str = ""
+    """Time since the step before, in words."""
 
 
 def steps(
@@ -57,7 +61,19 @@ def steps(
             if each.state.terminated is not None and each.state.terminated.finished_at is not None
         ]
         result.append(Step(subject.status.phase, max(ends, default=None), subject.status.message))
-    return _mark_current(result)
+    return _mark_current(_with_delays(result))
+
+
+def _with_delays(listed: list[Step]) -> list[Step]:
+    """Return the steps with the time since the step before, where both have happened."""
+    result = listed[:1]
+    for before, step in itertools.pairwise(listed):
+        if before.time is None or step.time is None:
+            result.append(step)
+            continue
+        seconds = (step.time - before.time).total_seconds()
+        result.append(step._replace(after=f"+{rendering.age(before.time, step.time)}" if seconds >= 1 else ""))
+    return result
 
 
 def _mark_current(listed: list[Step]) -> list[Step]:

@@ -66,6 +66,15 @@ class ClaimAnswer(NamedTuple):
     fixes: tuple[tuple[Fix, ...], ...]
 
 
+class Estimates(NamedTuple):
+    """Estimated starts of waiting workloads, as the page of queues shows them until the next estimate."""
+
+    assume: str
+    """Mean running time of jobs that state none, as the user wrote it."""
+    at: dt.datetime
+    starts: dict[Key, str]
+
+
 class Workshop:
     """Answers for one user."""
 
@@ -74,6 +83,8 @@ class Workshop:
         self._time: Final = time
         self._lock: Final = asyncio.Lock()
         self._built: _Built | None = None
+        self.estimates: Estimates | None = None
+        """The last estimates that the user asked for."""
 
     async def ask(self, question: Callable[[Simulation], AnswerT]) -> AnswerT:
         """Return the answer to a question about a copy of the cluster.

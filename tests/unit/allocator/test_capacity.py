@@ -36,6 +36,7 @@ def _wanted(amount: str | None) -> resourceclaim.CapacityRequirements | None:
         pytest.param(_capacity("8"), "3", "3", id="what-is-requested"),
         pytest.param(_capacity("8", "2"), None, "2", id="the-default"),
         pytest.param(_capacity("8", "2", **_range("2", "6", "2")), "1", "2", id="at-least-the-minimum"),
+        pytest.param(_capacity("8", "1", **_range("2", "6", "2")), "1", "1", id="the-default-below-the-minimum"),
         pytest.param(_capacity("8", "2", **_range("2", "6", "2")), "3", "4", id="rounded-up-to-a-step"),
         pytest.param(_capacity("8", "2", **_range("2", "6")), "3", "3", id="without-steps-as-requested"),
         pytest.param(_capacity("8", "2", **_range("2", "6", "2")), "7", None, id="above-the-maximum"),

@@ -1,10 +1,11 @@
 """Which pools a node sees: generations, completeness, validity, order."""
 
 import pytest
+from msgspec import structs
 
 from drachma import allocator, errors
 from drachma.api import nodeselector, resourceslice
-from drachma.testing import device, resource_slice
+from drachma.testing import DeviceBuilder, device, resource_slice
 
 _NODE = allocator.Node("n1", {"zone": "a"})
 _NOTHING = allocator.Features()
@@ -115,3 +116,14 @@ def test_a_node_selector_that_does_not_compile_is_an_error() -> None:
         match=r"^gather pool information: failed to perform node selection for slice s: failed to parse node selector",
     ):
         _seen(published)
+
+
+def test_a_node_selector_of_a_device_that_does_not_compile_names_the_device() -> None:
+    requirement = nodeselector.NodeSelectorRequirement(key="zone", operator="Near", values=("a",))
+    term = nodeselector.NodeSelectorTerm(match_expressions=(requirement,))
+    entry = structs.replace(
+        device("gpu-0").build(), node_selector=nodeselector.NodeSelector(node_selector_terms=(term,))
+    )
+    published = resource_slice("s", driver="d").per_device().devices(DeviceBuilder(entry)).build()
+    with pytest.raises(errors.AllocationError, match="node selection for device gpu-0 in slice s: failed to parse"):
+        allocator.Catalog([published]).view(_NODE, _PARTITIONABLE)

@@ -3,6 +3,7 @@
 import pytest
 
 from drachma import cel
+from drachma.cel import environment, program, types
 from drachma.cel.runtime import regex
 from tests.unit.cel import running
 
@@ -39,3 +40,21 @@ def test_sorting_is_stable_for_many_elements() -> None:
 def test_classes_that_re2_does_not_know(name: str) -> None:
     with pytest.raises(regex.PatternError, match="invalid character class range"):
         regex.compile_pattern(rf"\p{{{name}}}")
+
+
+def test_maps_are_iterated_in_the_order_of_their_entries() -> None:
+    assert running.value("{'b': 1, 'a': 2, 'c': 3}.map(k, k) == ['b', 'a', 'c']") is True
+    assert running.value("{'c': 1, 'b': 2, 'a': 3}.map(k, k) == ['c', 'b', 'a']") is True
+
+
+def test_values_that_are_nested_too_deeply_are_an_internal_error() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    env = environment.plain_environment({"x": types.DYN})
+    compiled = program.compile_expression("'%s'.format([x]) == ''", env)
+    for result in (
+        compiled.evaluate_variables({"x": deep}),
+        compiled.evaluate_stepwise({"x": deep}),
+    ):
+        assert "values nested too deeply" in str(result.value)

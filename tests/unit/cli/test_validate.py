@@ -231,3 +231,9 @@ def test_configurations_of_kueue(wrap: Callable[[object], object]) -> None:
 def test_other_config_maps_are_no_configurations() -> None:
     other = {**config_map(REPEATED), "metadata": {"name": "other"}}
     assert run(other).exit_code == 0
+
+
+def test_what_depends_on_the_rest_of_a_cluster_is_not_checked() -> None:
+    spec = {"containers": [{"name": "c", "image": "x"}], "priorityClassName": "absent", "runtimeClassName": "absent"}
+    result = run({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "absent"}, "spec": spec})
+    assert (result.exit_code, result.stdout) == (0, "pod/p is valid\n"), result.stderr

@@ -19,6 +19,7 @@ LIST = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "
 
 class _Stored(msgspec.Struct, frozen=True, eq=False):
     data: bytes
+    uid: str = ""
 
 
 class _Page(msgspec.Struct, frozen=True):

@@ -53,3 +53,7 @@ def test_names_that_are_not_known() -> None:
 def test_features_that_are_off(gate: gates.Gate, name: str) -> None:
     chosen = descriptors.chosen(gates=gates.ALL.switched({gate: False}))
     assert {each.name for each in chosen} == ALL - {name}
+
+
+def test_no_controller_resizes_volumes() -> None:
+    assert not [each.name for each in descriptors.ALL if "expand" in each.name or "resize" in each.name]

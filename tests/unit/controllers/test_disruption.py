@@ -210,3 +210,17 @@ def _target(of: pod.Pod) -> tuple[str, str, str]:
 
 def _job_template() -> dict[str, Any]:
     return {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+
+
+async def test_all_budgets_of_a_pod_are_evaluated(world: worlds.World) -> None:
+    await running(world, "p")
+    await budget(world, minAvailable=1)
+    document = {
+        "metadata": {"name": "second", "namespace": "default"},
+        "spec": {"selector": SELECTOR, "minAvailable": 0},
+    }
+    await world.client.create_document(Budget, document)
+    assert await counts(world) == (1, 1, 1, 0)
+    second = (await world.client.get(Budget, "second", namespace="default")).status
+    assert (second.expected_pods, second.disruptions_allowed) == (1, 1)
+    assert not any("MultiplePodDisruptionBudgets" in each for each in await world.events())

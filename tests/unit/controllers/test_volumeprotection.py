@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from drachma.api import persistentvolume, persistentvolumeclaim, pod
+from drachma.api import event, meta, persistentvolume, persistentvolumeclaim, pod
 from drachma.controllers import volumeprotection
+from drachma.controllers.persistentvolume import bindings
 from tests.unit.controllers import worlds
 
 Claim = persistentvolumeclaim.PersistentVolumeClaim
@@ -78,3 +79,12 @@ async def test_a_volume_stays_while_a_claim_has_it() -> None:
         await world.patch_status(volume, {"phase": "Released"})
         await world.settle()
         assert await world.find(Volume, "v", "") is None
+
+
+def test_volumes_are_released_and_never_recycled() -> None:
+    spec = persistentvolume.PersistentVolumeSpec(
+        persistent_volume_reclaim_policy="Recycle",
+        claim_ref=event.ObjectReference(name="gone", namespace="default", uid="u"),
+    )
+    volume = persistentvolume.PersistentVolume(metadata=meta.ObjectMeta(name="v"), spec=spec)
+    assert bindings.decide_volume(volume, None) == bindings.VolumePhase(bindings.RELEASED)

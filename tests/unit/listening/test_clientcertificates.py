@@ -101,3 +101,10 @@ def test_a_context_that_no_connection_watches_stays_strict(people: identities.Id
     server.sslobject_class = ssl.SSLObject
     with pytest.raises(ssl.SSLCertVerificationError):
         _connect(server, _client(people.people["cert-foreign"], ssl.TLSVersion.TLSv1_2))
+
+
+def test_library_that_does_not_know_the_context_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    monkeypatch.setitem(clientcertificates._MODES, context.verify_mode, 99)
+    assert not clientcertificates.tolerate(context)
+    assert context.sslobject_class is ssl.SSLObject

@@ -20,6 +20,7 @@ WRITE = local.Write("update", PLACE, b"{}", {})
 
 class _Stored(msgspec.Struct, frozen=True, eq=False):
     data: bytes
+    uid: str = ""
 
 
 class _Feed:

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from drachma.server import status
+from drachma.server.kinds.kueue import topologyforms
 from tests.unit.server import client
 from tests.unit.server.client import PODS, Client
+from tests.unit.server.decoding.protobuf import test_decoding as protobuf
 from tests.unit.server.kinds.apiextensions import widgets
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -104,3 +107,84 @@ async def test_details_of_storage_systems_are_not_validated(server: Client) -> N
     document = client.pod()
     document["spec"]["volumes"] = [{"name": "v", "iscsi": source}]
     assert (await server.call("POST", PODS, document)).code == 201
+
+
+async def test_a_definition_in_protobuf_with_lists_is_refused(server: Client) -> None:
+    """JSONSchemaProps.items is a union, which upstream reads and drachma does not."""
+    items = protobuf.field(1, protobuf.field(5, "string"))
+    schema = protobuf.field(5, "array") + protobuf.field(24, items)
+    served = protobuf.field(1, "v1") + protobuf.field(4, protobuf.field(1, schema))
+    message = protobuf.field(2, protobuf.field(7, served))
+    body = protobuf.envelope("apiextensions.k8s.io/v1", "CustomResourceDefinition", message)
+    answer = await server.send("POST", widgets.DEFINITIONS, body, content_type="application/vnd.kubernetes.protobuf")
+    assert answer.code == 400, answer.body
+
+
+async def test_an_address_that_a_service_gave_up_stays_until_it_is_assigned_again(server: Client) -> None:
+    services = "/api/v1/namespaces/default/services"
+    created = await server.call("POST", services, {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
+    address = f"/apis/networking.k8s.io/v1/ipaddresses/{created.body['spec']['clusterIP']}"
+    patch = {"spec": {"type": "ExternalName", "externalName": "a.example"}}
+    await server.call("PATCH", f"{services}/s", patch, content_type=widgets.MERGE)
+    assert (await server.call("GET", address)).code == 200
+    again = {
+        "metadata": {"name": "t"},
+        "spec": {"ports": [{"port": 80}], "clusterIP": created.body["spec"]["clusterIP"]},
+    }
+    assert (await server.call("POST", services, again)).code == 201
+    assert (await server.call("GET", address)).body["spec"]["parentRef"]["name"] == "t"
+    assert (await server.call("GET", "/apis/networking.k8s.io/v1/servicecidrs")).code == 404
+
+
+async def test_an_apply_through_one_group_of_events_ends_the_entry_of_the_other(server: Client) -> None:
+    event = {
+        "metadata": {"name": "e", "namespace": "default"},
+        "eventTime": "2026-01-02T03:04:05.000000Z",
+        "reportingController": "example.com/a",
+        "reportingInstance": "i",
+        "action": "a",
+        "reason": "r",
+        "type": "Normal",
+        "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
+    }
+    await server.call("POST", "/apis/events.k8s.io/v1/namespaces/default/events?fieldManager=first", event)
+    labels = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "labels": {"a": "b"}}}
+    path = "/api/v1/namespaces/default/events/e?fieldManager=second&force=true"
+    applied = await server.call("PATCH", path, labels, content_type=widgets.APPLY)
+    assert [each["manager"] for each in applied.body["metadata"]["managedFields"]] == ["second"]
+
+
+async def test_quotas_are_evaluated_in_the_order_of_their_names(server: Client) -> None:
+    quotas, hard = "/api/v1/namespaces/default/resourcequotas", {"count/configmaps": "0"}
+    for name in ("b", "a", "c"):
+        created = await server.call("POST", quotas, {"metadata": {"name": name}, "spec": {"hard": hard}})
+        counted = {**created.body, "status": {"hard": hard, "used": hard}}
+        await server.call("PUT", f"{quotas}/{name}/status", counted)
+    refused = await server.call("POST", MAPS, {"metadata": {"name": "m"}})
+    assert (refused.code, "exceeded quota: a," in refused.body["message"]) == (403, True)
+
+
+async def test_errors_of_a_map_come_in_the_order_of_its_keys(server: Client) -> None:
+    attributes = {name: {"string": "x" * 65} for name in ("b", "c", "a")}
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {
+        "driver": "d.example.com",
+        "nodeName": "n",
+        "pool": pool,
+        "devices": [{"name": "d", "attributes": attributes}],
+    }
+    refused = await server.call("POST", client.SLICES, {"metadata": {"name": "s"}, "spec": spec})
+    fields = [each["field"] for each in refused.body["details"]["causes"]]
+    assert fields == [f"spec.devices[0].attributes[{name}].string" for name in "abc"]
+
+
+def test_an_assignment_of_too_many_domains_has_no_form_in_v1beta1() -> None:
+    def assignment(count: int) -> dict[str, Any]:
+        values = [{"universal": "a"}]
+        part = {"domainCount": count, "valuesPerLevel": values, "podCounts": {"universal": 1}}
+        return {"levels": ["rack"], "slices": [part]}
+
+    assert len(topologyforms.to_domains(assignment(1000))["domains"]) == 1000
+    with pytest.raises(status.StatusError, match="at most 100000") as refused:
+        topologyforms.to_domains(assignment(100_001))
+    assert refused.value.code == 413

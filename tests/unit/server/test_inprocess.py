@@ -59,6 +59,27 @@ async def test_a_version_is_one_object_for_who_writes_reads_and_watches(inside: 
         assert (await watch.batch())[0].object is patched
 
 
+@pytest.mark.parametrize("size", [pytest.param(1, id="small"), pytest.param(10_000, id="large")])
+async def test_decoded_objects_go_when_they_are_replaced_or_deleted(inside: local.LocalClient, size: int) -> None:
+    kept = local._decoded(target.of(Claim))
+    version = (await inside.list(Claim)).resource_version
+    async with (
+        inside.watch(Claim, resource_version=version) as watch,
+        inside.watch(Claim, resource_version=version) as late,
+    ):
+        created = await inside.create(new())
+        filling = patches.merge({"metadata": {"annotations": {"a": "x" * size}}})
+        patched = await inside.patch(Claim, "c", namespace="default", patch=filling)
+        objects = [event.object for event in await watch.batch()]
+        assert objects == [created, patched]
+        assert await inside.get(Claim, "c", namespace="default") is objects[1]
+        await inside.delete(Claim, "c", namespace="default")
+        assert [event.change for event in await watch.batch()] == [protocol.Change.DELETED]
+        assert len(await late.batch()) == 3
+    assert created.metadata.uid not in kept._small
+    assert kept._large.get(created.metadata.uid) is None
+
+
 async def test_a_patch_that_changes_nothing_answers_with_what_is_there(inside: local.LocalClient) -> None:
     created = await inside.create(new())
     patch = patches.merge({"metadata": {"name": "c"}})

@@ -239,3 +239,20 @@ async def test_nodes_have_names_of_their_own_for_streams(server: Client) -> None
     where = (await server.app.dispatcher.dispatch(call)).content
     assert isinstance(where, NodeEndpoint)
     assert (where.path, where.query) == ("/exec/default/p/c", "input=1&output=1&command=ls&command=-l")
+
+
+async def test_the_internal_address_of_a_node_comes_before_its_host_name(server: Client) -> None:
+    addresses = [{"type": "Hostname", "address": "n1.invalid"}, {"type": "InternalIP", "address": "192.0.2.7"}]
+    await _node(server, addresses=addresses)
+    await _pod(server, node="n1")
+    where = (await server.app.dispatcher.dispatch(_log(server))).content
+    assert isinstance(where, NodeEndpoint)
+    assert where.host == "192.0.2.7"
+
+
+def _log(server: Client) -> Call:
+    surface = server.app.dispatcher.surface
+    route = surface.route("GET", f"{PODS}/p/log")
+    assert route is not None
+    target = Target(route.resource, "v1", "default", "p", route.subresource)
+    return Call(user=authentication.ADMIN, verb="get", surface=surface, target=target, query={})

@@ -53,6 +53,7 @@ def test_templates_escape_everything() -> None:
             "cluster": "&",
             "assets": "",
             "path": "/",
+            "has_query": True,
             "now": NOW,
         },
     )

@@ -36,7 +36,7 @@ def charges(
         return {}
     concerned = [quota for quota in quotas if _concerns(quota, change.new, judge, facts)]
     for quota in concerned:
-        refusal = _unmet(quota, change.new, judge, facts)
+        refusal = _unmet(quota, change, judge, facts)
         if refusal:
             return Refusal(refusal)
     if not concerned:
@@ -54,15 +54,10 @@ def charges(
         if not charge:
             continue
         refusal = _excess(quota, charge)
-        if refusal and not is_owed(change.subresource):
+        if refusal and change.subresource not in judge.owed:
             return Refusal(refusal)
         charged[quota.metadata.name] = charge
     return charged
-
-
-def is_owed(subresource: str) -> bool:
-    """Return True if a write is charged even beyond the limit: a status reports facts."""
-    return subresource == "status"
 
 
 def _concerns(
@@ -73,10 +68,13 @@ def _concerns(
     return all(judge.is_in_scope(subject, requirement) for requirement in evaluator.scope_requirements(quota.spec))
 
 
-def _unmet(quota: ResourceQuota, subject: meta.Object, judge: evaluator.Evaluator[Any], facts: evaluator.Facts) -> str:
+def _unmet(
+    quota: ResourceQuota, change: evaluator.Change[Any], judge: evaluator.Evaluator[Any], facts: evaluator.Facts
+) -> str:
     name = quota.metadata.name
     limited_resources = judge.counted(quota.status.hard, facts)
-    omission = judge.omission(subject, limited_resources)
+    # A status is written by components, which cannot state more than the object does.
+    omission = "" if change.subresource == "status" else judge.omission(change.new, limited_resources)
     if omission:
         return f"failed quota: {name}: {omission}"
     if not limited_resources <= quota.status.used.keys():

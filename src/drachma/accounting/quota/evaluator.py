@@ -121,6 +121,10 @@ class Evaluator(Protocol[ObjectT]):
     def subresources(self) -> frozenset[str]:
         """Subresources through which a write can be charged; the empty one is the object itself."""
 
+    @property
+    def owed(self) -> frozenset[str]:
+        """Subresources whose writes are charged even beyond the limit, because they report facts."""
+
     def concerns(self, change: Change[ObjectT]) -> bool:
         """Return True if a write through one of them can be charged."""
 

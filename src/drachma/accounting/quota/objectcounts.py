@@ -26,6 +26,7 @@ class ObjectCount:
 
     model: Final = meta.Object
     subresources: Final = frozenset({""})
+    owed: Final[frozenset[str]] = frozenset()
 
     def __init__(self, group: str, plural: str) -> None:
         names = {name(group, plural)} | ({plural} & _OWN_NAMES if not group else set())
@@ -59,6 +60,7 @@ class Services:
 
     model: Final = service.Service
     subresources: Final = frozenset({""})
+    owed: Final[frozenset[str]] = frozenset()
 
     def concerns(self, _change: evaluator.Change[service.Service]) -> bool:
         return True

@@ -1,7 +1,7 @@
 """Charges of a pod: the largest of requested, allocated and actual resources during a resize.
 
-Unlike in the ledger of a node, claims add nothing here (they are charged by themselves), and amounts keep their format,
-because clients see it.
+Unlike in the ledger of a node, claims add nothing here by default (they are charged by themselves), and amounts keep
+their format, because clients see it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from drachma.accounting import aggregate, requests
 from drachma.api import pod
-from drachma.values import quantity
+from drachma.values import names, quantity
 
 Amounts: TypeAlias = dict[str, quantity.Quantity]
 
@@ -18,20 +18,34 @@ _INFEASIBLE: Final = "Infeasible"
 _QOS_RESOURCES: Final = ("cpu", "memory")
 
 
-def requested(subject: pod.Pod) -> Amounts:
-    """Return the total requests of the pod."""
+def claim_additions(subject: pod.Pod) -> Amounts:
+    """Return what the claims of a pod add to its requests, as its status says (KEP-5517)."""
+    added: Amounts = {}
+    for status in subject.status.node_allocatable_resource_claim_statuses:
+        aggregate.add(added, status.mapped())
+        for overhead in status.overhead:
+            for amount in (overhead.per_pod, *[overhead.per_container] * len(status.containers)):
+                if amount is not None:
+                    aggregate.add(added, {overhead.name: amount})
+    return added
+
+
+def requested(subject: pod.Pod, added: Mapping[str, quantity.Quantity]) -> Amounts:
+    """Return the total requests of the pod, with the additions of its claims."""
     pod_resources = subject.spec.resources
     total = _most(subject, [_stated_requests, _allocated_requests, _actual_requests])
+    aggregate.add(total, dict(added))
     if pod_resources is not None:
         total.update((name, amount) for name, amount in pod_resources.requests.items() if requests.is_budgeted(name))
     aggregate.add(total, dict(subject.spec.overhead))
     return total
 
 
-def limited(subject: pod.Pod) -> Amounts:
-    """Return the total limits of the pod."""
+def limited(subject: pod.Pod, added: Mapping[str, quantity.Quantity]) -> Amounts:
+    """Return the total limits of the pod. Claims raise limits that are set, and always those of huge pages."""
     pod_resources = subject.spec.resources
     total = _most(subject, [_stated_limits, _actual_limits])
+    aggregate.add(total, {name: added[name] for name in added if name in total or names.is_huge_page_resource(name)})
     if pod_resources is not None:
         total.update((name, amount) for name, amount in pod_resources.limits.items() if requests.is_budgeted(name))
     for name, amount in subject.spec.overhead.items():

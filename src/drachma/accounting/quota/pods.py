@@ -25,12 +25,24 @@ _ENDED: Final = ("Failed", "Succeeded")
 
 
 class Pods:
-    """Evaluator of pods."""
+    """Evaluator of pods.
+
+    With ``counts_claims``, a pod is also charged for what its claims add to its requests. That is known when the
+    scheduler has chosen devices and writes it to the pod's status. A status beyond the limit is refused, and the pod
+    waits.
+    """
 
     model: Final = pod.Pod
-    subresources: Final = frozenset({"", "resize"})
+    owed: Final[frozenset[str]] = frozenset()
+
+    def __init__(self, *, counts_claims: bool = False) -> None:
+        self._counts_claims: Final = counts_claims
+        self.subresources: Final = frozenset({"", "resize", "status"} if counts_claims else {"", "resize"})
 
     def concerns(self, change: evaluator.Change[pod.Pod]) -> bool:
+        if change.old is not None and change.subresource == "status":
+            before, after = change.old.status, change.new.status
+            return before.node_allocatable_resource_claim_statuses != after.node_allocatable_resource_claim_statuses
         if change.old is None or change.subresource:
             return True
         # The pod may have come into the scope of another quota.
@@ -72,14 +84,15 @@ class Pods:
         return f"must specify {'; '.join(listed)}"
 
     def usage(self, subject: pod.Pod, facts: evaluator.Facts) -> evaluator.Amounts:
-        return usage(subject, now=facts.now)
+        return usage(subject, now=facts.now, counts_claims=self._counts_claims)
 
 
-def usage(subject: pod.Pod, *, now: datetime) -> dict[str, quantity.Quantity]:
+def usage(subject: pod.Pod, *, now: datetime, counts_claims: bool = False) -> dict[str, quantity.Quantity]:
     """Return the use of a pod. Of a pod that has ended only the object counts."""
     used = {_COUNT: evaluator.ONE}
     if is_charged(subject, now=now):
-        used |= _compute(podresources.requested(subject), podresources.limited(subject))
+        added = podresources.claim_additions(subject) if counts_claims else {}
+        used |= _compute(podresources.requested(subject, added), podresources.limited(subject, added))
         used[_PODS] = evaluator.ONE
     return used
 

@@ -30,6 +30,7 @@ class ResourceClaims:
 
     model: Final = ResourceClaim
     subresources: Final = frozenset({""})
+    owed: Final[frozenset[str]] = frozenset()
 
     def concerns(self, _change: evaluator.Change[ResourceClaim]) -> bool:
         return True

@@ -23,6 +23,7 @@ class VolumeClaims:
 
     model: Final = PersistentVolumeClaim
     subresources: Final = frozenset({"", "status"})
+    owed: Final = frozenset({"status"})
 
     def concerns(self, change: evaluator.Change[PersistentVolumeClaim]) -> bool:
         return not change.subresource or (change.old is not None and is_moved(change.old, change.new))

@@ -9,9 +9,11 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
+from drachma.bounds import effort
 from drachma.cel.runtime import arithmetic, equality, faults, kinds, ordering, spelling, values
 
 _MAX_RANGE: Final = 1_000_000
+_NUMBERS_PER_EFFORT: Final = 50
 _MAX_COMPARED: Final = 10_000
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _ZEROES: Final = {"int": 0, "uint": values.UInt(0), "double": 0.0, "duration": values.Duration(0)}
@@ -139,6 +141,7 @@ def _range(size: int) -> list[int]:
         raise faults.Fault(f"lists.range: size must be non-negative, got {size}")
     if size > _MAX_RANGE:
         raise faults.Fault(f"lists.range: size {size} exceeds maximum allowed ({_MAX_RANGE})")
+    effort.spend(size // _NUMBERS_PER_EFFORT)
     return list(range(size))
 
 

@@ -24,6 +24,9 @@ _FIELDS: Final[dict[target.Of[Any], str]] = {
 }
 """Field of a Cluster that holds the objects of a kind."""
 
+_PAUSE_SECONDS: Final = 0.2
+"""Time to gather changes before they are printed."""
+
 
 def find_table(name: str) -> tuple[inventory.Table, Mapping[target.Of[Any], str]]:
     """Return a table by its name, and the fields of a Cluster for its kinds."""
@@ -87,10 +90,7 @@ async def run(access: Access, view: View, output: TableFormat, *, is_watch: bool
     """Print the table once, or with ``is_watch`` print new and changed rows until interrupted."""
     async with http.HttpClient(access, clock=clock.SystemClock(), manager="drachma-get") as client:
         if is_watch:
-            # Informers take a tenth of a second to import, and a table that is printed once needs none.
-            from drachma.cli.inventory import watching
-
-            await watching.watch(client, view, output)
+            await _watch(client, view, output)
         else:
             _write(await _list(client, view, output), view, output)
 
@@ -135,3 +135,32 @@ def print_rows(rows: Sequence[inventory.Row], columns: Sequence[str], *, widths:
     for line in inventory.align(lines, widths):
         typer.echo(line)
     return widths
+
+
+async def _watch(client: Client, view: View, output: TableFormat) -> None:
+    """Print all rows, and then each new or changed row, until interrupted."""
+    # Informers take a tenth of a second to import, and a table that is printed once needs none.
+    from drachma.runtime import Informers, informer
+
+    changed = asyncio.Event()
+    async with Informers(client) as informers:
+        by_kind = {kind: informers.of(kind, view.selection(kind)) for kind in needs(view, output)}
+        for each in by_kind.values():
+            each.add_handler(
+                informer.Handler(
+                    added=lambda _: changed.set(), updated=lambda *_: changed.set(), deleted=lambda _: changed.set()
+                )
+            )
+        await informers.wait_synced()
+        printed: dict[str, dict[str, str]] = {}
+        shown_columns = columns(view, output)
+        widths: list[int] = []
+        while True:
+            changed.clear()
+            rows = view.rows({kind: each.cache for kind, each in by_kind.items()})
+            current = {row.key: {name: row.cells[name] for name in shown_columns if name != "AGE"} for row in rows}
+            new_rows = [row for row in rows if printed.get(row.key) != current[row.key]]
+            widths = print_rows(new_rows, shown_columns, widths=widths)
+            printed = current
+            await changed.wait()
+            await asyncio.sleep(_PAUSE_SECONDS)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from drachma import errors
 from drachma.accounting import extendedresources
 from drachma.accounting.quota import evaluator, evaluators, recount
-from drachma.api import pod, resourceclaim, resourcequota, scheme
+from drachma.api import gates, pod, resourceclaim, resourcequota, scheme
 from drachma.client import Client, Selection, target
 from drachma.values import quantity
 
@@ -47,7 +47,7 @@ class Facts:
         return self._claims
 
 
-async def kinds(client: Client) -> list[Kind]:
+async def kinds(client: Client, enabled: gates.Gates) -> list[Kind]:
     """Return all kinds that can be counted on this server.
 
     Versions of a resource that are stored separately are counted together. Kinds with an evaluator are read in one
@@ -59,7 +59,7 @@ async def kinds(client: Client) -> list[Kind]:
             served.setdefault((each.group, each.plural), []).append(each)
     countable: list[Kind] = []
     for key, forms in served.items():
-        judge = evaluators.of(*key)
+        judge = evaluators.of(*key, enabled)
         if judge is not None:
             targets: Sequence[target.Target[Any] | None] = forms[:1] if scheme.has(judge.model) else forms
             countable += [Kind(judge, _target(judge, form)) for form in targets or [None]]

@@ -34,6 +34,7 @@ class ResourceQuotaController:
         quotas = surroundings.informers.of(ResourceQuota)
         classes = surroundings.informers.of(deviceclass.DeviceClass)
         self._client: Final = surroundings.client
+        self._gates: Final = surroundings.gates
         self._clock: Final = surroundings.clock
         self._informers: Final = surroundings.informers
         self._quotas: Final = quotas.cache
@@ -91,7 +92,7 @@ class ResourceQuotaController:
     async def _discover(self) -> None:
         """Discover kinds; a quota may limit a new one already."""
         before = {each.target for each in self._kinds}
-        self._kinds = await census.kinds(self._client)
+        self._kinds = await census.kinds(self._client, self._gates)
         for quota in self._quotas:
             self._watch_for(quota)
         if before and before != {each.target for each in self._kinds}:
@@ -152,7 +153,7 @@ class ResourceQuotaController:
     async def _count_for(self, quota: ResourceQuota) -> bool:
         if any(map(self._is_unheard_of, quota.spec.hard)):
             # The kind may have been defined a moment ago.
-            self._kinds = await census.kinds(self._client)
+            self._kinds = await census.kinds(self._client, self._gates)
         self._watch_for(quota)
         usage = await census.take(self._client, quota, self._kinds, extended=self._extended, now=self._clock.utc())
         hard, before = quota.spec.hard, quota.status
@@ -186,7 +187,7 @@ def _pod_frees_quota(old: pod.Pod, new: pod.Pod, *, now: datetime) -> bool:
         return True
     if pods.is_charged(old, now=now) and not pods.is_charged(new, now=now):
         return True
-    # A resize: requested, allocated or actual resources.
+    # A resize (requested, allocated or actual resources), or claims that were given back.
     return _resources(old) != _resources(new)
 
 
@@ -196,4 +197,5 @@ def _resources(pod: pod.Pod) -> tuple[object, ...]:
         pod.spec.resources,
         pod.status.container_statuses,
         pod.status.init_container_statuses,
+        pod.status.node_allocatable_resource_claim_statuses,
     )

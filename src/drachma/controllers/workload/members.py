@@ -73,6 +73,8 @@ class Members(Generic[MemberT, OwnerT]):
         return (owner.uid,) if owner is not None and (owner.api_version, owner.kind) == self._kind else ()
 
     def _handle_update(self, old: MemberT, new: MemberT) -> None:
-        if ownership.controller_of(old) != ownership.controller_of(new):
+        if old.metadata.owner_references != new.metadata.owner_references and ownership.controller_of(
+            old
+        ) != ownership.controller_of(new):
             self.enqueue_owners(old)
         self.enqueue_owners(new)

@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import ipaddress
 import urllib.parse
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from drachma import errors
 from drachma.driver.driver import Driver
-from drachma.driver.webhook import certificates, server
+from drachma.driver.webhook import server
 
 _PORT: Final = 8443
+_DAYS: Final = 3650
+_CLOCK_SKEW: Final = dt.timedelta(hours=1)
 _FOLDER: Final = "/etc/webhook"
 _RUN_AS: Final = 65532
 
@@ -47,7 +54,7 @@ def documents(driver: type[Driver], settings: Settings, *, now: dt.datetime) -> 
         if parts.scheme != "https" or not parts.hostname:
             raise errors.DriverError(f"webhook URL {settings.url!r}: expected https://HOST:PORT")
         host = parts.hostname
-    pair = certificates.make([host], now=now)
+    pair = make_certificate([host], now=now)
     secret = _object("Secret", "v1", name, settings.namespace)
     secret["type"] = "kubernetes.io/tls"
     secret["data"] = {server.CERTIFICATE: _base64(pair.certificate), server.KEY: _base64(pair.key)}
@@ -145,3 +152,40 @@ def _object(kind: str, api: str, name: str, namespace: str = "") -> Document:
 
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
+
+
+class KeyPair(NamedTuple):
+    """Certificate and private key (PEM)."""
+
+    certificate: bytes
+    key: bytes
+
+
+def make_certificate(hosts: Sequence[str], *, now: dt.datetime, days: int = _DAYS) -> KeyPair:
+    """Return a new key with a certificate for host names or addresses, which is its own authority."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0][:64])])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now + dt.timedelta(days=days))
+        .add_extension(x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return KeyPair(
+        certificate.public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)

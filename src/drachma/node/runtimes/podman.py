@@ -29,7 +29,7 @@ from drachma.node.runtimes import cgrouptree, podmancontainer, podmanoptions
 from drachma.node.runtimes.logfolder import LogFolder
 from drachma.node.runtimes.podmancontainer import PodmanContainer
 from drachma.node.runtimes.protocol import Cgroup, StartError, Work
-from drachma.node.runtimes.security import Security, non_root_violation
+from drachma.node.runtimes.security import non_root_violation
 from drachma.nodewire.cdi import registry
 from drachma.runtime.clock import Clock
 
@@ -86,8 +86,8 @@ class PodmanRuntime:
         self._listing: asyncio.Task[dict[str, _Remnant]] | None = None
         self._removals: set[asyncio.Task[None]] = set()
 
-    def unenforced(self, security: Security) -> Sequence[str]:
-        return podmanoptions.unenforced(security)
+    def unenforced(self, work: Work) -> Sequence[str]:
+        return podmanoptions.unenforced(work.setup.security)
 
     async def start(self, work: Work) -> PodmanContainer:
         """Start a container. Raises StartError for an image that cannot be pulled, and for refusals of podman."""

@@ -28,7 +28,7 @@ from drachma.node.runtimes.childcontainer import ChildContainer, Output
 from drachma.node.runtimes.logfolder import LogFolder
 from drachma.node.runtimes.processes import Orphans
 from drachma.node.runtimes.protocol import Command, Mount, StartError, Usage, Work
-from drachma.node.runtimes.security import Security, non_root_violation
+from drachma.node.runtimes.security import non_root_violation
 from drachma.nodewire.cdi import registry
 from drachma.runtime.clock import Clock
 
@@ -106,8 +106,8 @@ class ProcessRuntime:
         if count := self._orphans.kill_all():
             _log.warning("process runtime: killed %d containers that an earlier agent had left", count)
 
-    def unenforced(self, security: Security) -> Sequence[str]:
-        return processsecurity.unenforced(security, as_root=self._is_root)
+    def unenforced(self, work: Work) -> Sequence[str]:
+        return processsecurity.unenforced(work.setup.security, as_root=self._is_root)
 
     async def start(self, work: Work) -> ChildContainer:
         """Start a container. Raises StartError without a command, or if devices or mounts cannot be provided."""

@@ -185,7 +185,7 @@ class Runtime(Protocol):
     def has_files(self) -> bool:
         """True if containers see files, so that they need volumes."""
 
-    def unenforced(self, security: Security) -> Sequence[str]:
+    def unenforced(self, work: Work) -> Sequence[str]:
         """Return the fields of a container's security context that this runtime cannot enforce."""
 
     async def start(self, work: Work) -> Container:

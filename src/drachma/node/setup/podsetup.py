@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Final
@@ -11,17 +12,20 @@ from typing import Final
 from drachma import errors
 from drachma.api.pod import Container, Pod
 from drachma.client import Client, target
+from drachma.node.logs import selection
+from drachma.node.logs.log import Log
 from drachma.node.podview import containers
 from drachma.node.podview.containers import LifecycleHandler
 from drachma.node.podview.pod import PodView
 from drachma.node.probes import handlers
 from drachma.node.probes.watching import Probes
 from drachma.node.runtimes import protocol, security
-from drachma.node.runtimes.protocol import Exit, Setup, StartError
-from drachma.node.setup import environment, terminationmessage
+from drachma.node.runtimes.protocol import Exit, Mount, Setup, StartError
+from drachma.node.setup import environment
 from drachma.node.setup.sources import Sources
 from drachma.node.setup.volumes import podvolumes
 from drachma.node.setup.volumes.podvolumes import PodVolumes
+from drachma.nodewire import regularfile
 from drachma.runtime.clock import Clock
 from drachma.values import quantity
 
@@ -36,6 +40,13 @@ _MARK: Final = ".drachma"
 _LONGEST_HOOK: Final = 86_400.0
 """Timeout of a hook after the start, in seconds; the kubelet has none."""
 
+FILE_BYTES: Final = 4096
+"""Part of the file that counts."""
+
+LOG_BYTES: Final = 2048
+LOG_LINES: Final = 80
+_FALLBACK: Final = "FallbackToLogsOnError"
+
 
 class UnenforcedSecurity:
     """Policy for containers whose security context the runtime cannot enforce in full."""
@@ -46,23 +57,23 @@ class UnenforcedSecurity:
         self._is_allowed: Final = is_allowed
         self._warn: Final = warn
 
-    def check(self, pod: Pod, container: str, context: security.Security) -> None:
+    def check(self, pod: Pod, container: Container, setup: Setup) -> None:
         """Refuse a container with fields that are not enforced, or warn about it if such containers are allowed.
 
         Raises:
             StartError: such containers are not allowed.
         """
-        fields: Sequence[str] = self._runtime.unenforced(context)
+        fields: Sequence[str] = self._runtime.unenforced(protocol.Work(pod=pod, container=container, setup=setup))
         if not fields:
             return
         runtime, names = self._runtime.name.partition("://")[0], ", ".join(fields)
         if not self._is_allowed:
             raise StartError(
                 _CONFIGURATION,
-                f"container {container}: runtime {runtime} cannot enforce {names}; "
+                f"container {container.name}: runtime {runtime} cannot enforce {names}; "
                 "--allow-unenforced-security runs such containers without",
             )
-        self._warn(pod, f"Container {container} runs without {names}, which runtime {runtime} cannot enforce")
+        self._warn(pod, f"Container {container.name} runs without {names}, which runtime {runtime} cannot enforce")
 
 
 class PodSetups:
@@ -120,7 +131,7 @@ class PodSetups:
                 view, own, self._sources(pod), base=self._base, allocatable=self._allocatable
             )
             mounts = volumes.mounts(view, own, variables)
-            message = terminationmessage.mount(own, self._messages(pod))
+            message = message_mount(own, self._messages(pod))
         except (errors.NodeError, OSError) as error:
             raise StartError(_CONFIGURATION, str(error)) from error
         setup = Setup(
@@ -132,7 +143,7 @@ class PodSetups:
             has_terminal=own.tty,
             has_input=own.stdin,
         )
-        self._unenforced.check(pod, container.name, setup.security)
+        self._unenforced.check(pod, container, setup)
         return setup
 
     def end_setup(self, pod: Pod, container: Container) -> None:
@@ -176,7 +187,7 @@ class PodSetups:
         except errors.NodeError as error:
             _log.warning("termination message of a container: %s", error)
             return ""
-        return await terminationmessage.read(own, self._messages(pod), log=run.log, exit_=exit_)
+        return await read(own, self._messages(pod), log=run.log, exit_=exit_)
 
     def forget(self, pod: Pod) -> None:
         """Remove the volumes and termination messages of a pod that is gone."""
@@ -239,3 +250,37 @@ async def remove_folders(folders: Iterable[pathlib.Path]) -> None:
     """Remove the folders of pods that are gone, without blocking the event loop."""
     for each in folders:
         await asyncio.to_thread(podvolumes.remove, each)
+
+
+def message_mount(container: containers.Container, folder: pathlib.Path) -> Mount | None:
+    """Make the message file of a container before its start. Return None if the container has none.
+
+    Raises:
+        OSError: the file cannot be made.
+    """
+    if not container.termination_message_path:
+        return None
+    file = folder / container.name
+    folder.mkdir(parents=True, exist_ok=True)
+    # A new file each time, so that no file or link with this name is written to.
+    file.unlink(missing_ok=True)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        # The container may run as any user.
+        os.fchmod(descriptor, 0o666)
+    finally:
+        os.close(descriptor)
+    target = container.termination_message_path
+    return Mount(str(file.absolute()), target if target.startswith("/") else f"/{target}", is_dispensable=True)
+
+
+async def read(container: containers.Container, folder: pathlib.Path, *, log: Log, exit_: Exit) -> str:
+    """Return the message of a container, or the end of its log if it failed and its policy says so."""
+    try:
+        message = regularfile.read(folder / container.name, FILE_BYTES, follows_links=False)
+    except OSError:
+        message = b""
+    if not message and exit_.code != 0 and container.termination_message_policy == _FALLBACK:
+        pieces = [piece async for piece in selection.output(log, selection.Selection(tail=LOG_LINES))]
+        message = b"".join(pieces)[-LOG_BYTES:]
+    return message.decode(errors="replace")

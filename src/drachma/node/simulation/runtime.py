@@ -29,7 +29,6 @@ from drachma.accounting import aggregate
 from drachma.api import node
 from drachma.node.logs.log import STDOUT, Entry, MemoryLog
 from drachma.node.runtimes.protocol import Command, Connection, Exit, Session, StartError, StreamError, Usage, Work
-from drachma.node.runtimes.security import Security
 from drachma.node.simulation import commands, directives
 from drachma.runtime.clock import Clock
 from drachma.values import quantity
@@ -57,7 +56,7 @@ class SimulatedRuntime:
         self._clock = clock
         self._defaults = defaults or Defaults()
 
-    def unenforced(self, security: Security) -> Sequence[str]:
+    def unenforced(self, work: Work) -> Sequence[str]:
         """Return no field: a simulated container runs nothing that would have to be confined."""
         return ()
 

@@ -94,8 +94,8 @@ class ActiveConfiguration:
                 f"expected one Configuration and at most one {queueingpolicy.KIND}: "
                 f"got {len(kueues)} and {len(policies)}"
             )
-        offered = configurationform.read(kueues[0])
         policy = _policy(policies[0]) if policies else AS_KUEUE
+        offered = configurationform.read(kueues[0], policy)
         if (offered, policy) == (self.configuration, self.policy):
             return False
         self._set(offered, policy)

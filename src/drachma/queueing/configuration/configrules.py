@@ -24,6 +24,7 @@ from drachma.queueing.configuration.configuration import (
     RequeuingStrategy,
 )
 from drachma.queueing.configuration.gates import Gate, Gates
+from drachma.queueing.configuration.queueingpolicy import AS_KUEUE, QueueingPolicy
 from drachma.validation import fielderror, rendering, selectors
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
@@ -47,19 +48,19 @@ _LABELS_OF_KIND: Final = {"Cohort": 6, "ClusterQueue": 6, "LocalQueue": 6, "Work
 _LABEL_NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*").fullmatch
 
 
-def check(configuration: Configuration, *, gates: Gates) -> tuple[FieldError, ...]:
+def check(configuration: Configuration, *, gates: Gates, policy: QueueingPolicy = AS_KUEUE) -> tuple[FieldError, ...]:
     """Return the problems of a configuration."""
-    return tuple(_check(configuration, gates))
+    return tuple(_check(configuration, gates, policy))
 
 
-def _check(configuration: Configuration, gates: Gates) -> Errors:
+def _check(configuration: Configuration, gates: Gates, policy: QueueingPolicy) -> Errors:
     yield from _wait_for_pods_ready(configuration, gates)
     yield from _integrations(configuration)
     yield from _multi_kueue(configuration)
     yield from _fair_sharing(configuration)
     yield from _admission_fair_sharing(configuration)
     yield from _certificates(configuration)
-    yield from _resources(configuration, gates)
+    yield from _resources(configuration, gates, policy)
     yield from _managed_namespaces(configuration)
     yield from _retention(configuration)
     yield from tlsrules.check(configuration.tls, Path("tls"))
@@ -265,7 +266,7 @@ def _certificates(configuration: Configuration) -> Errors:
         yield fielderror.invalid(at.child("webhookSecretName"), settings.webhook_secret_name, ",".join(problems))
 
 
-def _resources(configuration: Configuration, gates: Gates) -> Errors:
+def _resources(configuration: Configuration, gates: Gates, policy: QueueingPolicy) -> Errors:
     resources = configuration.resources
     if resources is None:
         return
@@ -278,7 +279,8 @@ def _resources(configuration: Configuration, gates: Gates) -> Errors:
         if each.input in inputs:
             yield fielderror.duplicate(here.child("input"), each.input)
         inputs.add(each.input)
-    yield from mappingrules.check(resources.device_class_mappings, at.child("deviceClassMappings"), gates=gates)
+    mappings = at.child("deviceClassMappings")
+    yield from mappingrules.check(resources.device_class_mappings, mappings, gates=gates, policy=policy)
 
 
 def _retention(configuration: Configuration) -> Errors:

@@ -11,6 +11,7 @@ from drachma import errors
 from drachma.api import labelselectors, shape
 from drachma.queueing.configuration import configrules, configuration, durations
 from drachma.queueing.configuration.configuration import Configuration
+from drachma.queueing.configuration.queueingpolicy import AS_KUEUE, QueueingPolicy
 from drachma.values import quotation
 
 KIND: Final = "Configuration"
@@ -58,7 +59,7 @@ class RefusedConfigurationError(errors.InvalidValueError):
     """A configuration that cannot become active."""
 
 
-def read(document: Mapping[str, Any]) -> Configuration:
+def read(document: Mapping[str, Any], policy: QueueingPolicy = AS_KUEUE) -> Configuration:
     """Return the configuration of a document with its defaults.
 
     Raises:
@@ -75,7 +76,8 @@ def read(document: Mapping[str, Any]) -> Configuration:
         completed = configuration.default(configuration.decode(_switched(examined_document, switches)))
         if not switches.get("waitForPodsReady", True):
             completed = structs.replace(completed, wait_for_pods_ready=None)
-        problems = [*map(str, configrules.check(completed, gates=completed.gates)), *_local_queue_selector(completed)]
+        problems = list(map(str, configrules.check(completed, gates=completed.gates, policy=policy)))
+        problems += _local_queue_selector(completed)
     except (errors.DecodeError, errors.InvalidValueError) as error:
         raise RefusedConfigurationError(str(error)) from None
     if problems:

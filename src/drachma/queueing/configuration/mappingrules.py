@@ -6,6 +6,7 @@ from drachma import cel
 from drachma.api import devices
 from drachma.queueing.configuration.configuration import CapacitySource, CounterSource, DeviceClassMapping, Source
 from drachma.queueing.configuration.gates import Gate, Gates
+from drachma.queueing.configuration.queueingpolicy import AS_KUEUE, ClassNames, QueueingPolicy
 from drachma.validation import fielderror
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
@@ -23,8 +24,11 @@ _PROGRAMS: Final = cel.device_programs(
 )
 
 
-def check(mappings: tuple[DeviceClassMapping, ...], at: Path, *, gates: Gates) -> Errors:
+def check(
+    mappings: tuple[DeviceClassMapping, ...], at: Path, *, gates: Gates, policy: QueueingPolicy = AS_KUEUE
+) -> Errors:
     """Check all mappings: each by itself, and that no class is charged twice."""
+    has_subdomains = policy.class_names is ClassNames.SUBDOMAINS
     if len(mappings) > MAPPINGS:
         yield fielderror.too_many(at, len(mappings), MAPPINGS)
     resources: set[str] = set()
@@ -35,12 +39,14 @@ def check(mappings: tuple[DeviceClassMapping, ...], at: Path, *, gates: Gates) -
         if mapping.name in resources:
             yield fielderror.duplicate(here.child("name"), mapping.name)
         resources.add(mapping.name)
-        yield from _classes(mapping, here.child("deviceClassNames"), owners=owners)
+        yield from _classes(mapping, here.child("deviceClassNames"), owners=owners, has_subdomains=has_subdomains)
         if mapping.sources:
             yield from _sources(mapping.sources, here.child("sources"), gates=gates)
 
 
-def _classes(mapping: DeviceClassMapping, at: Path, *, owners: dict[str, tuple[str, set[str]]]) -> Errors:
+def _classes(
+    mapping: DeviceClassMapping, at: Path, *, owners: dict[str, tuple[str, set[str]]], has_subdomains: bool
+) -> Errors:
     if not mapping.device_class_names:
         yield fielderror.required(at, "at least one device class name is required")
     if len(mapping.device_class_names) > CLASSES:
@@ -50,7 +56,8 @@ def _classes(mapping: DeviceClassMapping, at: Path, *, owners: dict[str, tuple[s
     visited: set[str] = set()
     for position, name in enumerate(mapping.device_class_names):
         here = at.item(position)
-        yield from _name(name, here)
+        if not has_subdomains or tuple(names.dns1123_subdomain(name)):
+            yield from _name(name, here)
         if name in visited:
             yield fielderror.duplicate(here, name)
         visited.add(name)

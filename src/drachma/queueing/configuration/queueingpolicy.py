@@ -82,6 +82,15 @@ class Sidecars(enum.StrEnum):
     """As they run: in parallel with each other and with the containers."""
 
 
+class ClassNames(enum.StrEnum):
+    """Names of device classes in mappings."""
+
+    LABELS = "Labels"
+    """At most 63 characters after an optional prefix, so classes with longer names cannot be mapped."""
+    SUBDOMAINS = "Subdomains"
+    """Every name that a device class can have, of at most 253 characters (KEP-2941)."""
+
+
 class QueueingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """All choices."""
 
@@ -93,6 +102,7 @@ class QueueingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     feasibility: Feasibility = Feasibility.IGNORED
     templates: Templates = Templates.FLOATING
     sidecars: Sidecars = Sidecars.ORDINARY
+    class_names: ClassNames = ClassNames.LABELS
 
     @property
     def bounds_requests(self) -> bool:

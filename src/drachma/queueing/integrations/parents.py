@@ -83,6 +83,10 @@ class PodParent(ABC):
         return self.metadata.get("annotations") or {}
 
     @property
+    def pod_priority_class(self) -> str:
+        return ""
+
+    @property
     def spec(self) -> Document:
         return self.document.get("spec") or {}
 

@@ -37,6 +37,8 @@ class SuspendableJob(ABC):
     kind: ClassVar[GroupVersionKind]
     managed_by_path: ClassVar[tuple[str, ...]] = ("managedBy",)
     """Place in the spec of the name of the controller that runs the job."""
+    own_controller: ClassVar[str]
+    """Name of the controller of the job's own project."""
     has_ancestors: Final = True
     follows_queue: Final = True
 
@@ -90,6 +92,10 @@ class SuspendableJob(ABC):
         return self.metadata.get("annotations") or {}
 
     @property
+    def pod_priority_class(self) -> str:
+        return ""
+
+    @property
     def event_keys(self) -> Iterable[str]:
         return (self.key,)
 
@@ -114,6 +120,10 @@ class SuspendableJob(ABC):
 
     @property
     def is_skipped(self) -> bool:
+        return False
+
+    @property
+    def is_on_hold(self) -> bool:
         return False
 
     @property

@@ -1,7 +1,7 @@
 """ClusterQueue and Cohort: quotas by flavor, and how they are shared."""
 
 from drachma.api import meta
-from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, Int32, Int64, Struct
 from drachma.values import quantity
 
 BEST_EFFORT_FIFO = "BestEffortFIFO"
@@ -145,6 +145,13 @@ class FlavorUsage(Struct, frozen=True, kw_only=True):
     resources: tuple[ResourceUsage, ...] = ABSENT_TUPLE
 
 
+class FairSharingStatus(Struct, frozen=True, kw_only=True):
+    """Share of a queue or cohort under fair sharing."""
+
+    weighted_share: Int64 = ABSENT_INT
+    """Borrowed part of the lendable quota in thousandths, divided by the weight."""
+
+
 class ClusterQueueStatus(Struct, frozen=True, kw_only=True):
     """Status of a cluster queue."""
 
@@ -153,6 +160,7 @@ class ClusterQueueStatus(Struct, frozen=True, kw_only=True):
     pending_workloads: Int32 = ABSENT_INT
     reserving_workloads: Int32 = ABSENT_INT
     admitted_workloads: Int32 = ABSENT_INT
+    fair_sharing: FairSharingStatus | None = None
 
 
 class ClusterQueue(meta.Object, frozen=True, kw_only=True):
@@ -170,7 +178,14 @@ class CohortSpec(Struct, frozen=True, kw_only=True):
     fair_sharing: FairSharing | None = None
 
 
+class CohortStatus(Struct, frozen=True, kw_only=True):
+    """Status of a cohort."""
+
+    fair_sharing: FairSharingStatus | None = None
+
+
 class Cohort(meta.Object, frozen=True, kw_only=True):
     """``kueue.x-k8s.io`` Cohort; a partial view."""
 
     spec: CohortSpec = CohortSpec()
+    status: CohortStatus = CohortStatus()

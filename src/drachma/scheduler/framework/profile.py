@@ -183,12 +183,7 @@ class Profile:
         """Return the feasible nodes with the highest total score."""
         if not passing & (passing - 1):
             return passing
-        classes = [(0, passing)]
-        for run, weight in self._scores:
-            scores = run(cycle, passing)
-            if len(scores) > 1:
-                classes = scoring.split(classes, scores, weight=weight)
-        return scoring.best(classes)
+        return scoring.best(passing, [(run(cycle, passing), weight) for run, weight in self._scores])
 
     def reserve(self, cycle: cyclestate.CycleState, node: str) -> assignment.Assignment:
         """Return the assignment of a pod to a node, with the additions of all plugins."""

@@ -19,6 +19,8 @@ AnswerT = TypeVar("AnswerT", bound=Hashable)
 NodeT = TypeVar("NodeT")
 
 _QUESTIONS_REMEMBERED: Final = 512
+_MANY: Final = 64
+"""Size of sets from which on members are read from the digits, not by arithmetic on the whole set for each member."""
 
 Groups = Callable[[int], Iterable[tuple[int, int]]]
 """Function that splits a set of nodes into sets with the same answer, each with the slot of one member."""
@@ -26,6 +28,13 @@ Groups = Callable[[int], Iterable[tuple[int, int]]]
 
 def slots(nodes: int) -> Iterator[int]:
     """Yield the members of a set of nodes, lowest first."""
+    if nodes.bit_count() >= _MANY:
+        digits = f"{nodes:b}"[::-1]
+        slot = digits.find("1")
+        while slot >= 0:
+            yield slot
+            slot = digits.find("1", slot + 1)
+        return
     while nodes:
         low = nodes & -nodes
         yield low.bit_length() - 1
@@ -34,10 +43,8 @@ def slots(nodes: int) -> Iterator[int]:
 
 def one_by_one(nodes: int) -> Iterator[tuple[int, int]]:
     """Yield the members of a set of nodes, lowest first, each also as a set of its own."""
-    while nodes:
-        low = nodes & -nodes
-        yield low.bit_length() - 1, low
-        nodes ^= low
+    for slot in slots(nodes):
+        yield slot, 1 << slot
 
 
 class _Classes(Generic[AnswerT]):
@@ -59,12 +66,15 @@ class _Classes(Generic[AnswerT]):
         if not changed:
             return
         self.pending |= changed
+        if changed == nodechanges.EVERYTHING:
+            self.masks.clear()
+            return
         for answer, nodes in tuple(self.masks.items()):
-            unchanged = nodes & ~changed
-            if unchanged:
-                self.masks[answer] = unchanged
-            else:
+            hit = nodes & changed
+            if hit == nodes:
                 del self.masks[answer]
+            elif hit:
+                self.masks[answer] = nodes ^ hit
 
 
 class ClassMemory(Generic[NodeT]):
@@ -125,12 +135,30 @@ class ClassMemory(Generic[NodeT]):
 
     def _settle(self, classes: _Classes[AnswerT], ask: Callable[[NodeT], AnswerT], *, unanswered: int) -> None:
         masks = classes.masks
+        if self._groups is one_by_one and unanswered.bit_count() >= _MANY:
+            self._settle_many(classes, ask, unanswered=unanswered)
+            return
         # After most changes there is one node to ask.
         is_one = not unanswered & (unanswered - 1)
         for slot, same in ((unanswered.bit_length() - 1, unanswered),) if is_one else self._groups(unanswered):
             answer = ask(self._node_at(slot))
             masks[answer] = masks.get(answer, 0) | same
             classes.pending &= ~same
+
+    def _settle_many(self, classes: _Classes[AnswerT], ask: Callable[[NodeT], AnswerT], *, unanswered: int) -> None:
+        """Ask many nodes. The time grows with their number, not with its square."""
+        size = (unanswered.bit_length() + 7) // 8
+        members: dict[AnswerT, bytearray] = {}
+        for slot in slots(unanswered):
+            answer = ask(self._node_at(slot))
+            content = members.get(answer)
+            if content is None:
+                content = members[answer] = bytearray(size)
+            content[slot >> 3] |= 1 << (slot & 7)
+        masks = classes.masks
+        for answer, content in members.items():
+            masks[answer] = masks.get(answer, 0) | int.from_bytes(content, "little")
+        classes.pending &= ~unanswered
 
     def _new_classes(self) -> _Classes[Any]:
         if len(self._by_question) >= _QUESTIONS_REMEMBERED:

@@ -8,6 +8,7 @@ from drachma.api import codec, limitrange, persistentvolumeclaim, pod
 from drachma.server.admission import podspecs
 from drachma.server.admission.proposal import Proposal
 from drachma.server.reads.reader import Reader
+from drachma.server.surface.strategy import Write
 
 VOLUME_CLAIMS: Final = frozenset({"persistentvolumeclaims"})
 
@@ -23,6 +24,10 @@ class LimitRanger:
 
     def __init__(self, store: Reader) -> None:
         self._store = store
+
+    def has_ranges(self, _write: Write) -> bool:
+        """Return True if there may be limit ranges."""
+        return bool(self._store.changed(_RANGES))
 
     def admit(self, proposal: Proposal) -> None:
         """Set the defaults of a pod's containers, and list them in an annotation."""

@@ -18,6 +18,7 @@ from drachma.server.admission.request import WriteRequest
 from drachma.server.ownership import applyerrors, fieldset, merging
 from drachma.server.patch import jsonpatch
 from drachma.server.reads.reader import Reader
+from drachma.server.surface.strategy import Write
 from drachma.values import quotation
 
 _GROUP: Final = "admissionregistration.k8s.io"
@@ -86,9 +87,9 @@ class MutatingAdmissionPolicy:
             compile_=Policy,
         )
 
-    def concerns(self, proposal: Proposal) -> bool:
+    def concerns(self, write: Write) -> bool:
         """Return True if a policy may have to be evaluated."""
-        return not self._registry.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT
+        return not self._registry.is_empty and write.resource.group_resource not in matching.EXEMPT
 
     def admit(self, proposal: Proposal, rounds: Rounds) -> None:
         """Change an object by policies; in a second round only by those that asked for reinvocation."""

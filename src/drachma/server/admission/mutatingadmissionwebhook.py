@@ -16,6 +16,7 @@ from drachma.server.admission.webhookregistry import Webhook, Webhooks
 from drachma.server.admission.webhookreview import Failure, Response
 from drachma.server.patch import jsonpatch
 from drachma.server.reads.reader import Reader
+from drachma.server.surface.strategy import Write
 from drachma.values import quotation
 
 _CONFIGURATIONS: Final = "admissionregistration.k8s.io/mutatingwebhookconfigurations"
@@ -32,9 +33,9 @@ class MutatingAdmissionWebhook:
         self._calls = webhookcalls.Calls(store, authoriser)
         self._webhooks = Webhooks(store, configurations=_CONFIGURATIONS)
 
-    def concerns(self, proposal: Proposal) -> bool:
+    def concerns(self, write: Write) -> bool:
         """Return True if a webhook may have to be called."""
-        return not self._webhooks.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT
+        return not self._webhooks.is_empty and write.resource.group_resource not in matching.EXEMPT
 
     def admit(self, proposal: Proposal, rounds: Rounds) -> None:
         """Have webhooks change an object; in a second round only those that asked for reinvocation."""

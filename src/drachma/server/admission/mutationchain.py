@@ -12,6 +12,7 @@ from drachma.server.admission.mutatingadmissionpolicy import MutatingAdmissionPo
 from drachma.server.admission.mutatingadmissionwebhook import MutatingAdmissionWebhook
 from drachma.server.admission.proposal import Proposal
 from drachma.server.admission.reinvocation import Rounds
+from drachma.server.surface.strategy import Write
 
 
 class MutationChain:
@@ -28,9 +29,14 @@ class MutationChain:
         self._webhooks: Final = webhooks
         self._again: Final = again
 
+    def concerns(self, write: Write) -> bool:
+        """Return True if a policy or a webhook may change the object of a write."""
+        return self._policies.concerns(write) or self._webhooks.concerns(write)
+
     def admit(self, proposal: Proposal) -> None:
         """Have all matching policies and webhooks change an object."""
-        has_policies, has_webhooks = self._policies.concerns(proposal), self._webhooks.concerns(proposal)
+        write = proposal.write
+        has_policies, has_webhooks = self._policies.concerns(write), self._webhooks.concerns(write)
         if not has_policies and not has_webhooks:
             return
         for_policies, for_webhooks = Rounds(), Rounds()

@@ -63,6 +63,11 @@ _NODE_WRITES: Final = ("capacity", "conditions", "allocatedResources", "allocate
 """Status fields of a volume claim that a node may set."""
 
 
+def concerns(write: Write) -> bool:
+    """Return True for writes of nodes."""
+    return nodes.name_of(write.user) is not None
+
+
 class NodeRestriction:
     """Upstream's admission plugin of that name."""
 

@@ -10,10 +10,11 @@ from typing import Any, Final, TypeVar
 
 from drachma.accounting import extendedresources
 from drachma.accounting.quota import charging, evaluator, evaluators
-from drachma.api import codec, deviceclass, meta, pod, resourceclaim
+from drachma.api import codec, deviceclass, gates, meta, pod, resourceclaim
 from drachma.server.admission import quotacharge
 from drachma.server.admission.proposal import Get, Proposal
 from drachma.server.reads.reader import Reader
+from drachma.server.surface.strategy import Write
 from drachma.store import record
 
 QUOTAS: Final = "resourcequotas"
@@ -30,10 +31,17 @@ _T = TypeVar("_T", bound=meta.Object)
 class ResourceQuota:
     """Applies the quotas of a namespace to writes."""
 
-    def __init__(self, store: Reader) -> None:
+    def __init__(self, store: Reader, enabled: gates.Gates) -> None:
+        self._gates = enabled
         self._store = store
         self._extended = extendedresources.ExtendedResources()
         self._listed = 0
+
+    def concerns(self, write: Write) -> bool:
+        """Return True if the namespace of a write may have quotas."""
+        return bool(
+            write.namespace and self._store.changed(QUOTAS) and self._store.list(QUOTAS, write.namespace).records
+        )
 
     def charge(self, proposal: Proposal) -> None:
         """Charge the usage of an object, or refuse it."""
@@ -43,7 +51,7 @@ class ResourceQuota:
             return
         quotas = list(self._quotas(write.namespace, proposal.get))
         is_counted = bool(quotas) and not write.resource.traits.is_uncounted
-        judge = evaluators.of(write.resource.group, write.resource.plural) if is_counted else None
+        judge = evaluators.of(write.resource.group, write.resource.plural, self._gates) if is_counted else None
         if judge is None or write.subresource not in judge.subresources:
             return
         change = evaluator.Change(
@@ -64,7 +72,7 @@ class ResourceQuota:
                 spec=quota.value.get("spec") or {},
                 hard=quota.value["status"]["hard"],
                 now=write.now,
-                is_owed=charging.is_owed(write.subresource),
+                is_owed=write.subresource in judge.owed,
             )
             for quota in quotas
             if quota.key.name in charges

@@ -19,6 +19,7 @@ from drachma.server.kinds.core import clusterips
 from drachma.store import record
 from drachma.validation import fielderror, rendering, serviceaddresses
 from drachma.validation.path import SPEC
+from drachma.values.serviceranges import ServiceRanges
 
 SERVICES: Final = frozenset({"services"})
 
@@ -29,8 +30,8 @@ _PORTS: Final = "ranges/servicenodeports"
 _LABEL: Final = "ipaddress.kubernetes.io/"
 
 
-def reserve(proposal: Proposal) -> None:
-    """Reserve the addresses and node ports of a service.
+def reserve(proposal: Proposal, *, ranges: ServiceRanges) -> None:
+    """Reserve the addresses and node ports of a service, which must be in the ranges of the cluster.
 
     A 422 for an address that another service has or that is out of range. The kind's rules have checked the ports.
     """
@@ -38,7 +39,11 @@ def reserve(proposal: Proposal) -> None:
     before: Mapping[str, Any] = proposal.stored.value if proposal.stored is not None else {}
     addresses, ports = _addresses(service), _ports(service)
     proposal.companions = (
-        *(_reserve_address(proposal, address, addresses) for address in addresses if address not in _addresses(before)),
+        *(
+            _reserve_address(proposal, address, addresses, ranges=ranges)
+            for address in addresses
+            if address not in _addresses(before)
+        ),
         *(_reserve_port(proposal, port) for port in sorted(ports - _ports(before))),
     )
 
@@ -60,8 +65,8 @@ def _reserve_port(proposal: Proposal, port: int) -> Companion:
     return Companion(key, {"metadata": metadata, "spec": {"parentRef": parent}}, proposal.get(key))
 
 
-def _reserve_address(proposal: Proposal, address: str, addresses: list[str]) -> Companion:
-    if not clusterips.is_assignable(address):
+def _reserve_address(proposal: Proposal, address: str, addresses: list[str], *, ranges: ServiceRanges) -> Companion:
+    if not ranges.is_assignable(address):
         raise _refusal(proposal, address, addresses, "the provided network does not match the current range")
     key = record.Key(_ADDRESSES, "", address)
     existing = proposal.get(key)

@@ -97,14 +97,18 @@ class ValidatingAdmissionPolicy:
             compile_=Policy,
         )
 
+    def concerns(self, write: Write) -> bool:
+        """Return True if a policy may refuse the object of a write."""
+        return not self._registry.is_empty and write.resource.group_resource not in matching.EXEMPT
+
     def validate(self, proposal: Proposal) -> None:
         """Refuse an object that violates a policy."""
-        if not self._registry.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT:
+        if self.concerns(proposal.write):
             self._validate(WriteRequest(proposal))
 
     def validate_removal(self, removal: Removal) -> None:
         """Refuse a deletion that violates a policy."""
-        if not self._registry.is_empty and removal.write.resource.group_resource not in matching.EXEMPT:
+        if self.concerns(removal.write):
             self._validate(RemovalRequest(removal))
 
     def _validate(self, request: Request) -> None:

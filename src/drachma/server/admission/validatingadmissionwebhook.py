@@ -11,6 +11,7 @@ from drachma.server.admission.request import RemovalRequest, Request, WriteReque
 from drachma.server.admission.webhookregistry import Webhook, Webhooks
 from drachma.server.admission.webhookreview import Failure, Question, Response
 from drachma.server.reads.reader import Reader
+from drachma.server.surface.strategy import Write
 
 _CONFIGURATIONS: Final = "admissionregistration.k8s.io/validatingwebhookconfigurations"
 _FAILED_OPEN: Final = "failed-open.validating.webhook.admission.k8s.io/round_0_index_"
@@ -23,14 +24,18 @@ class ValidatingAdmissionWebhook:
         self._calls = webhookcalls.Calls(store, authoriser)
         self._webhooks = Webhooks(store, configurations=_CONFIGURATIONS)
 
+    def concerns(self, write: Write) -> bool:
+        """Return True if a webhook may refuse the object of a write."""
+        return not self._webhooks.is_empty and write.resource.group_resource not in matching.EXEMPT
+
     def validate(self, proposal: Proposal) -> None:
         """Refuse an object that a webhook refuses."""
-        if not self._webhooks.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT:
+        if self.concerns(proposal.write):
             self._validate(WriteRequest(proposal))
 
     def validate_removal(self, removal: Removal) -> None:
         """Refuse a deletion that a webhook refuses."""
-        if not self._webhooks.is_empty and removal.write.resource.group_resource not in matching.EXEMPT:
+        if self.concerns(removal.write):
             self._validate(RemovalRequest(removal))
 
     def _validate(self, request: Request) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.api import meta, struct
+from drachma.api import codec, meta, struct
 from drachma.server import status
 from drachma.server.admission.proposal import Proposal
 from drachma.server.calls import options
@@ -44,7 +44,7 @@ def plan(services: Services, call: Call) -> Plan:
     return Plan(binding, lambda _outcome: Answer(201, Verbatim(status.success(201))))
 
 
-class Binding:
+class Binding(intent.UniqueIntent):
     """Intent to assign a pod to a node."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Binding:
     ) -> None:
         self.write: Final = write
         self.is_dry_run: Final = write_options.is_dry_run
-        self._phases = services.phases
+        self._services = services
         self._options = write_options
         self._assignment = assignment
 
@@ -65,8 +65,37 @@ class Binding:
         bound = self._assign_node(existing.value)
         subject = write.served.strategy.load(bound)
         proposal = Proposal(subject, write, options=self._options, get=get, stored_object=existing)
-        self._phases.run(Operation.BIND, proposal)
+        self._services.phases.run(Operation.BIND, proposal)
         return intent.Replace(existing, bound)
+
+    def imprint(self, get: intent.Get) -> intent.Imprint | None:
+        write = self.write
+        key = record.Key(write.resource.key, write.namespace, write.name)
+        existing = None if self.is_dry_run else get(key)
+        if existing is None or not existing.data:
+            return None
+        marks = write.served.fast_path.mark_stored(existing.value)
+        if marks is None:
+            return None
+        names = (*marks.names, self._assignment.target.name)
+        return intent.Imprint(
+            intent.circumstances(self, self._options),
+            key,
+            names,
+            marks.texts,
+            marks.versions,
+            intent.times(write, existing),
+            codec.encode_part(self._assignment),
+            existing,
+            existing.uid,
+            lambda each: self._services.phases.reads_names(Operation.BIND, each),
+            lambda each: self._services.phases.read_versions(Operation.BIND, each),
+            self._make_specimen,
+        )
+
+    def _make_specimen(self, write: Write, body: bytes, _stored: record.Record | None) -> "Binding":
+        assignment = codec.decode_part(body, Assignment)
+        return Binding(self._services, assignment, write, write_options=self._options)
 
     def _check(self, existing: record.Record) -> None:
         expected, pod, name = self._assignment.metadata, existing.value, self.write.name

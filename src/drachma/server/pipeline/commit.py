@@ -10,17 +10,14 @@ questions. The committer awaits the answers, and the intent decides again.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, assert_never
-
-import msgspec
+from typing import Final, TypeAlias, assert_never
 
 from drachma import errors
 from drachma.bounds import effort
-from drachma.server import objectmeta, status
+from drachma.server import status
 from drachma.server.admission.proposal import Companion
 from drachma.server.admission.quotacharge import QuotaCharge
-from drachma.server.calls.call import BODY_LIMIT
-from drachma.server.pipeline import group
+from drachma.server.pipeline import group, stencil
 from drachma.server.pipeline import intent as intents
 from drachma.server.reads import distantreader
 from drachma.server.surface.consultation import PendingError
@@ -29,16 +26,11 @@ from drachma.store import protocol, record, write
 ATTEMPTS: Final = 100
 """Decisions per intent. An intent decides again after a faster write, and after each answer from outside."""
 
-OBJECT_LIMIT: Final = 2 * BODY_LIMIT
-"""Bytes of a stored object, which bounds the result of patches. Upstream's store takes 1.5 MiB of protobuf."""
-
 Ask: TypeAlias = Callable[[Hashable], Awaitable[object]]
 """Answers a question that a decision waits for. A failure is an answer, too."""
 
 Decider: TypeAlias = Callable[[intents.Intent], Awaitable[tuple[intents.Decision, distantreader.Lookups]]]
 """Decides an intent outside the event loop; returns the decision and the reads that it depends on."""
-
-_encode = msgspec.json.Encoder().encode
 
 
 async def _cannot_ask(question: Hashable) -> object:
@@ -51,31 +43,34 @@ class Committer:
     def __init__(self, store: protocol.Store, ask: Ask = _cannot_ask) -> None:
         self._store = store
         self._ask = ask
+        self._stencils = stencil.Stencils()
 
     async def commit(
-        self, intent: intents.Intent, decider: Decider | None = None, *, units: int = effort.NO_LIMIT
+        self, intent: intents.Intent, decider: Decider | None = None, *, bound: effort.limit | None = None
     ) -> intents.Outcome:
         """Decide an intent and commit the decision. If it is refused at any point, nothing is written.
 
         The intent is decided on the event loop unless a ``decider`` is given.
 
         Raises:
-            effort.OverrunError: without a decider, the decision takes more than ``units``; nothing is written.
+            effort.OverrunError: without a decider, decisions take more than ``bound``; nothing is written.
         """
         for _ in range(ATTEMPTS):
             try:
-                if decider is None:
-                    with effort.limit(effort.Allowance(units)):
-                        decision = intent.decide(self._store.get)
-                else:
+                if decider is not None:
                     decision, lookups = await decider(intent)
                     if not distantreader.is_current(lookups, self._store):
                         continue
+                elif bound is None:
+                    decision = self._stencils.open(self._store.get).decide(intent)
+                else:
+                    with bound:
+                        decision = self._stencils.open(self._store.get).decide(intent)
             except PendingError as pending:
                 await self.consult(pending)
                 continue
             if isinstance(decision, intents.Leave):
-                return intents.Outcome(decision.stored.value, decision.stored)
+                return intents.Outcome(decision.stored)
             if intent.is_dry_run:
                 return _outcome(decision, None)
             try:
@@ -101,7 +96,7 @@ class Committer:
         is_dry_run = batch[0].is_dry_run
         assert all(each.is_dry_run is is_dry_run for each in batch), "one cannot happen without the others"
         for _ in range(ATTEMPTS):
-            combined = group.Group(self._store.get)
+            combined = group.Group(self._store.get, self._stencils)
             try:
                 decisions = combined.decide(batch)
             except PendingError as pending:
@@ -133,6 +128,8 @@ class Committer:
 
 def _writes(change: group.Change) -> tuple[write.Write, ...]:
     """Return the writes of a change: the object, its charges and its companions."""
+    if isinstance(change, intents.Stamped):
+        return (_write(change),)
     if isinstance(change, intents.Remove):
         return (_write(change), *(write.Delete(each.key, each.revision) for each in change.released))
     if not (change.charges or change.companions):
@@ -142,25 +139,31 @@ def _writes(change: group.Change) -> tuple[write.Write, ...]:
 
 def _write_companion(companion: Companion) -> write.Write:
     if companion.stored is None:
-        return write.Create(companion.key, _make_draft(companion.document), companion.document["metadata"]["uid"])
-    return write.Update(companion.key, _make_draft(companion.document), companion.stored.revision)
+        return write.Create(
+            companion.key, intents.make_draft(companion.document), companion.document["metadata"]["uid"]
+        )
+    return write.Update(companion.key, intents.make_draft(companion.document), companion.stored.revision)
 
 
 def _amend_quota(charge: QuotaCharge) -> write.Amend:
     def draft(quota: record.Record, revision: int) -> record.Body:
-        return _make_draft(charge.apply(quota.value))(revision)
+        return intents.make_draft(charge.apply(quota.value))(revision)
 
     return write.Amend(charge.key, charge.holds, draft)
 
 
 def _write(change: group.Change) -> write.Write:
     match change:
+        case intents.Stamped(key, uid, stored):
+            if stored is None:
+                return write.Create(key, change.draft, uid)
+            return write.Update(key, change.draft, stored.revision)
         case intents.Make(key, document, uid):
-            return write.Create(key, _make_draft(document), uid)
+            return write.Create(key, intents.make_draft(document), uid)
         case intents.Replace(stored, document):
-            return write.Update(stored.key, _make_draft(document), stored.revision)
+            return write.Update(stored.key, intents.make_draft(document), stored.revision)
         case intents.Remove(stored, last):
-            stamp = _make_draft(last)
+            stamp = intents.make_draft(last)
             return write.Delete(stored.key, stored.revision, draft=lambda _stored, revision: stamp(revision))
     assert_never(change)
 
@@ -173,7 +176,7 @@ def _outcomes(
     for decision in decisions:
         if isinstance(decision, intents.Leave):
             current = records.get(decision.stored.key, decision.stored)
-            outcomes.append(intents.Outcome(decision.stored.value, current if current.data else None))
+            outcomes.append(intents.Outcome(current if current.data else None, decision.stored.value))
         else:
             outcomes.append(_outcome(decision, records.get(decision.key)))
     return outcomes
@@ -181,29 +184,15 @@ def _outcomes(
 
 def _outcome(decision: group.Change, stored_record: record.Record | None) -> intents.Outcome:
     match decision:
+        case intents.Stamped():
+            assert stored_record is not None, "dry runs are not stamped"
+            return intents.Outcome(stored_record, is_created=decision.stored is None)
         case intents.Make():
-            return intents.Outcome(decision.document, stored_record, is_created=True)
+            return intents.Outcome(stored_record, decision.document, is_created=True)
         case intents.Replace():
-            return intents.Outcome(decision.document, stored_record)
+            return intents.Outcome(stored_record, decision.document)
         case intents.Remove():
             if decision.answer is not None:
-                return intents.Outcome(decision.answer, None, is_gone=True)
-            return intents.Outcome(decision.last, stored_record, is_gone=True)
+                return intents.Outcome(None, decision.answer, is_gone=True)
+            return intents.Outcome(stored_record, decision.last, is_gone=True)
     assert_never(decision)
-
-
-def _make_draft(document: Mapping[str, Any]) -> record.Draft:
-    """Return a draft that sets ``metadata.resourceVersion`` to the revision of the write.
-
-    The store keeps the document next to its JSON and owns it from now on. The next write of the object starts from it.
-    """
-
-    def draft(revision: int) -> record.Body:
-        metadata = objectmeta.ordered({**document["metadata"], "resourceVersion": str(revision)})
-        versioned = {**document, "metadata": metadata}
-        data = _encode(versioned)
-        if len(data) > OBJECT_LIMIT:
-            raise status.too_large(f"limit is {OBJECT_LIMIT}")
-        return record.Body(data, versioned)
-
-    return draft

@@ -78,7 +78,7 @@ async def _delete_listed(
             raise
 
 
-class Deletion:
+class Deletion(intent.UniqueIntent):
     """Intent to delete an object, or to mark it as being deleted."""
 
     def __init__(self, services: Services, write: Write, delete_options: options.DeleteOptions) -> None:

@@ -242,21 +242,21 @@ class Dispatcher:
     async def _answer_at(self, call: Call, desks: Desks | None) -> Answer:
         """Answer a call at a desk if it is large or turns out to be costly, and on the loop otherwise."""
         if desks is None or not call.body.data:
-            return await self._answer(call, None, units=effort.NO_LIMIT)
+            return await self._answer(call, None)
         size = desks.weigh(call)
         desk = desks.of(size)
         if desk is None:
             warnings = len(call.warnings)
             try:
-                return await self._answer(call, None, units=effort.LOOP_UNITS)
+                return await self._answer(call, None, bound=effort.limit(effort.Allowance(effort.LOOP_UNITS)))
             except effort.OverrunError:
                 del call.warnings[warnings:]
                 desk = desks.costly
         async with desks.enter(call, size):
-            return await self._answer(call, desk, units=effort.NO_LIMIT)
+            return await self._answer(call, desk)
 
-    async def _answer(self, call: Call, desk: Desk | None, *, units: int) -> Answer:
-        """Answer a call. Without a desk, deciding may take ``units`` of effort; more raise effort.OverrunError."""
+    async def _answer(self, call: Call, desk: Desk | None, *, bound: effort.limit | None = None) -> Answer:
+        """Answer a call. ``bound`` limits the effort of deciding on the loop; more raises effort.OverrunError."""
         services, planner = self.services, _planner(call)
         if call.target.resource.traits.is_question:
             return await self._reply(call, desk)
@@ -267,9 +267,12 @@ class Dispatcher:
                 return await _operation(call)(services, call)
             except PendingError:
                 return await self.consult_until_done(lambda: _operation(call)(services, call))
-        with effort.limit(effort.Allowance(units)):
+        if bound is None:
             plan = planner(services, call)
-        outcome = await services.committer.commit(plan.intent, units=units)
+        else:
+            with bound:
+                plan = planner(services, call)
+        outcome = await services.committer.commit(plan.intent, bound=bound)
         try:
             return plan.answer(outcome)
         except PendingError:

@@ -63,7 +63,7 @@ async def evict(services: Services, call: Call) -> Answer:
     return Answer(201, Verbatim(status.success(201)))
 
 
-class _Mark:
+class _Mark(intent.UniqueIntent):
     """Intent to set the eviction condition of a pod."""
 
     def __init__(self, removal: deletion.Deletion) -> None:
@@ -94,7 +94,7 @@ _TOO_MANY: Final = "DisruptedPods map too big - too many evictions not confirmed
 _Document = Mapping[str, Any]
 
 
-class BudgetCharge:
+class BudgetCharge(intent.UniqueIntent):
     """Intent to charge an eviction to the disruption budget of its pod."""
 
     def __init__(self, services: Services, call: Call, removal: deletion.Deletion) -> None:

@@ -52,7 +52,7 @@ class Expiry:
         return len(overdue)
 
 
-class _Removal:
+class _Removal(intent.UniqueIntent):
     """Intent to remove an object with or without finalizers, if it was not written in the meantime."""
 
     is_dry_run: Final = False

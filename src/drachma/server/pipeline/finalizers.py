@@ -37,7 +37,7 @@ def are_simple(finalizers: Collection[str], metadata: Mapping[str, Any]) -> bool
     return not added or ("deletionTimestamp" not in metadata and added <= _WELL_KNOWN)
 
 
-class FinalizersChange:
+class FinalizersChange(intent.UniqueIntent):
     """Intent to set the finalizers of an object."""
 
     def __init__(

@@ -5,16 +5,17 @@ group for every attempt. Changes of the same object are folded into one version.
 same object, because a commit has one write for each object.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from drachma.server import status
 from drachma.server.admission.proposal import Companion
 from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.pipeline import intent as intents
+from drachma.server.pipeline import stencil
 from drachma.store import record
 
-Change: TypeAlias = intents.Make | intents.Replace | intents.Remove
+Change: TypeAlias = intents.Make | intents.Replace | intents.Remove | intents.Stamped
 
 _UNBORN: Final = "0"
 """resourceVersion of an object that the group creates, for later intents. Stored versions start at 1."""
@@ -35,8 +36,10 @@ class Group:
     the objects that are written along.
     """
 
-    def __init__(self, get: intents.Get) -> None:
+    def __init__(self, get: intents.Get, stencils: stencil.Stencils | None = None) -> None:
+        """Without ``stencils``, all intents decide by themselves."""
         self._get: Final = get
+        self._decide: Final = _decide_alone(self.get) if stencils is None else stencils.open(self.get).decide
         self.changes: Final[dict[record.Key, Change]] = {}
         self.charges: Final[dict[record.Key, QuotaCharge]] = {}
         self.companions: Final[dict[record.Key, Companion]] = {}
@@ -50,7 +53,7 @@ class Group:
         decisions: list[intents.Decision] = []
         for position, intent in enumerate(batch):
             try:
-                decision = intent.decide(self.get)
+                decision = self._decide(intent)
                 self._add(decision, intent)
             except status.StatusError as error:
                 raise RefusedIntentError(error.document, position) from error
@@ -68,6 +71,15 @@ class Group:
                 existing = self._get(key)
                 charge = self.charges.get(key)
                 return existing if charge is None or existing is None else _apply_charge(existing, charge)
+            case intents.Stamped():
+                return self._make_record(key, change.expand())
+            case _:
+                return self._make_record(key, change)
+
+    def _make_record(
+        self, key: record.Key, change: intents.Make | intents.Replace | intents.Remove
+    ) -> record.Record | None:
+        match change:
             case intents.Make(_, document, uid):
                 return _make_new_record(key, document, uid=uid)
             case intents.Replace(existing, document):
@@ -84,7 +96,7 @@ class Group:
         # A later change of a charged quota was decided on the charged state.
         self.charges.pop(key, None)
         self.changes[key] = decision if earlier is None else _fold(earlier, decision, intent)
-        if not isinstance(decision, intents.Remove):
+        if isinstance(decision, intents.Make | intents.Replace):
             for charge in decision.charges:
                 self._charge(charge, intent)
             self.companions.update((companion.key, companion) for companion in decision.companions)
@@ -111,7 +123,13 @@ def _apply_charge(existing: record.Record, charge: QuotaCharge) -> record.Record
     return record.Record(existing.key, existing.uid, existing.create_revision, existing.revision, b"", document)
 
 
+def _decide_alone(get: intents.Get) -> Callable[[intents.Intent], intents.Decision]:
+    return lambda intent: intent.decide(get)
+
+
 def _fold(earlier: Change, later: Change, intent: intents.Intent) -> Change:
+    if isinstance(earlier, intents.Stamped):
+        earlier = earlier.expand()
     match earlier, later:
         case intents.Make(key, _, uid), intents.Replace(_, document):
             return intents.Make(key, document, uid)

@@ -5,17 +5,27 @@ decide, and commits the decision; if another write was faster, the intent decide
 only on the call and on the state that it is shown, and keeps nothing between decisions.
 """
 
-from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
+from drachma.api import meta
+from drachma.server import objectmeta, status
 from drachma.server.admission import proposal
 from drachma.server.admission.quotacharge import QuotaCharge
+from drachma.server.calls import options
+from drachma.server.calls.call import BODY_LIMIT
 from drachma.server.surface.strategy import Write
 from drachma.store import record
 
+OBJECT_LIMIT: Final = 2 * BODY_LIMIT
+"""Bytes of a stored object, which bounds the result of patches. Upstream's store takes 1.5 MiB of protobuf."""
+
 Get: TypeAlias = proposal.Get
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 
 class Make(msgspec.Struct, frozen=True):
@@ -65,7 +75,63 @@ class Leave(msgspec.Struct, frozen=True):
     stored: record.Record
 
 
-Decision: TypeAlias = Make | Replace | Remove | Leave
+class Filling(Protocol):
+    """Text with gaps; see :class:`drachma.server.pipeline.stencil.Template`."""
+
+    def fill(self, values: Sequence[bytes]) -> bytes: ...
+
+
+class Stamped(msgspec.Struct, frozen=True):
+    """New object, or new content for ``stored``, as text with a gap for the resource version."""
+
+    key: record.Key
+    uid: str
+    stored: record.Record | None
+    template: Filling
+    values: Sequence[bytes]
+
+    def draft(self, revision: int) -> record.Body:
+        """Return the content at the revision of the write."""
+        data = self.template.fill([*self.values, b"%d" % revision])
+        if len(data) > OBJECT_LIMIT:
+            raise status.too_large(f"limit is {OBJECT_LIMIT}")
+        return record.Body(data)
+
+    def expand(self) -> Make | Replace:
+        """Return the same decision with a document."""
+        if self.stored is None:
+            document = _decode(self.draft(0).data)
+            del document["metadata"]["resourceVersion"]
+            return Make(self.key, document, self.uid)
+        return Replace(self.stored, _decode(self.draft(self.stored.revision).data))
+
+
+Decision: TypeAlias = Make | Replace | Remove | Leave | Stamped
+
+
+class Imprint(NamedTuple):
+    """Everything that a decision depends on if names are only copied (:mod:`drachma.server.pipeline.stencil`).
+
+    ``names``, ``texts`` and ``versions`` are those of :class:`strategy.Marks`. ``times`` are those in the stored object
+    and the time of the write, which is the last. ``stored`` is the object that the intent changes; a new object has a
+    ``uid`` instead.
+    """
+
+    circumstances: tuple[object, ...]
+    key: record.Key
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+    versions: tuple[str, ...]
+    times: tuple[str, ...]
+    body: bytes
+    stored: record.Record | None
+    uid: str
+    reads_names: Callable[[Write], bool]
+    """Returns True if a step of the write depends on names."""
+    read_versions: Callable[[Write], tuple[int, ...]]
+    """Returns the versions of other objects that the steps depend on."""
+    make_specimen: "Callable[[Write, bytes, record.Record | None], Intent]"
+    """Makes the same intent from another body and stored object."""
 
 
 class Intent(Protocol):
@@ -86,6 +152,57 @@ class Intent(Protocol):
             status.StatusError: the change is refused.
         """
 
+    def imprint(self, get: Get) -> Imprint | None:
+        """Return the imprint of the decision, or None if other intents cannot repeat it."""
+
+
+class UniqueIntent:
+    """Base of intents that cannot be repeated."""
+
+    def imprint(self, _get: Get) -> Imprint | None:
+        return None
+
+
+def circumstances(intent: Intent, options: options.WriteOptions) -> tuple[object, ...]:
+    """Return what a decision depends on besides the object: the operation, the user and the options."""
+    write = intent.write
+    user = write.user
+    return (
+        type(intent),
+        write.served,
+        write.version,
+        write.namespace,
+        user.name,
+        user.groups,
+        write.user_agent,
+        options,
+    )
+
+
+def times(write: Write, stored: record.Record) -> tuple[str, ...]:
+    """Return the times in the metadata of a stored object, and the time of a write to it."""
+    metadata = stored.value["metadata"]
+    entries = metadata.get("managedFields") or ()
+    moments = [entry["time"] for entry in entries if "time" in entry]
+    return (metadata["creationTimestamp"], *moments, meta.time_text(write.now))
+
+
+def make_draft(document: Mapping[str, Any]) -> record.Draft:
+    """Return a draft that sets ``metadata.resourceVersion`` to the revision of the write.
+
+    The store keeps the document next to its JSON and owns it from now on. The next write of the object starts from it.
+    """
+
+    def draft(revision: int) -> record.Body:
+        metadata = objectmeta.ordered({**document["metadata"], "resourceVersion": str(revision)})
+        versioned = {**document, "metadata": metadata}
+        data = _encode(versioned)
+        if len(data) > OBJECT_LIMIT:
+            raise status.too_large(f"limit is {OBJECT_LIMIT}")
+        return record.Body(data, versioned)
+
+    return draft
+
 
 class Outcome(msgspec.Struct, frozen=True):
     """Result of a write: the record in the store, or just a ``document`` after a dry run.
@@ -93,7 +210,17 @@ class Outcome(msgspec.Struct, frozen=True):
     After a removal, ``stored`` is the last version of the object.
     """
 
-    document: Mapping[str, Any]
     stored: record.Record | None
+    content: Mapping[str, Any] | None = None
+    """Document that was decided, if it differs from the stored one in more than its version."""
     is_created: bool = False
     is_gone: bool = False
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """Document of the object."""
+        if self.content is not None:
+            return self.content
+        assert self.stored is not None, "an outcome has a record or a document"
+        document: Mapping[str, Any] = self.stored.value
+        return document

@@ -25,6 +25,7 @@ the names of upstream's plugins and run in upstream's order.
 """
 
 import enum
+import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -33,6 +34,7 @@ from drachma.server.access import authorization
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call, Origin
 from drachma.server.pipeline.answer import Answer
+from drachma.server.surface.strategy import Write
 
 Finish: TypeAlias = Callable[[Answer | status.StatusError], None]
 """Receives the result of a call."""
@@ -96,6 +98,10 @@ class Step(NamedTuple):
 
     ``of`` names resources by group and plural, in all their versions; an empty set means all resources. A step that
     ``needs_cluster`` reads other objects, and is left out where the cluster is not known.
+
+    ``reads_names`` returns True if the result of a write may depend on the names and uids in its object, apart from
+    their form, in other ways than by copying them (:mod:`drachma.server.pipeline.stencil`). ``read_version`` returns
+    the version of other objects that the result depends on, apart from the namespace.
     """
 
     name: str
@@ -103,6 +109,8 @@ class Step(NamedTuple):
     on: frozenset[Operation] = WRITES
     of: frozenset[str] = _ALL
     needs_cluster: bool = False
+    reads_names: Callable[[Write], bool] | None = None
+    read_version: Callable[[], int] | None = None
 
 
 class RemovalStep(NamedTuple):
@@ -122,14 +130,15 @@ class Phase(NamedTuple):
 
 
 _WriteT = TypeVar("_WriteT")
+_ResultT = TypeVar("_ResultT")
 
 
-class _Selection(Generic[_WriteT]):
+class _Selection(Generic[_WriteT, _ResultT]):
     """The steps of one operation, by resource: ``common`` for resources that no step names, ``special`` for others."""
 
-    def __init__(self, steps: Sequence[tuple[Callable[[_WriteT], None], frozenset[str]]]) -> None:
-        self.common: tuple[Callable[[_WriteT], None], ...] = tuple([run for run, of in steps if not of])
-        self.special: Mapping[str, tuple[Callable[[_WriteT], None], ...]] = {
+    def __init__(self, steps: Sequence[tuple[Callable[[_WriteT], _ResultT], frozenset[str]]]) -> None:
+        self.common: tuple[Callable[[_WriteT], _ResultT], ...] = tuple([run for run, of in steps if not of])
+        self.special: Mapping[str, tuple[Callable[[_WriteT], _ResultT], ...]] = {
             key: tuple([run for run, of in steps if not of or key in of])
             for key in frozenset[str]().union(*(of for _, of in steps))
         }
@@ -149,6 +158,26 @@ class Phases:
         self._write = {
             operation: _Selection(
                 [(step.run, step.of) for step in steps if isinstance(step, Step) and operation in step.on]
+            )
+            for operation in STORES
+        }
+        self._versions: dict[Operation, _Selection[Write, int]] = {
+            operation: _Selection(
+                [
+                    (functools.partial(_ignore_write, step.read_version), step.of)
+                    for step in steps
+                    if isinstance(step, Step) and step.read_version is not None and operation in step.on
+                ]
+            )
+            for operation in STORES
+        }
+        self._name_readers: dict[Operation, _Selection[Write, bool]] = {
+            operation: _Selection(
+                [
+                    (step.reads_names, step.of)
+                    for step in steps
+                    if isinstance(step, Step) and step.reads_names is not None and operation in step.on
+                ]
             )
             for operation in STORES
         }
@@ -174,6 +203,18 @@ class Phases:
         for step in selection.special.get(proposal.write.resource.group_resource, selection.common):
             step(proposal)
 
+    def reads_names(self, operation: Operation, write: Write) -> bool:
+        """Return True if a step of an operation depends on names in the object."""
+        selection = self._name_readers[operation]
+        steps = selection.special.get(write.resource.group_resource, selection.common)
+        return any(step(write) for step in steps)
+
+    def read_versions(self, operation: Operation, write: Write) -> tuple[int, ...]:
+        """Return the versions of other objects that the steps of an operation depend on."""
+        selection = self._versions[operation]
+        steps = selection.special.get(write.resource.group_resource, selection.common)
+        return tuple([step(write) for step in steps])
+
     def run_removal(self, removal: Removal) -> None:
         """Run all steps of a deletion; the first step that refuses it raises a Status."""
         selection = self._removal
@@ -188,6 +229,10 @@ class Phases:
         for phase in self.phases:
             yield from _lines(phase.name, [(step.name, _operations(step)) for step in phase.steps])
         yield from _lines("audit", [(type(auditor).__name__, "") for auditor in self.audit])
+
+
+def _ignore_write(read_version: Callable[[], int], _write: Write) -> int:
+    return read_version()
 
 
 def _lines(phase: str, steps: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -45,6 +45,8 @@ from drachma.server.pipeline.phases import (
 )
 from drachma.server.reads.reader import Reader
 from drachma.server.surface import verbs
+from drachma.server.surface.strategy import Write
+from drachma.values import serviceranges
 
 _NEW: Final = frozenset({Operation.CREATE, Operation.UPSERT})
 _CHANGES: Final = frozenset({Operation.UPDATE, Operation.STATUS})
@@ -69,6 +71,7 @@ def make(
     pod_security: security_configuration.Configuration = security_configuration.STANDARD,
     audit: tuple[Auditor, ...] = (),
     functions: Sequence[hooks.Hook] = (),
+    service_ranges: serviceranges.ServiceRanges = serviceranges.DEFAULT,
 ) -> Phases:
     """Return the phases of drachma's API server, by default without the plugins that need controllers.
 
@@ -93,7 +96,7 @@ def make(
             Phase("prepare", _prepare(identity.NewIdentity(rng))),
             Phase("validate", _validate(parameteraccess.ParameterAccess(store, authoriser))),
             Phase("check", checks),
-            Phase("quota", _charge(resourcequota.ResourceQuota(store))),
+            Phase("quota", _charge(resourcequota.ResourceQuota(store, gates), service_ranges)),
         ),
         authoriser=authoriser,
         audit=audit,
@@ -155,12 +158,30 @@ class _Admission:
         storage_classes = newobjects.DefaultStorageClass(store)
         yield Step("NamespaceLifecycle", lifecycle.admit, on=_NEW, needs_cluster=True)
         yield RemovalStep("NamespaceLifecycle", lifecycle.admit_removal, of=namespacelifecycle.KINDS)
-        yield Step("LimitRanger", self._limits.admit, on=_RESIZING, of=pods, needs_cluster=True)
+        yield Step(
+            "LimitRanger",
+            self._limits.admit,
+            on=_RESIZING,
+            of=pods,
+            needs_cluster=True,
+            reads_names=self._limits.has_ranges,
+        )
         yield Step("default account", serviceaccount.name_account, on=_NEW, of=pods)
-        yield Step(pluginnames.ACCOUNTS, self._accounts.admit, on=_NEW, of=pods, needs_cluster=True)
-        yield Step("NodeRestriction", self._restriction.admit, on=STORES, of=noderestriction.KINDS)
+        yield Step(
+            pluginnames.ACCOUNTS,
+            self._accounts.admit,
+            on=_NEW,
+            of=pods,
+            needs_cluster=True,
+            read_version=self._accounts.read_version,
+        )
+        kinds = noderestriction.KINDS
+        yield Step(
+            "NodeRestriction", self._restriction.admit, on=STORES, of=kinds, reads_names=noderestriction.concerns
+        )
         yield RemovalStep("NodeRestriction", self._restriction.admit_removal, of=noderestriction.KINDS)
-        yield Step("Priority", priorities.admit, on=_NEW, of=pods, needs_cluster=True)
+        version = priorities.read_version
+        yield Step("Priority", priorities.admit, on=_NEW, of=pods, needs_cluster=True, read_version=version)
         yield Step("Priority", priorities.admit_group, on=_NEW, of=priority.ALL_GROUPS, needs_cluster=True)
         yield Step("Priority", priorities.admit_update, on=_UPDATE, of=pods)
         yield Step("DefaultTolerationSeconds", newobjects.add_tolerations, on=_WHOLE, of=pods)
@@ -170,20 +191,26 @@ class _Admission:
         yield Step(pluginnames.STORAGE_IN_USE, newobjects.add_storage_finalizer, on=_NEW, of=newobjects.PROTECTED)
         if self._gates.on(feature.Gate.GENERIC_WORKLOAD):
             yield Step("PodGroupProtection", newobjects.add_group_finalizer, on=_NEW, of=priority.POD_GROUPS)
-        yield Step("RuntimeClass", self._runtime_classes.admit, on=_NEW, of=pods, needs_cluster=True)
+        runtimes = self._runtime_classes
+        version = runtimes.read_version
+        yield Step("RuntimeClass", runtimes.admit, on=_NEW, of=pods, needs_cluster=True, read_version=version)
 
     def mutate_by_extensions(self) -> Iterator[Step | RemovalStep]:
         """Yield the steps of hooks, policies and webhooks that change an object."""
         for hook in self._functions:
             if hook.mutate is not None:
                 operations = _WHOLE if hook.mutates_updates else _NEW
-                yield Step(hook.name, functools.partial(hooks.mutate, hook, self._store), on=operations, of=hook.of)
-        yield Step("MutationChain", self._mutations.admit, on=STORES, needs_cluster=True)
+                mutate = functools.partial(hooks.mutate, hook, self._store)
+                yield Step(hook.name, mutate, on=operations, of=hook.of, reads_names=_read_names)
+        mutations = self._mutations
+        yield Step("MutationChain", mutations.admit, on=STORES, needs_cluster=True, reads_names=mutations.concerns)
         yield RemovalStep("MutatingAdmissionWebhook", self._mutating_webhooks.admit_removal)
 
     def check_pods(self) -> Iterator[Step]:
         pods, limits = podspecs.PODS, self._limits
-        yield Step("LimitRanger", limits.validate, on=_RESIZING, of=pods, needs_cluster=True)
+        yield Step(
+            "LimitRanger", limits.validate, on=_RESIZING, of=pods, needs_cluster=True, reads_names=limits.has_ranges
+        )
         yield Step("LimitRanger", limits.validate, on=_WHOLE, of=limitranger.VOLUME_CLAIMS, needs_cluster=True)
         yield Step(pluginnames.ACCOUNTS, self._accounts.validate, on=_NEW, of=pods, needs_cluster=True)
 
@@ -199,10 +226,24 @@ class _Admission:
         """Yield the steps of hooks, policies and webhooks that only refuse an object."""
         for hook in self._functions:
             if hook.validate is not None:
-                yield Step(hook.name, functools.partial(hooks.validate, hook, self._store), of=hook.of)
-        yield Step("ValidatingAdmissionPolicy", self._policies.validate, on=STORES, needs_cluster=True)
+                validate = functools.partial(hooks.validate, hook, self._store)
+                yield Step(hook.name, validate, of=hook.of, reads_names=_read_names)
+        policies, webhooks = self._policies, self._webhooks
+        yield Step(
+            "ValidatingAdmissionPolicy",
+            policies.validate,
+            on=STORES,
+            needs_cluster=True,
+            reads_names=policies.concerns,
+        )
         yield RemovalStep("ValidatingAdmissionPolicy", self._policies.validate_removal)
-        yield Step("ValidatingAdmissionWebhook", self._webhooks.validate, on=STORES, needs_cluster=True)
+        yield Step(
+            "ValidatingAdmissionWebhook",
+            webhooks.validate,
+            on=STORES,
+            needs_cluster=True,
+            reads_names=webhooks.concerns,
+        )
         yield RemovalStep("ValidatingAdmissionWebhook", self._webhooks.validate_removal)
 
     def _complete_again(self, proposal: Proposal) -> None:
@@ -213,6 +254,10 @@ class _Admission:
                 self._accounts.admit(proposal)
             self._priorities.admit(proposal)
             newobjects.add_tolerations(proposal)
+
+
+def _read_names(_write: Write) -> bool:
+    return True
 
 
 def _check_roles(store: Reader, authoriser: authorization.Authoriser) -> Iterator[Step]:
@@ -298,10 +343,23 @@ def _check_node_features(features: nodedeclaredfeatures.NodeDeclaredFeatureValid
     yield Step("NodeDeclaredFeatureValidator", features.validate_pod, on=_UPDATE | _STATUS, of=pods, needs_cluster=True)
 
 
-def _charge(quotas: resourcequota.ResourceQuota) -> tuple[Step, ...]:
+def _charge(quotas: resourcequota.ResourceQuota, ranges: serviceranges.ServiceRanges) -> tuple[Step, ...]:
     services = serviceaddresses.SERVICES
     return (
-        Step("addresses", serviceaddresses.reserve, on=_WHOLE, of=services, needs_cluster=True),
-        Step("ResourceQuota", quotas.charge, on=_NEW, needs_cluster=True),
-        Step("ResourceQuota", quotas.charge, on=_CHANGES, of=resourcequota.CHANGING, needs_cluster=True),
+        Step(
+            "addresses",
+            functools.partial(serviceaddresses.reserve, ranges=ranges),
+            on=_WHOLE,
+            of=services,
+            needs_cluster=True,
+        ),
+        Step("ResourceQuota", quotas.charge, on=_NEW, needs_cluster=True, reads_names=quotas.concerns),
+        Step(
+            "ResourceQuota",
+            quotas.charge,
+            on=_CHANGES,
+            of=resourcequota.CHANGING,
+            needs_cluster=True,
+            reads_names=quotas.concerns,
+        ),
     )

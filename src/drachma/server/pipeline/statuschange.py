@@ -27,6 +27,7 @@ from drachma.server.pipeline.phases import Operation
 from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services
 from drachma.server.surface import verbs
+from drachma.server.surface.apisurface import ApiSurface
 from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
 
@@ -41,13 +42,14 @@ def plan(services: Services, call: Call, change: transactions.StatusChange, *, m
     write_options = options.read_write_options(call.query, "PatchOptions")
     if change.fields:
         write = services.write(call)
-        merged = _MergedFields(change, write, otherwise=lambda body: merge(body, write, write_options))
-        return update.make_plan(services, call, update.Update(services, merged, write, write_options=write_options))
+        return update.make_plan(
+            services, call, MergedStatus(services, change, write, write_options=write_options, merge=merge)
+        )
     if change.finalizers is not None:
         # Permission to write the status does not include permission to set finalizers.
         object_call = structs.replace(call, target=structs.replace(call.target, subresource=None))
         authorization.require(services.authoriser, attributes.from_call(object_call))
-    replacement = ReplacedStatus(services, change, call, options=write_options)
+    replacement = ReplacedStatus(services, change, services.write(call), surface=call.surface, options=write_options)
     return Plan(replacement, lambda outcome: services.answer(200, outcome, call))
 
 
@@ -78,17 +80,50 @@ class _MergedFields:
         return served.fast_path.with_status(existing, old, {**current, **fields}, fields=names)
 
 
-class ReplacedStatus:
+class MergedStatus(update.Update):
+    """Intent to set fields of the status of an object."""
+
+    def __init__(
+        self,
+        services: Services,
+        change: transactions.StatusChange,
+        write: Write,
+        *,
+        write_options: options.WriteOptions,
+        merge: MergePatch,
+    ) -> None:
+        merged = _MergedFields(change, write, otherwise=lambda body: merge(body, write, write_options))
+        super().__init__(services, merged, write, write_options=write_options)
+        self._status_change = change
+        self._merge = merge
+
+    def imprint(self, get: intent.Get) -> intent.Imprint | None:
+        return _make_imprint(
+            self, self._status_change, get, services=self._services, options=self._options, specimen=self._make_specimen
+        )
+
+    def _make_specimen(self, write: Write, body: bytes, stored: record.Record | None) -> "MergedStatus":
+        change = _replace_names(self._status_change, body, stored)
+        return MergedStatus(self._services, change, write, write_options=self._options, merge=self._merge)
+
+
+class ReplacedStatus(intent.UniqueIntent):
     """Intent to replace the status of an object, and its finalizers where the change names them."""
 
     def __init__(
-        self, services: Services, change: transactions.StatusChange, call: Call, *, options: options.WriteOptions
+        self,
+        services: Services,
+        change: transactions.StatusChange,
+        write: Write,
+        *,
+        surface: ApiSurface,
+        options: options.WriteOptions,
     ) -> None:
-        self.write: Final = services.write(call)
+        self.write: Final = write
         self.is_dry_run: Final = options.is_dry_run
         self._services = services
-        self._call = call
         self._change = change
+        self._surface = surface
         self._options = options
 
     def decide(self, get: intent.Get) -> intent.Decision:
@@ -109,6 +144,15 @@ class ReplacedStatus:
         proposal = Proposal(subject, write, options=self._options, get=get, stored_object=existing, old=old)
         self._services.phases.run(Operation.STATUS, proposal)
         return update.replace(existing, proposal.document())
+
+    def imprint(self, get: intent.Get) -> intent.Imprint | None:
+        return _make_imprint(
+            self, self._change, get, services=self._services, options=self._options, specimen=self._make_specimen
+        )
+
+    def _make_specimen(self, write: Write, body: bytes, stored: record.Record | None) -> "ReplacedStatus":
+        change = _replace_names(self._change, body, stored)
+        return ReplacedStatus(self._services, change, write, surface=self._surface, options=self._options)
 
     def _decide_in_turn(self, get: intent.Get, existing: record.Record) -> intent.Decision:
         """Decide about finalizers and status one after the other, as about two requests."""
@@ -134,10 +178,56 @@ class ReplacedStatus:
     def _update_status(self) -> update.Update:
         write = structs.replace(self.write, verb=verbs.UPDATE)
         changed: Any = self._change.base
-        subject = creation.read_object(structs.replace(changed, status=self._change.status), self._call, write)
+        subject = creation.read_object(structs.replace(changed, status=self._change.status), self._surface, write)
         objectmeta.place(subject.metadata, write.namespace)
         objectmeta.check_name(subject.metadata, write.name)
         return update.Update(self._services, lambda _stored: subject.copy(), write, write_options=self._options)
+
+
+def _make_imprint(
+    change_intent: intent.Intent,
+    change: transactions.StatusChange,
+    get: intent.Get,
+    *,
+    services: Services,
+    options: options.WriteOptions,
+    specimen: Callable[[Write, bytes, record.Record | None], intent.Intent],
+) -> intent.Imprint | None:
+    write = change_intent.write
+    key = record.Key(write.resource.key, write.namespace, write.name)
+    existing = None if change_intent.is_dry_run else get(key)
+    base = change.base.metadata
+    if existing is None or not existing.data or base.uid != existing.uid:
+        return None
+    if not change.fields and base.resource_version != str(existing.revision):
+        return None
+    fast_path = write.served.fast_path
+    status_marks, stored_marks = fast_path.mark_status(change.status), fast_path.mark_stored(existing.value)
+    if status_marks is None or stored_marks is None:
+        return None
+    return intent.Imprint(
+        (*intent.circumstances(change_intent, options), change.finalizers, change.fields),
+        key,
+        (*stored_marks.names, *status_marks.names),
+        (*stored_marks.texts, *status_marks.texts),
+        stored_marks.versions,
+        intent.times(write, existing),
+        codec.encode_part(change.status),
+        existing,
+        existing.uid,
+        lambda each: services.phases.reads_names(Operation.STATUS, each),
+        lambda each: services.phases.read_versions(Operation.STATUS, each),
+        specimen,
+    )
+
+
+def _replace_names(
+    change: transactions.StatusChange, body: bytes, stored: record.Record | None
+) -> transactions.StatusChange:
+    """Return the same change of another object, with the status in a body."""
+    assert stored is not None, "a status belongs to a stored object"
+    base = codec.decode_part(stored.data, type(change.base))
+    return change._replace(base=base, status=codec.decode_part(body, type(change.status)))
 
 
 def _set_finalizers(document: Mapping[str, Any], names: list[str]) -> Mapping[str, Any]:

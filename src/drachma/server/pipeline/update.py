@@ -44,7 +44,7 @@ def make_plan(services: Services, call: Call, planned_update: "Update") -> Plan:
     return Plan(planned_update, lambda outcome: services.answer(201 if outcome.is_created else 200, outcome, call))
 
 
-class Update:
+class Update(intent.UniqueIntent):
     """Intent to change an object. Server-side apply, and kinds that allow it, create the object if there is none."""
 
     def __init__(

@@ -6,6 +6,8 @@ upstream's meaning and messages.
 
 import asyncio
 import base64
+import json
+import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -14,8 +16,10 @@ import msgspec
 from drachma import errors
 from drachma.server import status
 from drachma.server.calls import options
-from drachma.server.reads import continuation, selection
+from drachma.server.decoding import jsonsyntax
+from drachma.server.reads import selection
 from drachma.server.reads.reader import Reader
+from drachma.server.schema import decodeerrors
 from drachma.server.surface import resources
 from drachma.store import protocol, record
 from drachma.values import names, quotation
@@ -32,6 +36,17 @@ _EXPIRED_TOKEN: Final = (
 )
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"
 _NEWEST: Final = -1
+
+_ALPHABET: Final = re.compile(r"[A-Za-z0-9_-]*")
+_TYPES: Final = {"v": "string", "rv": "int64", "start": "string"}
+
+
+class Token(NamedTuple):
+    """Content of a token, in upstream's form."""
+
+    v: str = ""
+    rv: int = 0
+    start: str = ""
 
 
 class Listed(NamedTuple):
@@ -160,7 +175,7 @@ def _namespace(scope: Scope, list_options: options.ListOptions) -> str | None:
 def encode_token(after: record.Key, revision: int, *, scope: Scope) -> str:
     """Return the token that continues a list; opaque to clients."""
     start = after.name if scope.namespace is not None or not after.namespace else f"{after.namespace}/{after.name}"
-    data = msgspec.json.encode(continuation.Token(v=_TOKEN_VERSION, rv=revision, start=f"{start}\0")._asdict())
+    data = msgspec.json.encode(Token(v=_TOKEN_VERSION, rv=revision, start=f"{start}\0")._asdict())
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
@@ -173,9 +188,9 @@ def _resume(scope: Scope, list_options: options.ListOptions) -> tuple[record.Key
     return key, token.rv if token.rv > 0 else None
 
 
-def _decode_token(text: str) -> continuation.Token:
+def _decode_token(text: str) -> Token:
     try:
-        token = continuation.read(text)
+        token = read_token(text)
     except errors.InvalidValueError as error:
         raise _bad_token(f"continue key is not valid: {error}") from None
     if token.v != _TOKEN_VERSION:
@@ -201,3 +216,53 @@ def _expired_token(after: record.Key, scope: Scope) -> status.StatusError:
     document: dict[str, Any] = dict(refusal.document)
     document["metadata"] = {"continue": encode_token(after, _NEWEST, scope=scope)}
     return status.StatusError(document)
+
+
+def read_token(text: str) -> Token:
+    """Return the content of a token; an InvalidValueError says what is wrong with it."""
+    data = _decode_base64(text)
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        raise errors.InvalidValueError(jsonsyntax.explain(data) or "invalid JSON") from None
+    if content is None:
+        return Token()
+    if not isinstance(content, dict):
+        json_type = decodeerrors.describe(content)
+        raise errors.InvalidValueError(
+            f"json: cannot unmarshal {json_type} into Go value of type storage.continueToken"
+        )
+    return Token(**{name: _check_field(name, content[name]) for name in _TYPES if content.get(name) is not None})
+
+
+def _decode_base64(text: str) -> bytes:
+    """Decode base64 without padding, as Go does: line breaks are skipped, and stray bits at the end are ignored."""
+    letters = text.replace("\r", "").replace("\n", "")
+    good = _ALPHABET.match(letters)
+    assert good is not None, "the pattern matches the empty text"
+    if good.end() < len(letters):
+        raise errors.InvalidValueError(f"illegal base64 data at input byte {_offset(text, good.end())}")
+    if len(letters) % 4 == 1:
+        raise errors.InvalidValueError(f"illegal base64 data at input byte {_offset(text, len(letters) - 1)}")
+    return base64.urlsafe_b64decode(letters + "=" * (-len(letters) % 4))
+
+
+def _offset(text: str, position: int) -> int:
+    """Return the offset of a letter in the whole text, in bytes."""
+    positions = [place for place, letter in enumerate(text) if letter not in "\r\n"]
+    return len(text[: positions[position]].encode())
+
+
+def _check_field(name: str, value: Any) -> Any:
+    go_type = _TYPES[name]
+    if go_type == "string":
+        is_fit = isinstance(value, str)
+    else:
+        is_fit = isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+    if is_fit:
+        return value
+    json_type = decodeerrors.describe(value)
+    description = f"{json_type} {json.dumps(value)}" if json_type == "number" and go_type == "int64" else json_type
+    raise errors.InvalidValueError(
+        f"json: cannot unmarshal {description} into Go struct field continueToken.{name} of type {go_type}"
+    )

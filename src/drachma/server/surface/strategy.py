@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ from drachma.server.surface import resources
 from drachma.server.surface.consultation import Consultation
 from drachma.server.user import User
 from drachma.validation import context
+from drachma.values import serviceranges
 
 if TYPE_CHECKING:
     from drachma.store import protocol, record
@@ -131,6 +132,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     store: Lookup
     status_authorizer: Callable[[Write], context.Authorizer] | None = None
     interner: parts.Interner = msgspec.field(default_factory=parts.Interner)
+    service_ranges: serviceranges.ServiceRanges = serviceranges.DEFAULT
 
 
 class Strategy(Protocol):
@@ -172,6 +174,18 @@ class Strategy(Protocol):
         """Return True if an update may omit the resourceVersion it is based on."""
 
 
+class Marks(NamedTuple):
+    """Values of an object that tell it from others of its shape, and that its kind only copies.
+
+    ``names`` are names and uids, of which rules check the form. No rule concerns ``texts``. ``versions`` are values of
+    fields called resourceVersion.
+    """
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+
+
 class FastPath:
     """Shortcuts around a strategy, for typed objects and for changes of the status.
 
@@ -202,6 +216,31 @@ class FastPath:
         """
         content = status if isinstance(status, dict) else _decode(codec.encode_part(status))
         return self._strategy.load({**stored_document, "status": content}).limit(stored_document, {"status": fields})
+
+    # For stencils (drachma.server.pipeline.stencil). A kind that does not say what it only copies has none.
+
+    repeats_bodies = False
+    """True if new objects from clients may differ in their names only, as pods of one template."""
+
+    def mark_name(self, name: str) -> Marks | None:
+        """Return the marks of a new object that a client sends, which is its name."""
+        return None
+
+    def mark_object(self, new: Any) -> Marks | None:
+        """Return the marks of a new object that a component passes; its name is the first."""
+        return None
+
+    def mark_status(self, status: Any) -> Marks | None:
+        """Return the marks of a status that a component passes."""
+        return None
+
+    def mark_stored(self, document: Mapping[str, Any]) -> Marks | None:
+        """Return the marks of a stored object, among them its name, uid and resourceVersion."""
+        return None
+
+    def read_facts(self, write: Write) -> Hashable:
+        """Return what rules of the kind depend on besides the object, its namespace and the features."""
+        return None
 
 
 class Served:

@@ -12,7 +12,7 @@ import functools
 import logging
 import random
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -55,10 +55,12 @@ from drachma.server.wire import (
     responses,
     sending,
     streaming,
+    websocketwatch,
 )
 from drachma.server.wire.limits import Limits
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol, record
+from drachma.values import serviceranges
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +77,7 @@ class Additions(msgspec.Struct, frozen=True, kw_only=True):
     """Additions to the standard API: kinds, hooks, observers, namespaces, and roles.
 
     Roles are in the notation of the default ones. ``runtime_config`` switches versions of standard kinds off.
+    ``service_ranges`` has the addresses of services.
     """
 
     kinds: Sequence[apisurface.Kind] = ()
@@ -83,6 +86,7 @@ class Additions(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: Sequence[str] = ()
     roles: str = ""
     runtime_config: runtimeconfig.RuntimeConfig = runtimeconfig.EVERYTHING
+    service_ranges: serviceranges.ServiceRanges = serviceranges.DEFAULT
 
     def with_kinds(self, *kinds: apisurface.Kind) -> "Additions":
         """Return the additions with more kinds."""
@@ -123,14 +127,15 @@ class Application:
         )
         self._bodies = bodies.Bodies(self._limits.bodies, clock=time.monotonic)
         self._lanes = lanes.Lanes()
+        added = additions or Additions()
         environment = Environment(
             gates=gates,
+            service_ranges=added.service_ranges,
             store=distantreader.DistantReader(store, self._lanes),
             status_authorizer=functools.partial(
                 claimstatus.StatusAuthorizer, authorization.DistantAuthoriser(access.authoriser, self._lanes)
             ),
         )
-        added = additions or Additions()
         builtin_kinds = added.runtime_config.select(builtin.served(gates))
         surface = apisurface.ApiSurface((*builtin_kinds, *added.kinds), environment=environment)
         make_phases = functools.partial(
@@ -141,6 +146,7 @@ class Application:
             pod_security=pod_security,
             audit=audit,
             functions=added.functions,
+            service_ranges=added.service_ranges,
         )
         standard = services.standard(
             store,
@@ -318,7 +324,6 @@ class Application:
         """Return the response to a request; None if the client has disconnected."""
         flow = request.flow
         assert flow is not None, "requests have been classified"
-        body: bodies.RequestBody | None = None
         seat: control.Seat | None = None
         opinion: authorization.Opinion | None = None
         try:
@@ -327,8 +332,7 @@ class Application:
                     opinion = self.dispatcher.authorise(call)
                     # The body of a request that is not allowed is not read; the dispatcher refuses the call.
                     if opinion.is_allowed:
-                        body = self._bodies.open(request)
-                        content = Body(await body.read(), call.body.media_type)
+                        content = Body(await self._bodies.read(request), call.body.media_type)
                         call = msgspec.structs.replace(call, body=content)
                 seat = self._flows.start(flow) or await self._flows.wait(flow)
                 if call is None:
@@ -362,8 +366,8 @@ class Application:
         finally:
             if seat is not None:
                 seat.release()
-            if body is not None:
-                body.release()
+            if request.held_bytes:
+                self._bodies.release(request)
 
     async def _serve_nonresource(self, request: Request) -> responses.Response:
         if request.path.rstrip("/") == _METRICS_PATH:
@@ -389,13 +393,16 @@ class Application:
         for auditor in self.dispatcher.services.phases.audit:
             await auditor.flush()
         more = request.flow.headers if request.flow is not None else ()
-        await responses.begin(answer, send, warnings=request.warnings, closes=self._is_draining, more=more)
         body = answer.body
-        if isinstance(body, bytes) and len(body) <= sending.PIECE:
-            await send({"type": "http.response.body", "body": body})
-            size = len(body)
-        else:
+        if not isinstance(body, bytes) or len(body) > sending.PIECE:
+            await responses.begin(answer, send, warnings=request.warnings, closes=self._is_draining, more=more)
             size = await self._sending.body(request, send, body)
+        else:
+            size = len(body)
+            is_common = not request.warnings and not self._is_draining
+            if not is_common or not request.respond(answer.code, (*answer.headers, *more), body):
+                await responses.begin(answer, send, warnings=request.warnings, closes=self._is_draining, more=more)
+                await send({"type": "http.response.body", "body": body})
         seconds = time.perf_counter() - started
         labels = metrics.labels_of(call, request.method)
         self.metrics.answered(labels, code=answer.code, seconds=seconds, size=size)
@@ -422,6 +429,9 @@ class Application:
         flow = request.flow
         assert flow is not None, "requests have been classified"
         user = request.user.name
+        websocket = websocketwatch.requested(request)
+        if websocket is not None:
+            output = msgspec.structs.replace(output, media_type=mediatypes.JSON, is_pretty=False)
         self._open_watches.open(user, is_exempt=flow.is_exempt)
         seat: control.Seat | None = None
         try:
@@ -429,7 +439,9 @@ class Application:
             request.is_audited = True
             watch = (await self.dispatcher.dispatch(call)).content
             assert isinstance(watch, watching.Watch), "a watch call returns a watch"
-            await self._stream(request, call, send, watch=watch, output=output, started=seat.release)
+            await self._stream(
+                request, call, send, watch=watch, output=output, started=seat.release, websocket=websocket
+            )
         finally:
             self._open_watches.close(user)
             if seat is not None:
@@ -444,7 +456,10 @@ class Application:
         watch: watching.Watch,
         output: negotiation.Output,
         started: Callable[[], None],
+        websocket: websocketwatch.WebSocket | None,
     ) -> None:
+        if websocket is not None:
+            send = websocket.send
         stream = streaming.Stream(
             watch,
             call.target.version,
@@ -456,7 +471,8 @@ class Application:
         )
         labels = metrics.labels_of(call, request.method)
         self.metrics.watch_started(labels)
-        listener = asyncio.create_task(_close_on_disconnect(request, stream))
+        disconnected = request.disconnected() if websocket is None else websocket.disconnected()
+        listener = asyncio.create_task(_close_after(disconnected, stream))
         size = 0
         try:
             await responses.begin_stream(
@@ -505,8 +521,8 @@ def _inquiry(request: Request, call: Call | None) -> Inquiry:
     return Inquiry(call.verb, resource.group, resource.plural, below.name if below is not None else "", namespace)
 
 
-async def _close_on_disconnect(request: Request, stream: streaming.Stream) -> None:
-    await request.disconnected()
+async def _close_after(disconnected: Coroutine[Any, Any, None], stream: streaming.Stream) -> None:
+    await disconnected
     stream.close()
 
 

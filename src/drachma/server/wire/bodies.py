@@ -25,26 +25,27 @@ class Bodies:
         self.total = 0
         """Bytes held now."""
 
-    def open(self, request: Request) -> "RequestBody":
-        """Return the body of a request, which the caller releases."""
-        return RequestBody(self, request)
+    async def read(self, request: Request) -> bytes:
+        """Return the body of a request, which counts as held until it is released; ``request.held_bytes`` has its size.
 
-    async def _read(self, request: Request, body: "RequestBody") -> bytes:
+        Raises:
+            status.StatusError: it is too large, comes too slowly, or there are too many.
+        """
+        body = request.take_body()
+        if body is None:
+            return await self._receive(request)
+        if body:
+            self._hold(request, len(body))
+        return body
+
+    async def _receive(self, request: Request) -> bytes:
+        """Return a body that has not arrived yet."""
         began, limits = self._clock(), self._limits
-        user = request.user.name
-        is_exempt = request.flow is not None and request.flow.is_exempt
 
         def take(size: int) -> None:
-            body.size += size
-            self.total += size
-            used = self._by_user[user] = self._by_user.get(user, 0) + size
-            if not is_exempt and (used > limits.user_bytes or self.total > limits.total_bytes):
-                raise status.too_many_requests(
-                    "the bodies of requests under way take too much memory, please try again later",
-                    retry_after=_RETRY_SECONDS,
-                )
+            self._hold(request, size)
             seconds = self._clock() - began
-            if seconds > limits.grace_seconds and body.size < seconds * limits.bytes_per_second:
+            if seconds > limits.grace_seconds and request.held_bytes < seconds * limits.bytes_per_second:
                 raise status.timeout(
                     f"the body of the request came at less than {limits.bytes_per_second} bytes per second"
                 )
@@ -55,35 +56,26 @@ class Bodies:
         except TimeoutError:
             raise status.timeout(f"the body of the request was not complete after {limits.seconds:g} s") from None
 
-    def _release(self, user: str, size: int) -> None:
+    def _hold(self, request: Request, size: int) -> None:
+        user, limits = request.user.name, self._limits
+        request.held_bytes += size
+        self.total += size
+        used = self._by_user[user] = self._by_user.get(user, 0) + size
+        if used > limits.user_bytes or self.total > limits.total_bytes:
+            if request.flow is not None and request.flow.is_exempt:
+                return
+            raise status.too_many_requests(
+                "the bodies of requests under way take too much memory, please try again later",
+                retry_after=_RETRY_SECONDS,
+            )
+
+    def release(self, request: Request) -> None:
+        """Forget the body of a request."""
+        size, request.held_bytes = request.held_bytes, 0
         self.total -= size
+        user = request.user.name
         remaining_bytes = self._by_user[user] - size
         if remaining_bytes:
             self._by_user[user] = remaining_bytes
         else:
             del self._by_user[user]
-
-
-class RequestBody:
-    """The body of one request."""
-
-    __slots__ = ("_bodies", "_request", "size")
-
-    def __init__(self, bodies: Bodies, request: Request) -> None:
-        self._bodies: Final = bodies
-        self._request: Final = request
-        self.size = 0
-
-    async def read(self) -> bytes:
-        """Return the body.
-
-        Raises:
-            status.StatusError: it is too large, comes too slowly, or there are too many.
-        """
-        return await self._bodies._read(self._request, self)
-
-    def release(self) -> None:
-        """Forget the body."""
-        if self.size:
-            self._bodies._release(self._request.user.name, self.size)
-            self.size = 0

@@ -1,10 +1,11 @@
 """Request metrics under upstream's names, so that dashboards and alerts for kube-apiserver work unchanged.
 
 Everything is counted in plain numbers and put into Prometheus' form when a client asks for it: counters of Prometheus'
-client cost as much as serving a read does.
+client cost as much as serving a read does. That client also escapes and sorts the labels of every sample; here each
+label set becomes text once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import prometheus_client
@@ -15,7 +16,7 @@ from drachma.server.calls.call import Call
 from drachma.server.histogram import Histogram
 from drachma.server.reads import watching
 from drachma.server.reads.reader import Reader
-from drachma.server.wire import limitmetrics, metrictext
+from drachma.server.wire import limitmetrics
 
 COMPONENT: Final = "apiserver"
 
@@ -161,7 +162,7 @@ class Reading(NamedTuple):
         return "".join(self._own_lines()).encode() + exposition.generate_latest(registry)
 
     def _own_lines(self) -> Iterator[str]:
-        yield from metrictext.write_values(
+        yield from write_values(
             "apiserver_request_total",
             "counter",
             "Requests by verb, dry run, group, version, resource, scope, component and response code.",
@@ -172,29 +173,29 @@ class Reading(NamedTuple):
                 for code, count in codes.items()
             ),
         )
-        yield from metrictext.write_histograms(
+        yield from write_histograms(
             "apiserver_request_duration_seconds",
             "Response latency by verb, dry run, group, version, resource, subresource, scope and component.",
             (*Labels._fields, "component"),
             (((*labels, COMPONENT), histogram) for labels, _, histogram in self.requests if labels.verb != _WATCH),
         )
-        yield from metrictext.write_histograms(
+        yield from write_histograms(
             "apiserver_response_sizes",
             "Response size in bytes by group, version, verb, resource, subresource, scope and component.",
             _WITHOUT_DRY_RUN,
             ((part, histogram) for part, histogram in self.sizes if part[0] != _WATCH),
         )
-        yield from metrictext.write_values(
+        yield from write_values(
             "apiserver_current_inflight_requests",
             "gauge",
             "Requests being served, by kind.",
             ("request_kind",),
             ((("readOnly",), self.in_flight[0]), (("mutating",), self.in_flight[1])),
         )
-        yield from metrictext.write_values(
+        yield from write_values(
             "apiserver_longrunning_requests", "gauge", "Open watches.", _WITHOUT_DRY_RUN, self.watches.items()
         )
-        yield from metrictext.write_values(
+        yield from write_values(
             "apiserver_watch_bytes_total",
             "counter",
             "Bytes sent to watches.",
@@ -219,3 +220,40 @@ _WITHOUT_DRY_RUN: Final = ("verb", "group", "version", "resource", "subresource"
 def _long_running_labels(labels: Labels) -> tuple[str, ...]:
     trailing = (labels.resource, labels.subresource, labels.scope, COMPONENT)
     return (labels.verb, labels.group, labels.version, *trailing)
+
+
+def write_values(
+    name: str, kind: str, documentation: str, label_names: Sequence[str], rows: Iterable[tuple[Sequence[str], float]]
+) -> Iterator[str]:
+    """Yield the text of a counter or gauge with one value for each label set."""
+    yield _head(name, kind, documentation)
+    for labels, value in rows:
+        yield f"{name}{{{_label_text(label_names, labels)}}} {float(value)}\n"
+
+
+def write_histograms(
+    name: str, documentation: str, label_names: Sequence[str], rows: Iterable[tuple[Sequence[str], Histogram]]
+) -> Iterator[str]:
+    """Yield the text of a histogram with its buckets for each label set. All rows have the same buckets."""
+    yield _head(name, "histogram", documentation)
+    bounds: list[str] = []
+    for labels, histogram in rows:
+        bounds = bounds or histogram.bounds()
+        totals = histogram.totals()
+        text = _label_text(label_names, labels)
+        buckets = zip(bounds, totals, strict=True)
+        yield "".join([f'{name}_bucket{{{text},le="{bound}"}} {count}\n' for bound, count in buckets])
+        yield f"{name}_count{{{text}}} {totals[-1]}\n{name}_sum{{{text}}} {histogram.sum}\n"
+
+
+def _head(name: str, kind: str, documentation: str) -> str:
+    return f"# HELP {name} {documentation}\n# TYPE {name} {kind}\n"
+
+
+def _label_text(names: Sequence[str], values: Sequence[str]) -> str:
+    """Return labels in the order of their names, as Prometheus' client writes them."""
+    return ",".join([f'{name}="{_escape(value)}"' for name, value in sorted(zip(names, values, strict=True))])
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

@@ -21,7 +21,6 @@ from drachma.server import status
 from drachma.server.pipeline.answer import NodeEndpoint
 from drachma.server.wire import nodeconnections, tunnel
 from drachma.server.wire.requests import Request, Send
-from drachma.values import weborigin
 
 _TUNNEL_SECONDS: Final = 60.0
 _CHUNK: Final = 64 * 1024
@@ -85,7 +84,7 @@ class NodeProxy:
         if where.is_upgrade and client is None:
             raise status.bad_request("Upgrade request required")
         if client is not None:
-            _require_same_origin(request)
+            request.require_same_origin()
         request_head = await _head(where, request, is_upgrade=client is not None)
         async with (
             self._connect(where) as (reader, writer),
@@ -208,13 +207,6 @@ class _Answer:
                 self.feed(data)
             except (OSError, httptools.HttpParserError):
                 return
-
-
-def _require_same_origin(request: Request) -> None:
-    """Refuse a stream that a browser opens for a page of another server (403)."""
-    origin = request.header(b"origin")
-    if origin and not weborigin.is_same(origin, request.header(b"host")):
-        raise status.failure(403, "Forbidden", f"origin {origin!r} may not open streams of this server")
 
 
 async def _head(where: NodeEndpoint, request: Request, *, is_upgrade: bool) -> bytes:

@@ -5,6 +5,7 @@ import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, Protocol, TypeAlias
 
+from drachma.listening.exchange import EXCHANGE, Exchange
 from drachma.server import mediatypes, status
 from drachma.server.access import authentication, impersonation
 from drachma.server.calls import options
@@ -13,6 +14,7 @@ from drachma.server.flowcontrol import control
 from drachma.server.presentation import negotiation
 from drachma.server.user import User
 from drachma.store import record
+from drachma.values import weborigin
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -78,11 +80,13 @@ class Request:
 
     ``asker`` is the authenticated user, and ``acts_as`` the impersonated one. ``flow`` is the flow control class.
     ``extension`` is the APIService of a request that an extension API server answers.
+    ``held_bytes`` are those of its body that count against limits.
     ``is_audited`` says that the audit log has the request, or that the dispatcher writes it there.
     """
 
     __slots__ = (
         "_accept",
+        "_exchange",
         "_query",
         "_receive",
         "acts_as",
@@ -90,6 +94,7 @@ class Request:
         "extension",
         "flow",
         "headers",
+        "held_bytes",
         "is_audited",
         "method",
         "path",
@@ -108,7 +113,9 @@ class Request:
         self.flow: control.Flow | None = None
         self.extension: record.Record | None = None
         self.is_audited = False
+        self.held_bytes = 0
         self._receive = receive
+        self._exchange: Final[Exchange | None] = scope.get(EXCHANGE)
         self._query: options.Query | None = None
         self._accept: str | None = None
 
@@ -213,6 +220,17 @@ class Request:
         value = self.headers.get(name)
         return value.decode("latin-1") if value else ""
 
+    def take_body(self) -> bytes | None:
+        """Return the whole body if it has arrived already, else None; a 413 if it is too large."""
+        body = self._exchange.take_body() if self._exchange is not None else None
+        if body is not None and len(body) > BODY_LIMIT:
+            raise status.too_large(f"limit is {BODY_LIMIT}")
+        return body
+
+    def respond(self, code: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> bool:
+        """Send a whole response at once; return False if that is not possible now, and nothing is sent."""
+        return self._exchange is not None and self._exchange.respond(code, headers, body)
+
     async def body(self, meter: Meter = _count_nothing) -> bytes:
         """Return the whole body; a 413 if it is too large. ``meter`` sees every part, and may refuse it."""
         declared = self.headers.get(b"content-length")
@@ -232,6 +250,12 @@ class Request:
             parts.append(part)
             if not message.get("more_body"):
                 return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def require_same_origin(self) -> None:
+        """Refuse a stream that a browser opens for a page of another server (403)."""
+        origin = self.header(b"origin")
+        if origin and not weborigin.is_same(origin, self.header(b"host")):
+            raise status.failure(403, "Forbidden", f"origin {origin!r} may not open streams of this server")
 
     async def disconnected(self) -> None:
         """Return once the client has disconnected."""

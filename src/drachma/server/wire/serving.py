@@ -1,4 +1,4 @@
-"""The server on a socket: uvicorn with TLS, client certificates, and a shutdown that finishes accepted writes."""
+"""The server on a socket: TLS, client certificates, and a shutdown that finishes accepted writes."""
 
 import asyncio
 import contextlib
@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http import httptools_impl
+from uvicorn.server import ServerState
 
 from drachma.listening import budget as budgets
-from drachma.listening import clientcertificates, guard
+from drachma.listening import clientcertificates, httpconnection
 from drachma.listening import limits as limiting
+from drachma.listening.exchange import Exchange, Scope
 from drachma.listening.listener import Listener
 from drachma.server.access import authentication, certificates
 from drachma.server.wire import app, tunnel
@@ -71,7 +72,7 @@ class Server(uvicorn.Server):
                 application,
                 client_authority,
                 loop="none",
-                http=_Protocol,
+                http=Connection,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -102,12 +103,7 @@ class Server(uvicorn.Server):
         self.started = True
 
     def _make_protocol(self, slot: budgets.Slot) -> asyncio.Protocol:
-        return _Protocol(
-            config=self.config,
-            server_state=self.server_state,
-            slot=slot,
-            limits=self._budget.limits,
-        )
+        return Connection(self._application, self.server_state, slot=slot, limits=self._budget.limits)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -144,156 +140,57 @@ class Server(uvicorn.Server):
             await asyncio.sleep(0.1)
 
 
-class _Protocol(httptools_impl.HttpToolsProtocol):
-    """HTTP with additions to uvicorn: client certificates, refusal of unknown methods, and limits for slow clients."""
+class Connection(httpconnection.HttpConnection):
+    """A connection with client certificates, tunnels, and an answer to unknown methods."""
 
-    def __init__(self, *, slot: budgets.Slot, limits: limiting.Limits, **of_uvicorn: Any) -> None:
-        super().__init__(app_state={}, **of_uvicorn)
-        self._slot = slot
-        self._limits = limits
-        self._guard: guard.Guard
-        self._certificate: authentication.ClientCertificate | None = None
-        self._is_receiving = False
-        self._is_in_head = False
-        self._answering = 0
-        self._head_bytes = 0
-        self._owes_body = False
-        """Whether the rest of a body is waited for."""
+    def __init__(
+        self, application: app.Application, state: ServerState, *, slot: budgets.Slot, limits: limiting.Limits
+    ) -> None:
+        super().__init__(application, state, slot=slot, limits=limits)
         self._tunnel: tunnel.Tunnel | None = None
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(_Corked(transport))  # type: ignore[arg-type]
+        super().connection_made(transport)
+        self.scope_state[CONNECTION] = self.guard
         connection = transport.get_extra_info("ssl_object")
         certificate = connection.getpeercert() if connection is not None else None
-        if certificate and clientcertificates.is_verified(connection):
+        if not certificate:
+            return
+        if clientcertificates.is_verified(connection):
             encoded = connection.getpeercert(binary_form=True)
-            self._certificate = authentication.read_certificate(certificate, encoded)
-        elif certificate:
-            self._certificate = authentication.UNVERIFIED
-        self._guard = guard.Guard(transport, slot=self._slot, limits=self._limits, loop=self.loop)
-        self._guard.on_give_up = self._disconnect
-        self.app_state[CONNECTION] = self._guard
-        self._guard.await_head()
+            client = authentication.read_certificate(certificate, encoded)
+        else:
+            client = authentication.UNVERIFIED
+        self.extensions[authentication.EXTENSION] = {authentication.CERTIFICATE: client}
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._guard.lose()
         if self._tunnel is not None:
             self._tunnel.end()
         super().connection_lost(exc)
-        # The parser refers to the protocol. Without this cycle a connection's buffers are freed with it, and not only
-        # by the next run of the garbage collector.
-        self.parser = None  # type: ignore[assignment]
-
-    def _disconnect(self) -> None:
-        """Tell the application that its client has disconnected, before uvicorn notices."""
-        cycle: httptools_impl.RequestResponseCycle | None = self.cycle
-        if cycle is not None and not cycle.response_complete:
-            cycle.disconnected = True
-            cycle.message_event.set()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._guard.pause_writing()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._guard.resume_writing()
 
     def data_received(self, data: bytes) -> None:
         if self._tunnel is not None:
             self._tunnel.feed(data)
             return
-        if not self._is_receiving and not data.startswith(_USUAL_STARTS):
+        if not self.is_receiving and not data.startswith(_USUAL_STARTS):
             method = _UNKNOWN_METHOD.match(data)
             if method is not None and method[1] not in _METHODS:
                 # The parser reports such a request as malformed. All methods that are not served get the same answer.
                 data = _UNSERVED_METHOD + data[method.end(1) :]
         super().data_received(data)
-        if self._is_in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > self._limits.head_bytes:
-                self._guard.give_up()
-                return
-        if not self._answering:
-            if not self._guard.awaits_head:
-                self._guard.await_head()
-        elif self._is_receiving and not self._is_in_head:
-            self._owes_body = True
-            self._guard.wait()
 
-    def on_headers_complete(self) -> None:
-        self._answering += 1
-        self._is_in_head = False
-        self._head_bytes = 0
-        self._guard.work()
-        if self.parser.should_upgrade():
-            self._tunnel = tunnel.Tunnel(self.transport, self.flow, self._hand_over)
-            extensions = self.scope.get("extensions") or {}
-            self.scope["extensions"] = {**extensions, tunnel.EXTENSION: {tunnel.TUNNEL: self._tunnel}}
-        super().on_headers_complete()
+    def offer_upgrade(self, scope: Scope) -> None:
+        self._tunnel = tunnel.Tunnel(self.transport, self, self._hand_over)
+        scope["extensions"] = {**self.extensions, tunnel.EXTENSION: {tunnel.TUNNEL: self._tunnel}}
 
     def _hand_over(self) -> None:
-        """Mark the connection as one that uvicorn no longer controls."""
-        self._guard.allow_pauses()
-        self.cycle.disconnected = True
+        """Mark the connection as one that no longer carries HTTP."""
+        self.guard.allow_pauses()
+        if self.exchange is not None:
+            self.exchange.is_disconnected = True
 
-    def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing, because the application decides about upgrades."""
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._is_receiving = self._is_in_head = True
-        if self._certificate is not None:
-            self.scope["extensions"] = {authentication.EXTENSION: {authentication.CERTIFICATE: self._certificate}}
-
-    def on_message_complete(self) -> None:
-        self._is_receiving = False
-        if self._owes_body:
-            self._owes_body = False
-            self._guard.work()
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        if self.scope["method"] == "HEAD":
-            # A response without a body ends with its head.
-            self.transport.write(b"")
-        self._answering -= 1
+    def finish(self, exchange: Exchange) -> None:
         if self._tunnel is not None:
             # The upgrade was not accepted, and the client may be sending the other protocol already.
             self.transport.close()
-        if not self._answering:
-            self._guard.wait()
-            if self._is_receiving:
-                # The response did not wait for the rest of the request, which may still arrive within a limit.
-                self._guard.await_head()
-        super().on_response_complete()
-
-
-class _Corked:
-    """A transport that sends the head of a response together with the next bytes.
-
-    Uvicorn writes head and body separately, and each write is a system call and a TLS record.
-    """
-
-    def __init__(self, transport: Any) -> None:
-        self._transport = transport
-        self._head = b""
-        self.is_closing = transport.is_closing
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        if self._head:
-            data, self._head = self._head + data, b""
-        elif not data:
-            return
-        elif data.startswith(b"HTTP/1.1 ") and not data.startswith(b"HTTP/1.1 100"):
-            self._head = data
-            return
-        self._transport.write(data)
-
-    def close(self) -> None:
-        if self._head:
-            self.write(b"")
-        self._transport.close()
+        super().finish(exchange)

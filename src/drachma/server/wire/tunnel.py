@@ -42,8 +42,6 @@ class Tunnel:
         """Take the connection over; ``head`` is the response to the request."""
         self._take()
         self._transport.write(head)
-        # The transport holds the head back until more bytes follow.
-        self._transport.write(b"")
 
     async def read(self) -> bytes:
         """Return bytes from the client; empty when it has disconnected."""

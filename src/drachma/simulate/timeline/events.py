@@ -1,9 +1,9 @@
-"""Events that a simulation over time is given: arrivals of jobs, and changes of the cluster. All are immutable."""
+"""Events of a simulation over time: arrivals of jobs, and changes of the cluster. All are immutable."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -49,6 +49,16 @@ class NodeOutage(NamedTuple):
     reason: str = "failure"
 
 
+class DeviceFault(NamedTuple):
+    """Devices that fail for some time. Pods that use them end and are created again."""
+
+    time: float
+    devices: tuple[tuple[str, str], ...]
+    """Node and name of each device."""
+    until: float | None
+    """Time of the repair; None if there is none."""
+
+
 class ClusterChange(NamedTuple):
     """Objects that are added, changed or removed at a time."""
 
@@ -58,4 +68,20 @@ class ClusterChange(NamedTuple):
     title: str = ""
 
 
-Event: TypeAlias = Arrival | NodeOutage | ClusterChange
+Event: TypeAlias = Arrival | NodeOutage | DeviceFault | ClusterChange
+
+
+class EventStream:
+    """Events in the order of their times, of which the next one can be looked at before it is taken."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._source: Final = iter(events)
+        self.head: Event | None = next(self._source, None)
+        """Next event; None at the end."""
+        self.taken = 0
+        """Number of events taken so far."""
+
+    def take(self) -> None:
+        """Go on to the event after the next one."""
+        self.head = next(self._source, None)
+        self.taken += 1

@@ -2,19 +2,23 @@
 
 Running times are those that users gave (annotation ``drachma.dev/duration`` of a pod), or else drawn from the running
 times of earlier jobs, or around an assumed mean; without any of these, a pod runs for ever. Of the earlier running
-times, those count for a pod that are longer than the pod has run already.
+times, those count for a pod that are longer than the pod has run already. Later jobs arrive at the rate of recent ones.
 """
 
 from __future__ import annotations
 
 import bisect
+import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from drachma.api import meta, pod
+from msgspec import structs
+
+from drachma.api import codec, meta, pod
 from drachma.claims import podstate
+from drachma.claims.podclaims import all_names
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import workloadstate
 from drachma.queueing.workloads.podsetinfo import WORKLOAD_ANNOTATION
@@ -27,6 +31,16 @@ from drachma.simulate.timeline.jobrun import JobRun
 from drachma.simulate.timeline.timeline import Observer, Timeline
 
 DURATION: Final = "drachma.dev/duration"
+_STRETCH: Final = 100
+"""Number of consecutive earlier jobs whose running times one future draws from."""
+_RECENT: Final = 200
+"""Number of pods that arrived last, whose rate later arrivals have."""
+_FEWEST_RECENT: Final = 10
+"""Number of recent pods below which a rate is not known, and no later arrivals are expected."""
+_MOST_WEIGHT: Final = 20.0
+"""Number of pods that one that still runs may stand for."""
+_MOST_EXPECTED: Final = 300
+"""Limit for later arrivals in one future."""
 
 
 class ClusterNow(NamedTuple):
@@ -43,6 +57,8 @@ class Future(NamedTuple):
 
     timeline: Timeline
     waiting: tuple[Arrival, ...]
+    expected: Iterator[Arrival]
+    """Jobs that may arrive later, without an end."""
 
 
 class Assumption(NamedTuple):
@@ -50,55 +66,125 @@ class Assumption(NamedTuple):
 
     mean: float | None = None
     history: tuple[float, ...] = ()
-    """Running times of earlier jobs in ascending order, which come before the mean."""
+    """Running times of earlier jobs in the order of their arrival, which come before the mean."""
 
-    def draw(self, rng: random.Random, elapsed: float = 0.0) -> float | None:
+
+class _Durations:
+    """Running times in one future.
+
+    Running times change over weeks, and those of jobs that arrive together are alike. So a future draws from one
+    stretch of the history, which is chosen at random: futures differ as much as stretches of the past did.
+    """
+
+    def __init__(self, assumption: Assumption, rng: random.Random) -> None:
+        self._mean: Final = assumption.mean
+        self._rng: Final = rng
+        self._history: Final = sorted(assumption.history)
+        begin = rng.randrange(max(len(self._history) - _STRETCH, 0) + 1)
+        self._stretch: Final = sorted(assumption.history[begin : begin + _STRETCH])
+
+    def draw(self, elapsed: float = 0.0) -> float | None:
         """Return a running time from now on of a pod that has run for some time; None if it is not known."""
-        if self.history:
-            first = bisect.bisect_right(self.history, elapsed)
+        for times in (self._stretch, self._history):
+            first = bisect.bisect_right(times, elapsed)
+            if first < len(times):
+                return times[self._rng.randrange(first, len(times))] - elapsed
+        if self._history:
             # A pod that has run longer than all others runs for as long again.
-            return rng.choice(self.history[first:]) - elapsed if first < len(self.history) else max(elapsed, 1.0)
-        return rng.expovariate(1 / self.mean) if self.mean else None
+            return max(elapsed, 1.0)
+        return self._rng.expovariate(1 / self._mean) if self._mean else None
+
+    def survival(self, elapsed: float) -> float:
+        """Return the share of jobs that run for longer than this."""
+        if not self._history:
+            return math.exp(-elapsed / self._mean) if self._mean else 1.0
+        return 1 - bisect.bisect_right(self._history, elapsed) / len(self._history)
 
 
-def build(
-    cluster: ClusterNow,
-    *,
-    assumption: Assumption,
-    rng: random.Random,
-    seed: int = 0,
-    observer: Observer | None = None,
-) -> Future:
-    """Return the future of a cluster."""
-    running_pods = [each for each in cluster.state.all(pod.Pod) if each.spec.node_name and not podstate.has_ended(each)]
-    pending = [each for each in cluster.state.all(pod.Pod) if _is_pending(each)]
-    simulation = Simulation(cluster.state, settings=cluster.settings, seed=seed)
-    queued = [each for each in cluster.queueing if isinstance(each, workload.Workload) and _is_queued(each)]
-    other_objects = [each for each in cluster.queueing if each not in queued]
-    queues = quota.Quota(other_objects, epoch=cluster.now) if quota.has_queues(other_objects) else None
-    timeline = Timeline(simulation, quota=queues, observer=observer)
+class Prospect:
+    """Cluster now, from which futures are made. Making one is cheap."""
 
-    def length(annotations: Mapping[str, str], elapsed: float = 0.0) -> float | None:
-        stated = annotations.get(DURATION)
-        if stated is not None:
-            return max(durations.parse(stated, title=f"annotation {DURATION}") - elapsed, 0.0)
-        return assumption.draw(rng, elapsed)
+    def __init__(self, cluster: ClusterNow, *, seed: int = 0) -> None:
+        self._cluster: Final = cluster
+        pods = cluster.state.all(pod.Pod)
+        self._running: Final = [each for each in pods if each.spec.node_name and not podstate.has_ended(each)]
+        self._pending: Final = sorted((each for each in pods if _is_pending(each)), key=_age)
+        self._simulation: Final = Simulation(cluster.state, settings=cluster.settings, seed=seed)
+        for each in self._pending:
+            self._simulation.remove(each)
+        self._queued: Final = sorted(
+            (each for each in cluster.queueing if isinstance(each, workload.Workload) and _is_queued(each)), key=_age
+        )
+        queued = {id(each) for each in self._queued}
+        self._queueing: Final = [each for each in cluster.queueing if id(each) not in queued]
+        self._shapes: Final[dict[object, JobShape]] = {}
 
-    for each in running_pods:
-        begin = each.status.start_time
-        elapsed = (cluster.now - begin).total_seconds() if begin is not None else 0.0
-        timeline.adopt(each, length(each.metadata.annotations, elapsed), workload=_workload_of(each))
-    arrivals = [
-        Arrival(0.0, str(each.metadata.name), _pod_shape(each), length(each.metadata.annotations))
-        for each in sorted(pending, key=_age)
-    ]
-    arrivals += [
-        Arrival(0.0, str(each.metadata.name), _workload_shape(each), length(each.metadata.annotations))
-        for each in sorted(queued, key=_age)
-    ]
-    for each in pending:
-        simulation.remove(each)
-    return Future(timeline, tuple(arrivals))
+    def future(self, assumption: Assumption, rng: random.Random, *, observer: Observer | None = None) -> Future:
+        """Return one future."""
+        queues = quota.Quota(self._queueing, epoch=self._cluster.now) if quota.has_queues(self._queueing) else None
+        timeline = Timeline(self._simulation.fork(), quota=queues, observer=observer)
+        drawn = _Durations(assumption, rng)
+
+        def length(annotations: Mapping[str, str], elapsed: float = 0.0) -> float | None:
+            stated = annotations.get(DURATION)
+            if stated is not None:
+                return max(durations.parse(stated, title=f"annotation {DURATION}") - elapsed, 0.0)
+            return drawn.draw(elapsed)
+
+        for each in self._running:
+            timeline.adopt(each, length(each.metadata.annotations, self._elapsed(each)), workload=_workload_of(each))
+        arrivals = [
+            Arrival(0.0, str(each.metadata.name), self._pod_shape(each), length(each.metadata.annotations))
+            for each in self._pending
+        ]
+        arrivals += [
+            Arrival(0.0, str(each.metadata.name), _workload_shape(each), length(each.metadata.annotations))
+            for each in self._queued
+        ]
+        return Future(timeline, tuple(arrivals), self._expected(drawn, rng))
+
+    def _elapsed(self, running: pod.Pod) -> float:
+        begin = running.status.start_time
+        return max((self._cluster.now - begin).total_seconds(), 0.0) if begin is not None else 0.0
+
+    def _expected(self, drawn: _Durations, rng: random.Random) -> Iterator[Arrival]:
+        """Yield jobs that may arrive later: at the rate, and with the shapes, of the pods that arrived last.
+
+        Of the pods that arrived some time ago, only those are left that run for long. So each of them stands for those
+        that have ended.
+        """
+        recent = sorted(
+            (each for each in (*self._running, *self._pending) if each.metadata.creation_timestamp is not None),
+            key=_age,
+        )[-_RECENT:]
+        recent = [each for each in recent if not _workload_of(each)]
+        if len(recent) < _FEWEST_RECENT:
+            return
+        first = recent[0].metadata.creation_timestamp
+        assert first is not None, "others are left out"
+        span = (self._cluster.now - first).total_seconds()
+        weights = [
+            1 / max(drawn.survival(self._elapsed(each)), 1 / _MOST_WEIGHT) if each.spec.node_name else 1.0
+            for each in recent
+        ]
+        if span <= 0 or drawn.draw() is None:
+            return
+        shapes = [self._pod_shape(each) for each in recent]
+        time = 0.0
+        for number in range(_MOST_EXPECTED):
+            time += rng.expovariate(sum(weights) / span)
+            (shape,) = rng.choices(shapes, weights)
+            yield Arrival(time, f"expected-by-drachma-{number}", shape, drawn.draw())
+
+    def _pod_shape(self, each: pod.Pod) -> JobShape:
+        """Return the shape of a pod, the same for pods that are alike."""
+        spec = structs.replace(each.spec, node_name="") if each.spec.node_name else each.spec
+        key = (codec.encode_part(spec), tuple(sorted(each.metadata.labels.items())), each.metadata.namespace)
+        shape = self._shapes.get(key)
+        if shape is None:
+            namespace = each.metadata.namespace or "default"
+            shape = self._shapes[key] = JobShape(spec=spec, labels=each.metadata.labels, namespace=namespace)
+        return shape
 
 
 class Forecast(NamedTuple):
@@ -111,6 +197,8 @@ class Forecast(NamedTuple):
     samples: int
     reason: str
     """Reason why it does not start now."""
+    devices: tuple[str, ...] = ()
+    """Devices of its pods as driver/pool/device, if it starts now."""
 
     def percentile(self, percent: int) -> float | None:
         """Return the time by which it has started in this percentage of all samples; None if it has not."""
@@ -129,61 +217,73 @@ def forecast(
     seed: int,
 ) -> Forecast:
     """Return when a job starts: a new one, or one that waits in the cluster (by ``namespace/name``)."""
+    prospect = Prospect(cluster, seed=seed)
     starts = []
-    node = reason = ""
+    reason = ""
     for number in range(samples):
-        rng = random.Random(f"{seed}/{number}")
-        nodes: list[str] = []
-
-        def note(what: str, time: float, run: object, where: str, nodes: list[str] = nodes) -> None:
-            if what == "start" and getattr(run, "key", "") == key:
-                nodes.append(where)
-
-        future = build(cluster, assumption=assumption, rng=rng, seed=seed, observer=note)
-        arrivals = [*future.waiting, *([job] if job is not None else ())]
-        future.timeline.run(arrivals, until=0.0)
-        run = future.timeline.jobs.get(key)
+        future = prospect.future(assumption, random.Random(f"{seed}/{number}"))
+        timeline = future.timeline
+        timeline.run([*future.waiting, *([job] if job is not None else ())], until=0.0)
+        run = timeline.jobs.get(key)
+        if run is not None and run.started is not None:
+            # What starts now does not depend on the rest of the future.
+            node = next((each.node for each in run.running.values()), "")
+            return Forecast(node, (0.0,) * samples, samples, "", _devices_of(run, timeline))
         if number == 0 and run is not None:
             reason = run.reason
-        future.timeline.watch(key)
-        future.timeline.run((), until=horizon)
-        if future.timeline.watched_start is not None:
-            starts.append(future.timeline.watched_start)
-            if future.timeline.watched_start == 0.0 and nodes:
-                node = nodes[0]
-    return Forecast(node, tuple(sorted(starts)), samples, "" if node else reason)
+        timeline.watch([key])
+        timeline.run(future.expected, until=horizon)
+        if run is not None and run.started is not None:
+            starts.append(run.started)
+    return Forecast("", tuple(sorted(starts)), samples, reason)
 
 
 def forecast_all(
     cluster: ClusterNow, *, assumption: Assumption, samples: int, horizon: float, seed: int = 0
 ) -> dict[str, Forecast]:
     """Return when each job starts that waits in the cluster, by ``namespace/name``."""
+    prospect = Prospect(cluster, seed=seed)
     starts: dict[str, list[float]] = {}
-    nodes: dict[str, str] = {}
+    now: dict[str, tuple[str, tuple[str, ...]]] = {}
     reasons: dict[str, str] = {}
     for number in range(samples):
-        first: dict[str, float] = {}
-
-        def note(what: str, time: float, run: JobRun, where: str, first: dict[str, float] = first) -> None:
-            if what == "start" and run.key not in first:
-                first[run.key] = time
-                if time == 0.0:
-                    nodes[run.key] = where
-
-        rng = random.Random(f"{seed}/{number}")
-        future = build(cluster, assumption=assumption, rng=rng, seed=seed, observer=note)
+        future = prospect.future(assumption, random.Random(f"{seed}/{number}"))
+        timeline = future.timeline
         keys = [f"{each.shape.namespace}/{each.name}" for each in future.waiting]
-        future.timeline.run(future.waiting, until=0.0)
+        timeline.run(future.waiting, until=0.0)
+        runs = {key: run for key in keys if (run := timeline.jobs.get(key)) is not None}
+        for key, run in runs.items():
+            reasons.setdefault(key, run.reason)
+            if run.started is not None and key not in now:
+                now[key] = next((each.node for each in run.running.values()), ""), _devices_of(run, timeline)
+        timeline.watch(keys)
+        timeline.run(future.expected, until=horizon)
         for key in keys:
-            run = future.timeline.jobs.get(key)
-            reasons.setdefault(key, run.reason if run is not None else "")
-        future.timeline.run((), until=horizon)
-        for key in keys:
-            starts.setdefault(key, []).extend([first[key]] if key in first else [])
+            started = runs[key].started if key in runs else None
+            starts.setdefault(key, []).extend([] if started is None else [started])
     return {
-        key: Forecast(nodes.get(key, ""), tuple(sorted(times)), samples, "" if key in nodes else reasons[key])
+        key: Forecast(
+            now[key][0] if key in now else "",
+            tuple(sorted(times)),
+            samples,
+            "" if key in now else reasons.get(key, ""),
+            now[key][1] if key in now else (),
+        )
         for key, times in starts.items()
     }
+
+
+def _devices_of(run: JobRun, timeline: Timeline) -> tuple[str, ...]:
+    """Return the devices that the pods of a job have."""
+    claims = timeline.cluster.snapshot.claims
+    names = [(each.pod.metadata.namespace, name) for each in run.running.values() for name in all_names(each.pod)]
+    allocations = [claim.status.allocation for where in names if (claim := claims.get(*where)) is not None]
+    return tuple(
+        f"{result.driver}/{result.pool}/{result.device}"
+        for allocation in allocations
+        if allocation is not None
+        for result in allocation.devices.results
+    )
 
 
 def _is_pending(each: pod.Pod) -> bool:
@@ -201,10 +301,6 @@ def _workload_of(each: pod.Pod) -> str:
 
 def _age(each: pod.Pod | workload.Workload) -> tuple[str, str]:
     return str(each.metadata.creation_timestamp or ""), str(each.metadata.name)
-
-
-def _pod_shape(each: pod.Pod) -> JobShape:
-    return JobShape(spec=each.spec, labels=each.metadata.labels, namespace=each.metadata.namespace or "default")
 
 
 def _workload_shape(each: workload.Workload) -> JobShape:

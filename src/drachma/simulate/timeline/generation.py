@@ -18,7 +18,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import meta, pod
 from drachma.simulate.timeline import durations, workloadspec
-from drachma.simulate.timeline.events import Arrival, ClusterChange, Event, JobShape, NodeOutage
+from drachma.simulate.timeline.events import Arrival, ClusterChange, DeviceFault, Event, JobShape, NodeOutage
 from drachma.simulate.timeline.workloadspec import (
     At,
     Choice,
@@ -30,6 +30,8 @@ from drachma.simulate.timeline.workloadspec import (
     LogNormal,
     PodCounts,
     Poisson,
+    RandomFailures,
+    ScheduledEvent,
     Uniform,
     WorkloadSpec,
 )
@@ -40,29 +42,40 @@ ReadSpec = Callable[[Mapping[str, Any]], pod.PodSpec]
 
 _SHORTEST: Final = 1e-6
 """Shortest distance of arrivals in seconds, so that time goes on."""
+_SHORTEST_REPETITION: Final = 1.0
+"""Shortest time between two repetitions of an outage."""
+
+
+Device = tuple[str, str]
+"""Node and name of a device."""
 
 
 def events(
-    spec: WorkloadSpec, *, seed: int, nodes: Sequence[str], decode: Decode, read_spec: ReadSpec
+    spec: WorkloadSpec,
+    *,
+    seed: int,
+    nodes: Sequence[str],
+    devices: Sequence[Device] = (),
+    decode: Decode,
+    read_spec: ReadSpec,
 ) -> Iterator[Event]:
     """Return an iterator over all events of a workload, in the order of their times.
 
-    ``nodes`` are the nodes that may fail. ``decode`` reads objects that events apply or remove, and
-    ``read_spec`` pod templates. Raises
-    InvalidValueError or DecodeError for values that are wrong, before the first event.
+    ``nodes`` and ``devices`` may fail. ``decode`` reads objects that events apply or remove, and ``read_spec`` pod
+    templates. Raises InvalidValueError or DecodeError for values that are wrong, before the first event.
     """
     duration = durations.parse(spec.duration, title="spec.duration")
     streams: list[Iterable[Event]] = [
         _arrivals(each, f"spec.jobs[{number}]", duration, random.Random(f"{seed}/{each.name}"), read_spec)
         for number, each in enumerate(spec.jobs)
     ]
-    streams.append(sorted(_scheduled(spec, nodes, decode), key=lambda event: event.time))
+    streams.append(sorted(_scheduled(spec, nodes, devices, duration, decode), key=lambda event: event.time))
     if spec.failures is not None:
-        between = durations.parse(spec.failures.mean_time_between, title="spec.failures.meanTimeBetween")
-        repair = durations.parse(spec.failures.mean_time_to_repair, title="spec.failures.meanTimeToRepair")
-        if not between:
-            raise errors.InvalidValueError("spec.failures.meanTimeBetween: must be above 0")
-        streams += [_failures(name, between, repair, duration, random.Random(f"{seed}/node/{name}")) for name in nodes]
+        draw = _failure_times(spec.failures, "spec.failures", duration)
+        streams += [_node_outages(name, draw(random.Random(f"{seed}/node/{name}"))) for name in nodes]
+    if spec.device_failures is not None:
+        draw = _failure_times(spec.device_failures, "spec.deviceFailures", duration)
+        streams += [_device_faults(each, draw(random.Random(f"{seed}/device/{'/'.join(each)}"))) for each in devices]
     return heapq.merge(*streams, key=lambda event: event.time)
 
 
@@ -163,8 +176,10 @@ def distribution(spec: Distribution, *, title: str) -> Draw:
             return lambda rng: rng.choices(values, spec.weights or None)[0]
 
 
-def _scheduled(spec: WorkloadSpec, nodes: Sequence[str], decode: Decode) -> Iterator[Event]:
-    node_names = frozenset(nodes)
+def _scheduled(
+    spec: WorkloadSpec, nodes: Sequence[str], devices: Sequence[Device], duration: float, decode: Decode
+) -> Iterator[Event]:
+    node_names, all_devices = frozenset(nodes), frozenset(devices)
     for number, event in enumerate(spec.events):
         title = f"spec.events[{number}]"
         time = durations.parse(event.at, title=f"{title}.at")
@@ -172,19 +187,63 @@ def _scheduled(spec: WorkloadSpec, nodes: Sequence[str], decode: Decode) -> Iter
         for name in names:
             if name not in node_names:
                 raise errors.InvalidValueError(f"{title}: there is no node {name!r}")
-        if names:
-            lasting = durations.parse(event.lasting, title=f"{title}.lasting") if event.lasting is not None else None
-            until = time + lasting if lasting is not None else None
-            yield NodeOutage(time, names, until, reason="failure" if event.fail else "maintenance")
-        else:
+        failing = tuple(_device(each, title, all_devices) for each in event.fail_devices)
+        if not names and not failing:
             yield ClusterChange(
                 time, applied=tuple(map(decode, event.apply)), removed=tuple(map(decode, event.remove)), title=title
             )
+            continue
+        lasting = durations.parse(event.lasting, title=f"{title}.lasting") if event.lasting is not None else None
+        for begin in _repetitions(event, title, time, duration):
+            until = begin + lasting if lasting is not None else None
+            if failing:
+                yield DeviceFault(begin, failing, until)
+            else:
+                yield NodeOutage(begin, names, until, reason="failure" if event.fail else "maintenance")
 
 
-def _failures(name: str, between: float, repair: float, duration: float, rng: random.Random) -> Iterator[NodeOutage]:
-    time = rng.expovariate(1 / between)
-    while time <= duration:
-        until = time + (rng.expovariate(1 / repair) if repair else 0.0)
+def _repetitions(event: ScheduledEvent, title: str, first: float, duration: float) -> Iterator[float]:
+    """Yield the times of an event that may happen again until the end of arrivals."""
+    yield first
+    if event.every is not None:
+        every = durations.parse(event.every, title=f"{title}.every")
+        lasting = durations.parse(event.lasting or 0.0, title=f"{title}.lasting")
+        if every < max(lasting, _SHORTEST_REPETITION):
+            raise errors.InvalidValueError(f"{title}.every {event.every!r}: must be at least 1s, and at least lasting")
+        yield from itertools.takewhile(lambda time: time <= duration, itertools.count(first + every, every))
+
+
+def _device(text: str, title: str, devices: frozenset[Device]) -> Device:
+    node, _, name = text.partition("/")
+    if (node, name) not in devices:
+        raise errors.InvalidValueError(f"{title}.failDevices: there is no device {text!r}, expected node/device")
+    return node, name
+
+
+def _failure_times(
+    failures: RandomFailures, title: str, duration: float
+) -> Callable[[random.Random], Iterator[tuple[float, float]]]:
+    """Check the fields at once, and return a function that draws the begin and end of each failure."""
+    between = durations.parse(failures.mean_time_between, title=f"{title}.meanTimeBetween")
+    repair = durations.parse(failures.mean_time_to_repair, title=f"{title}.meanTimeToRepair")
+    if not between:
+        raise errors.InvalidValueError(f"{title}.meanTimeBetween: must be above 0")
+
+    def draw(rng: random.Random) -> Iterator[tuple[float, float]]:
+        time = rng.expovariate(1 / between)
+        while time <= duration:
+            until = time + (rng.expovariate(1 / repair) if repair else 0.0)
+            yield time, until
+            time = until + rng.expovariate(1 / between)
+
+    return draw
+
+
+def _device_faults(device: Device, times: Iterable[tuple[float, float]]) -> Iterator[DeviceFault]:
+    for time, until in times:
+        yield DeviceFault(time, (device,), until)
+
+
+def _node_outages(name: str, times: Iterable[tuple[float, float]]) -> Iterator[NodeOutage]:
+    for time, until in times:
         yield NodeOutage(time, (name,), until)
-        time = until + rng.expovariate(1 / between)

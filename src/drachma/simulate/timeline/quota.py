@@ -49,17 +49,39 @@ class QuotaDecisions(NamedTuple):
 class Quota:
     """Queues of a cluster, which jobs wait in. Times are seconds since ``epoch``."""
 
-    def __init__(self, objects: Iterable[meta.Object], *, epoch: datetime) -> None:
-        """Raises RefusedConfigurationError if the configuration among the objects is refused."""
+    def __init__(
+        self,
+        objects: Iterable[meta.Object],
+        *,
+        epoch: datetime,
+        now: float = 0.0,
+        workloads: Iterable[workload.Workload] = (),
+    ) -> None:
+        """``workloads`` are jobs that wait or run already.
+
+        Raises RefusedConfigurationError if the configuration among the objects is refused.
+        """
         self._epoch: Final = epoch
         self._objects: Final = {_identity(each): each for each in _with_namespaces(tuple(objects))}
-        self._state = QueueingState(self._objects.values(), epoch)
+        self._state = QueueingState([*self._objects.values(), *workloads], self._time(now))
         self._to_retry: set[str] = set()
         self._shapes: Final[dict[tuple[JobShape, tuple[str, ...]], JobShape]] = {}
         self._jobs: Final[dict[str, JobRun]] = {}
 
     def _time(self, now: float) -> datetime:
         return self._epoch + timedelta(seconds=now)
+
+    @property
+    def workloads(self) -> list[workload.Workload]:
+        """Workloads of all jobs that wait or run."""
+        return list(self._state.workloads.values())
+
+    def adopt(self, job: JobRun) -> None:
+        """Take over a job whose workload was there from the beginning, with the flavors of its admission."""
+        self._jobs[job.key] = job
+        admitted = self._state.workloads.get(job.key)
+        if admitted is not None and admitted.status.admission is not None:
+            job.shape = self._with_flavors(job.arrival.shape, admitted)
 
     def submit(self, job: JobRun, now: float) -> str:
         """Put a job into its queue. Return the reason why it is in none, or an empty text."""

@@ -9,21 +9,31 @@ from __future__ import annotations
 
 import collections
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import structs
 
 from drachma import errors
 from drachma.accounting import ledger, resourcenames
-from drachma.api import meta, node, pod, resourceslice
-from drachma.scheduler.snapshot import podinfo
+from drachma.api import devices as deviceapi
+from drachma.api import devicetaintrule, meta, node, pod, resourceslice
+from drachma.scheduler.snapshot import nodeclass, podinfo
 from drachma.simulate import nodeusage
 from drachma.simulate.simulation import Placement, Simulation, Waiting
-from drachma.simulate.timeline.events import Arrival, ClusterChange, Event, JobShape, NodeOutage
+from drachma.simulate.timeline.events import (
+    Arrival,
+    ClusterChange,
+    DeviceFault,
+    Event,
+    EventStream,
+    JobShape,
+    NodeOutage,
+)
 from drachma.simulate.timeline.jobrun import JobRun, RunningPod
 from drachma.simulate.timeline.measures import DEVICES, EvictionRecord, Measures
 from drachma.simulate.timeline.quota import Quota
+from drachma.simulate.timeline.scaling import Scaling
 from drachma.simulate.timeline.waitingline import WaitingLine
 
 _MOST_ROUNDS: Final = 200
@@ -31,8 +41,14 @@ _MOST_ROUNDS: Final = 200
 
 _TYPICAL_SHAPES: Final = 5
 """Number of the most frequent shapes that fragmentation is measured with."""
-_MOST_NODES: Final = 1000
+_MOST_NODES: Final = 400
 """Number of nodes that fragmentation is measured on; of larger clusters, evenly chosen ones."""
+
+_FAULT: Final = "drachma.dev/fault"
+"""Key of the taint of failed devices."""
+
+Identity = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
 
 Observer = Callable[[str, float, JobRun, str], None]
 """Called with what happened (``start``, ``end`` or ``evict``), its time, the job, and the node if there is one."""
@@ -41,69 +57,96 @@ Observer = Callable[[str, float, JobRun, str], None]
 class Timeline:
     """Cluster over time."""
 
-    def __init__(self, cluster: Simulation, *, quota: Quota | None = None, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Simulation,
+        *,
+        quota: Quota | None = None,
+        observer: Observer | None = None,
+        scaling: Scaling | None = None,
+    ) -> None:
         self.cluster: Final = cluster
+        self.scaling: Final = scaling
+        self.changed_objects: Final[dict[Identity, meta.Object | None]] = {}
+        """Objects that events have changed, None for those that are gone."""
         self.measures: Final = Measures()
         self.jobs: Final[dict[str, JobRun]] = {}
         """Jobs that wait or run, by namespace and name."""
         self.now = 0.0
         self.endless: Final[list[float]] = []
         """Times at which evictions did not come to an end."""
-        self.watched_start: float | None = None
-        """Time at which the watched job started."""
-        self._watched = ""
+        self._watched: set[str] = set()
+        """Jobs that have to start before the simulation stops."""
+        self._is_watching = False
         self._workloads: Final[dict[str, str]] = {}
         """Workloads of pods that were there before, by the key of the pod."""
-        self._quota: Final = quota
+        self.quota: Final = quota
         self._observer: Final = observer
-        self._line: Final = WaitingLine()
+        self.line: Final = WaitingLine()
         self._running: Final[dict[str, RunningPod]] = {}
         self._priorities: Final[dict[int, int]] = {}
         """Number of running pods by priority."""
-        self._agenda: Final[list[tuple[float, int, RunningPod | tuple[meta.Object, ...]]]] = []
+        self._agenda: Final[list[tuple[float, int, RunningPod | ClusterChange]]] = []
         self._number = 0
         self._released: set[str] | None = None
         """Nodes that pods left since the last pass; None if anything may have changed."""
         self._amounts: Final[dict[JobShape, dict[str, int]]] = {}
-        self._shape_counts: Final[collections.Counter[JobShape]] = collections.Counter()
+        self.shape_counts: Final[collections.Counter[JobShape]] = collections.Counter()
         self._count_capacity()
 
     # Time
 
     def run(
         self,
-        events: Iterable[Event],
+        events: Iterable[Event] | EventStream,
         *,
         until: float | None = None,
         progress: Callable[[float, Measures], None] | None = None,
-    ) -> None:
+        pause_after: int | None = None,
+    ) -> bool:
         """Process events, which are in the order of their times, and all that follows from them.
 
-        ``until`` ends the simulation at a time. Raises InvalidValueError if a time goes backwards.
+        ``until`` ends the simulation at a time. Return True if there is a pause instead: ``pause_after`` jobs have
+        arrived, and the simulation can go on with the same stream. Raises InvalidValueError if a time goes backwards.
         """
-        source = iter(events)
-        event = next(source, None)
-        while event is not None or self._agenda:
-            if self.watched_start is not None:
-                return
-            time = min(event.time if event is not None else float("inf"), self._next_time())
+        stream = events if isinstance(events, EventStream) else EventStream(events)
+        while stream.head is not None or self._has_work():
+            if self._is_watching and not self._watched:
+                return False
+            if pause_after is not None and self.measures.arrived >= pause_after:
+                return True
+            time = min(stream.head.time if stream.head is not None else float("inf"), self._next_time())
             if until is not None and time > until:
                 self._advance(until)
-                return
+                return False
+            if time < self.now and stream.head is not None:
+                raise errors.InvalidValueError(
+                    f"{title(stream.head)}: its time {time:g} is before {self.now:g}, the time of an earlier event"
+                )
             self._advance(time)
             while self._agenda and self._agenda[0][0] <= time:
                 self._follow_agenda()
-            while event is not None and event.time <= time:
+            while (event := stream.head) is not None and event.time <= time:
                 if event.time < time:
                     raise errors.InvalidValueError(
                         f"{title(event)}: its time {event.time:g} is before {time:g}, the time of an earlier event"
                     )
                 self._apply(event)
-                event = next(source, None)
+                stream.take()
             self._settle()
+            if self.scaling is not None:
+                self._scale(self.scaling)
             self.measures.sample(self._fragmentation)
             if progress is not None:
                 progress(self.now, self.measures)
+        return False
+
+    def _has_work(self) -> bool:
+        """Return True if something is planned that can change anything.
+
+        Once no job waits or runs, checks of idle nodes do not count.
+        """
+        return bool(self._agenda) and (self.scaling is None or bool(self.jobs))
 
     def _next_time(self) -> float:
         return self._agenda[0][0] if self._agenda else float("inf")
@@ -112,7 +155,7 @@ class Timeline:
         self.now = time
         self.measures.advance(time)
 
-    def _plan(self, time: float, item: RunningPod | tuple[meta.Object, ...]) -> None:
+    def _plan(self, time: float, item: RunningPod | ClusterChange) -> None:
         self._number += 1
         heapq.heappush(self._agenda, (time, self._number, item))
 
@@ -122,7 +165,34 @@ class Timeline:
             if self._running.get(item.pod.metadata.uid) is item:
                 self._complete(item)
         else:
-            self._change(ClusterChange(self.now, applied=item))
+            self._change(item)
+
+    @property
+    def agenda(self) -> list[tuple[float, RunningPod | ClusterChange]]:
+        """Planned ends of pods and changes of the cluster, in their order."""
+        return [
+            (time, item)
+            for time, _, item in sorted(self._agenda, key=lambda entry: entry[:2])
+            if isinstance(item, ClusterChange) or self._running.get(item.pod.metadata.uid) is item
+        ]
+
+    def resume(
+        self,
+        jobs: Iterable[JobRun],
+        *,
+        waiting: Iterable[str],
+        agenda: Iterable[tuple[float, RunningPod | ClusterChange]],
+    ) -> None:
+        """Take over jobs of a checkpoint: those whose pods wait for nodes, in their order, and what is planned."""
+        for job in jobs:
+            self.jobs[job.key] = job
+            for each in job.running.values():
+                self._running[each.pod.metadata.uid] = each
+                self._priorities[job.shape.priority] = self._priorities.get(job.shape.priority, 0) + 1
+        for key in waiting:
+            self.line.append(self.jobs[key])
+        for time, item in agenda:
+            self._plan(time, item)
 
     def adopt(self, bound: pod.Pod, rest: float | None, *, workload: str = "") -> None:
         """Take over a pod that runs in the cluster already, for ``rest`` seconds more or for ever.
@@ -146,11 +216,11 @@ class Timeline:
         if rest is not None:
             self._plan(self.now + rest, running_pod)
 
-    def watch(self, key: str) -> None:
-        """Stop running as soon as a job has started, and note the time."""
-        self._watched = key
-        job = self.jobs.get(key)
-        self.watched_start = job.started if job is not None else None
+    def watch(self, keys: Iterable[str]) -> None:
+        """Stop running as soon as all of these jobs have started."""
+        jobs = ((key, self.jobs.get(key)) for key in keys)
+        self._watched = {key for key, job in jobs if job is None or job.started is None}
+        self._is_watching = True
 
     # Events
 
@@ -160,6 +230,8 @@ class Timeline:
                 self._arrive(event)
             case NodeOutage():
                 self._fail(event)
+            case DeviceFault():
+                self._fault(event)
             case ClusterChange():
                 self._change(event)
 
@@ -168,14 +240,14 @@ class Timeline:
         if job.key in self.jobs:
             raise errors.InvalidValueError(f"{title(arrival)}: a job of this name waits or runs already")
         self.jobs[job.key] = job
-        self._shape_counts[job.shape] += 1
+        self.shape_counts[job.shape] += 1
         self.measures.count_arrival(job)
         if not job.shape.queue:
-            self._line.append(job)
-        elif self._quota is None:
+            self.line.append(job)
+        elif self.quota is None:
             job.reason = f"there is no local queue {job.shape.queue}"
         else:
-            job.reason = self._quota.submit(job, self.now)
+            job.reason = self.quota.submit(job, self.now)
 
     def _fail(self, outage: NodeOutage) -> None:
         returning: list[meta.Object] = []
@@ -190,10 +262,48 @@ class Timeline:
                 if running is not None:
                     self._evict(running, reason=outage.reason)
             self.cluster.remove_node(name, [str(each.metadata.name) for each in slices])
+            self._count_node(info.ledger.allocatable, slices, -1)
+            self.changed_objects.update(dict.fromkeys(map(identity_of, (info.node, *slices))))
+            if self.scaling is not None:
+                self.scaling.forget_node(name)
         self._released = None
-        self._count_capacity()
+        self._count_groups()
         if outage.until is not None and returning:
-            self._plan(outage.until, tuple(returning))
+            self._plan(outage.until, ClusterChange(outage.until, applied=tuple(returning)))
+
+    def _fault(self, fault: DeviceFault) -> None:
+        """Taint devices, and evict the pods that use them. The repair removes the taint."""
+        rules: list[meta.Object] = []
+        failed = set()
+        for name, device in fault.devices:
+            for each in nodeusage.own_slices(self.cluster.snapshot, name):
+                if any(own.name == device for own in each.spec.devices):
+                    failed.add((each.spec.driver, each.spec.pool.name, device))
+                    rules.append(_fault_rule(each, device, self._number))
+        self._number += 1
+        for claim in list(self.cluster.snapshot.claims) if failed else ():
+            results = claim.status.allocation.devices.results if claim.status.allocation is not None else ()
+            if any((each.driver, each.pool, each.device) in failed for each in results):
+                for user in claim.status.reserved_for:
+                    running = self._running.get(str(user.uid))
+                    if running is not None:
+                        self._evict(running, reason="device failure")
+        self._change(ClusterChange(self.now, applied=tuple(rules)))
+        if fault.until is not None and rules:
+            self._plan(fault.until, ClusterChange(fault.until, removed=tuple(rules)))
+
+    def _scale(self, scaling: Scaling) -> None:
+        """Add and remove nodes as the autoscaler would."""
+        waiting = [job.make_pod(index) for job in self.line.jobs() for index in job.waiting]
+        if not scaling.is_due(self.now):
+            if waiting and not any(time <= scaling.next_scan for time, _, _ in self._agenda[:1]):
+                self._plan(scaling.next_scan, ClusterChange(scaling.next_scan, title="autoscaler"))
+            return
+        for change in (*scaling.grow(self.cluster, waiting, self.now), *scaling.shrink(self.cluster, self.now)):
+            if change.time > self.now:
+                self._plan(change.time, change)
+            else:
+                self._change(change)
 
     def _change(self, change: ClusterChange) -> None:
         for removed in change.removed:
@@ -201,11 +311,29 @@ class Timeline:
                 self._fail(NodeOutage(self.now, (str(removed.metadata.name),), None, reason="removal"))
             else:
                 self.cluster.remove(removed)
+                self.changed_objects[identity_of(removed)] = None
+        if not change.applied and not change.removed:
+            return
+        are_new = all(
+            not isinstance(each, node.Node) or self.cluster.snapshot.nodes.find(str(each.metadata.name)) is None
+            for each in change.applied
+        )
         self.cluster.add(change.applied)
-        if self._quota is not None:
-            self._quota.change(change.applied, change.removed, self.now)
+        self.changed_objects.update({identity_of(each): each for each in change.applied})
+        if self.quota is not None:
+            self.quota.change(change.applied, change.removed, self.now)
         self._released = None
-        if any(isinstance(each, node.Node | resourceslice.ResourceSlice) for each in change.applied):
+        machines = [each for each in change.applied if isinstance(each, node.Node)]
+        if are_new and machines:
+            for machine in machines:
+                name = str(machine.metadata.name)
+                info = self.cluster.snapshot.nodes.find(name)
+                assert info is not None, "it was added above"
+                self._count_node(info.ledger.allocatable, nodeusage.own_slices(self.cluster.snapshot, name), 1)
+                if self.scaling is not None:
+                    self.scaling.note_node(machine)
+            self._count_groups()
+        elif any(isinstance(each, node.Node | resourceslice.ResourceSlice) for each in change.applied):
             self._count_capacity()
 
     # Pods
@@ -216,23 +344,23 @@ class Timeline:
             has_changed = self._admit()
             if self._place_all():
                 has_changed = True
-            if not has_changed or self._quota is None:
+            if not has_changed or self.quota is None:
                 return
         self.endless.append(self.now)
 
     def _admit(self) -> bool:
-        if self._quota is None:
+        if self.quota is None:
             return False
-        decisions = self._quota.admit(self.now)
+        decisions = self.quota.admit(self.now)
         for eviction in decisions.evictions:
             victim, preemptor = self.jobs.get(eviction.victim), self.jobs.get(eviction.preemptor)
             if victim is not None:
                 self._stop(victim, by=preemptor, reason=eviction.reason, setting=eviction.setting)
-                self._quota.requeue(victim, self.now)
+                self.quota.requeue(victim, self.now)
         for key, shape in decisions.admitted.items():
             job = self.jobs[key]
             job.shape = shape
-            self._line.append(job)
+            self.line.append(job)
         for key, reason in decisions.reasons.items():
             if key in self.jobs:
                 self.jobs[key].reason = reason
@@ -241,18 +369,18 @@ class Timeline:
     def _place_all(self) -> bool:
         """Place pods of the line. Return True if a pod was evicted for another."""
         released, self._released = self._released, set()
-        self._line.open(self.cluster.snapshot, released)
+        self.line.open(self.cluster.snapshot, released)
         has_evicted = False
-        while (job := self._line.head()) is not None:
+        while (job := self.line.head()) is not None:
             placed = self._place(job)
             if placed is None:
-                self._line.pop()
+                self.line.pop()
                 continue
             if self._preempt(job, placed):
                 has_evicted = True
                 continue
             job.reason = placed.reason
-            self._line.refuse()
+            self.line.refuse()
         return has_evicted
 
     def _place(self, job: JobRun) -> Waiting | None:
@@ -280,8 +408,7 @@ class Timeline:
         if job.started is None:
             job.started = self.now
             self.measures.count_start(job)
-            if job.key == self._watched:
-                self.watched_start = self.now
+            self._watched.discard(job.key)
         return None
 
     def _begin(self, running: RunningPod) -> None:
@@ -329,12 +456,12 @@ class Timeline:
         self._observe("end", job, running.node)
         if job.has_ended:
             del self.jobs[job.key]
-            self.measures.completed += 1
-            if self._quota is not None and job.arrival.shape.queue:
-                self._quota.finish(job.key)
+            self.measures.count_end(job)
+            if self.quota is not None and job.arrival.shape.queue:
+                self.quota.finish(job.key)
             workload = self._workloads.pop(job.key, "")
-            if workload and self._quota is not None and workload not in self._workloads.values():
-                self._quota.finish(workload)
+            if workload and self.quota is not None and workload not in self._workloads.values():
+                self.quota.finish(workload)
 
     def _preempt(self, job: JobRun, waiting: Waiting) -> bool:
         """Evict less important pods for a job, if the scheduler would. Return True if it did."""
@@ -350,20 +477,19 @@ class Timeline:
     def _evict(self, running: RunningPod, *, reason: str, by: JobRun | None = None) -> None:
         """End a pod before its time. Its controller creates it again."""
         job = running.job
-        self._record_eviction(job, by, reason, self.now - running.started, index=running.index)
+        self._record_eviction([running], by, reason, index=running.index)
         self._leave(running)
         job.attempts += 1
         if not job.waiting:
-            self._line.append(job)
+            self.line.append(job)
         job.waiting.append(running.index)
         self.measures.waiting_pods += 1
         self._observe("evict", job, running.node)
 
     def _stop(self, job: JobRun, *, by: JobRun | None, reason: str, setting: str) -> None:
         """End all pods of a job that lost its quota. It waits for quota again."""
-        lost = sum(self.now - each.started for each in job.running.values())
-        self._record_eviction(job, by, reason, lost, setting)
-        self._line.remove(job)
+        self._record_eviction(list(job.running.values()), by, reason, setting, job=job)
+        self.line.remove(job)
         for each in list(job.running.values()):
             self._leave(each)
             job.waiting.append(each.index)
@@ -373,11 +499,28 @@ class Timeline:
         self._observe("evict", job, "")
 
     def _record_eviction(
-        self, job: JobRun, by: JobRun | None, reason: str, lost: float, setting: str = "", index: int = -1
+        self,
+        pods: Sequence[RunningPod],
+        by: JobRun | None,
+        reason: str,
+        setting: str = "",
+        index: int = -1,
+        job: JobRun | None = None,
     ) -> None:
+        job = job or pods[0].job
         job.evictions += 1
-        preemptor = by.key if by is not None else ""
-        self.measures.count_eviction(EvictionRecord(self.now, job.key, preemptor, reason, lost, setting, index))
+        self.measures.count_eviction(
+            EvictionRecord(
+                self.now,
+                job.key,
+                by.key if by is not None else "",
+                reason,
+                sum(self.now - each.started for each in pods),
+                setting,
+                index,
+                sum((self.now - each.started) * each.devices for each in pods),
+            )
+        )
 
     # Amounts
 
@@ -389,16 +532,27 @@ class Timeline:
         return amounts
 
     def _count_capacity(self) -> None:
-        capacity: dict[str, int] = {}
-        devices = 0
-        for info in self.cluster.snapshot.nodes:
-            for name, amount in info.ledger.allocatable.items():
-                capacity[name] = capacity.get(name, 0) + amount
-            devices += sum(len(each.spec.devices) for each in nodeusage.own_slices(self.cluster.snapshot, info.name))
+        self.measures.capacity = {}
+        snapshot = self.cluster.snapshot
+        for info in snapshot.nodes:
+            self._count_node(info.ledger.allocatable, nodeusage.own_slices(snapshot, info.name), 1)
+        self._count_groups()
+
+    def _count_node(
+        self, allocatable: Mapping[str, int], slices: Iterable[resourceslice.ResourceSlice], sign: int
+    ) -> None:
+        """Count the capacity of a node that joins (``sign`` 1) or leaves (-1)."""
+        capacity = self.measures.capacity
+        for name, amount in allocatable.items():
+            if name != resourcenames.EPHEMERAL_STORAGE:
+                capacity[name] = capacity.get(name, 0) + sign * amount
+        devices = sum(len(each.spec.devices) for each in slices)
         if devices:
-            capacity[DEVICES] = devices
-        capacity.pop(resourcenames.EPHEMERAL_STORAGE, None)
-        self.measures.capacity = capacity
+            capacity[DEVICES] = capacity.get(DEVICES, 0) + sign * devices
+
+    def _count_groups(self) -> None:
+        if self.scaling is not None:
+            self.measures.group_nodes = self.scaling.counts()
 
     def _fragmentation(self) -> float | None:
         """Return the share of free capacity on nodes where a typical pod lacks some resource, or None if all is used.
@@ -406,12 +560,13 @@ class Timeline:
         The capacity is that of the scarcest resource: the one with the largest used share.
         """
         shares = {name: share for name, share in self.measures.shares().items() if name != DEVICES}
-        typical = self._shape_counts.most_common(_TYPICAL_SHAPES)
+        typical = self.shape_counts.most_common(_TYPICAL_SHAPES)
         if not shares or not typical:
             return None
         scarce = max(shares, key=lambda name: shares[name])
-        accounts = [info.ledger for info in self.cluster.snapshot.nodes]
-        accounts = accounts[:: -(-len(accounts) // _MOST_NODES)]
+        nodes = self.cluster.snapshot.nodes
+        slots = list(nodeclass.slots(nodes.all_nodes))
+        accounts = [nodes.at(slot).ledger for slot in slots[:: -(-len(slots) // _MOST_NODES) or 1]]
         free = sum(max(account.left(scarce), 0) for account in accounts)
         weights = sum(count for _, count in typical)
         lost = sum(
@@ -434,5 +589,25 @@ def title(event: Event) -> str:
             return f"job {event.shape.namespace}/{event.name}"
         case NodeOutage():
             return f"{event.reason} of node {', '.join(event.nodes)}"
+        case DeviceFault():
+            return f"failure of device {', '.join('/'.join(each) for each in event.devices)}"
         case ClusterChange():
             return f"change {event.title}"
+
+
+def identity_of(each: meta.Object) -> Identity:
+    """Return kind, namespace and name of an object."""
+    return type(each).__name__, each.metadata.namespace or "", str(each.metadata.name)
+
+
+def _fault_rule(slice_: resourceslice.ResourceSlice, device: str, number: int) -> devicetaintrule.DeviceTaintRule:
+    """Return the rule that taints a failed device."""
+    return devicetaintrule.DeviceTaintRule(
+        metadata=meta.ObjectMeta(name=f"fault-{number}-{slice_.metadata.name}-{device}"),
+        spec=devicetaintrule.DeviceTaintRuleSpec(
+            device_selector=devicetaintrule.DeviceTaintSelector(
+                driver=slice_.spec.driver, pool=slice_.spec.pool.name, device=device
+            ),
+            taint=deviceapi.DeviceTaint(key=_FAULT, effect="NoExecute"),
+        ),
+    )

@@ -74,7 +74,7 @@ def _stand(cluster: ClusterNow, drained: Sequence[str], seed: int) -> Standing:
         if what == "evict":
             evicted.add(job.key)
 
-    prospect = future.build(cluster, assumption=future.Assumption(), rng=random.Random(seed), seed=seed, observer=note)
+    prospect = future.Prospect(cluster, seed=seed).future(future.Assumption(), random.Random(seed), observer=note)
     outage = [NodeOutage(0.0, tuple(drained), None, reason="drain")] if drained else []
     prospect.timeline.run([*outage, *prospect.waiting], until=0.0)
     jobs = prospect.timeline.jobs

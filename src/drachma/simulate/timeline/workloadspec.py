@@ -108,22 +108,31 @@ class JobClass(_Part, frozen=True, kw_only=True):
     """Pod template: metadata with labels, and spec."""
 
 
+_EVENT_FIELDS: Final = {
+    "fail": "fail", "fail_devices": "failDevices", "maintain": "maintain", "apply": "apply", "remove": "remove",
+}  # fmt: skip
+
+
 class ScheduledEvent(_Part, frozen=True, kw_only=True):
-    """Change of the cluster at a time: exactly one of fail, maintain, apply and remove."""
+    """Change of the cluster at a time: exactly one of fail, failDevices, maintain, apply and remove."""
 
     at: Duration
     fail: tuple[str, ...] = ()
     """Nodes that fail."""
+    fail_devices: tuple[str, ...] = ()
+    """Devices that fail, each as ``node/device``."""
     maintain: tuple[str, ...] = ()
     """Nodes that are drained."""
     lasting: Duration | None = None
-    """Time until the nodes return; without it, they never do."""
+    """Time until the nodes or devices return; without it, they never do."""
+    every: Duration | None = None
+    """Time after which an outage happens again, such as a weekly maintenance window."""
     apply: tuple[Mapping[str, Any], ...] = ()
     remove: tuple[Mapping[str, Any], ...] = ()
 
 
-class NodeFailures(_Part, frozen=True, kw_only=True):
-    """Random failures of every node."""
+class RandomFailures(_Part, frozen=True, kw_only=True):
+    """Random failures of every node, or of every device."""
 
     mean_time_between: Duration
     mean_time_to_repair: Duration
@@ -136,7 +145,9 @@ class WorkloadSpec(_Part, frozen=True, kw_only=True):
     """Time after which no job arrives."""
     jobs: Annotated[tuple[JobClass, ...], msgspec.Meta(min_length=1, max_length=10_000)]
     events: tuple[ScheduledEvent, ...] = ()
-    failures: NodeFailures | None = None
+    failures: RandomFailures | None = None
+    """Failures of nodes."""
+    device_failures: RandomFailures | None = None
 
 
 class _Metadata(_Part, frozen=True, kw_only=True):
@@ -168,11 +179,15 @@ def decode(document: Mapping[str, Any]) -> WorkloadSpec:
         if name in names[:number]:
             raise errors.DecodeError(f"SimulatedWorkload: spec.jobs[{number}].name {name!r}: another class has it")
     for number, event in enumerate(spec.events):
-        kinds = [field for field in ("fail", "maintain", "apply", "remove") if getattr(event, field)]
+        kinds = [name for field, name in _EVENT_FIELDS.items() if getattr(event, field)]
         if len(kinds) != 1:
             raise errors.DecodeError(
-                f"SimulatedWorkload: spec.events[{number}]: must have exactly one of fail, maintain, apply and "
-                f"remove, not {' and '.join(kinds) or 'none'}"
+                f"SimulatedWorkload: spec.events[{number}]: must have exactly one of "
+                f"{', '.join(_EVENT_FIELDS.values())}, not {' and '.join(kinds) or 'none'}"
+            )
+        if event.every is not None and (kinds[0] in ("apply", "remove") or event.lasting is None):
+            raise errors.DecodeError(
+                f"SimulatedWorkload: spec.events[{number}].every: needs lasting, and fail, failDevices or maintain"
             )
     return spec
 

@@ -25,6 +25,10 @@ export async function refresh() {
         location.reload();
         return;
       }
+      if (answer.status === 404) {
+        showGone();
+        return;
+      }
       if (!answer.ok) return;
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of document.querySelectorAll("[data-live]")) {
@@ -37,6 +41,17 @@ export async function refresh() {
   } finally {
     isRefreshing = false;
   }
+}
+
+// The object of the page was deleted: its last state stays, with a word about it.
+function showGone() {
+  const notice = document.getElementById("notice");
+  if (!notice) return;
+  const note = document.createElement("p");
+  note.className = "note warn";
+  note.setAttribute("role", "alert");
+  note.textContent = "This page is gone: what it shows was deleted, or you may no longer read it.";
+  notice.replaceChildren(note);
 }
 
 // Events. A hidden page closes its stream, so that many tabs do not use up the browser's connections.
@@ -89,6 +104,11 @@ function disconnect() {
   events = null;
 }
 
+// Ages on a page grow although nothing changes.
+setInterval(() => {
+  if (topics.size && events && !document.hidden) refresh();
+}, 30000);
+
 setInterval(() => {
   if (events && Date.now() - heard > SILENT_MILLISECONDS) {
     wasLost = true;
@@ -138,19 +158,38 @@ for (const form of document.querySelectorAll("form[data-filter]")) {
   });
 }
 
-// Parts that take a while, such as explanations, are loaded after the page.
+// Parts that take a while, such as explanations, are loaded after the page, and again after changes of the cluster.
+
+const RELOAD_MILLISECONDS = 15000;
+
+async function fill(part) {
+  part.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(part.dataset.load, { headers: { Accept: "text/html" } });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fragment = fresh.getElementById("fragment") || fresh.querySelector(".note");
+    const old = part.querySelector("#fragment");
+    if (old && fragment?.id === "fragment") morph(old, fragment);
+    else if (fragment) part.replaceChildren(document.importNode(fragment, true));
+    if (part.dataset.then === "refresh") await refresh();
+  } catch {
+    if (!part.querySelector("#fragment")) part.append(" This could not be loaded.");
+  } finally {
+    part.removeAttribute("aria-busy");
+  }
+}
 
 for (const part of document.querySelectorAll("[data-load]")) {
-  part.setAttribute("aria-busy", "true");
-  fetch(part.dataset.load, { headers: { Accept: "text/html" } })
-    .then((answer) => answer.text())
-    .then((text) => {
-      const fresh = new DOMParser().parseFromString(text, "text/html");
-      const fragment = fresh.getElementById("fragment") || fresh.querySelector(".note");
-      if (fragment) part.replaceChildren(document.importNode(fragment, true));
-    })
-    .catch(() => part.append(" The explanation could not be loaded."))
-    .finally(() => part.removeAttribute("aria-busy"));
+  fill(part);
+  if (part.dataset.then) continue;
+  let timer = 0;
+  document.addEventListener("dashboard:change", ({ detail }) => {
+    if (timer || !detail.topics.some((topic) => topics.has(topic) || topic === "devices")) return;
+    timer = setTimeout(() => {
+      timer = 0;
+      if (!document.hidden && part.isConnected) fill(part);
+    }, RELOAD_MILLISECONDS);
+  });
 }
 
 // Copying the manifest of a fix.
@@ -186,7 +225,7 @@ document.getElementById("theme")?.addEventListener("click", () => {
 
 // Keys.
 
-const PLACES = { o: "/", d: "/devices", p: "/pods", c: "/claims", q: "/queues" };
+const PLACES = { o: "/", d: "/devices", p: "/pods", c: "/claims", q: "/queues", w: "/whatif", s: "/cel", r: "/reports" };
 let isGoing = false;
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;

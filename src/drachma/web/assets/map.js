@@ -8,6 +8,8 @@ const context = canvas.getContext("2d", { alpha: false });
 const tip = document.getElementById("tip");
 const said = document.getElementById("map-said");
 const legend = document.getElementById("map-legend");
+const where = document.getElementById("map-where");
+const stateField = document.querySelector('input[name="state"]');
 
 const STATES = ["free", "used", "shared", "reserved", "blocked", "tainted", "unhealthy"];
 const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b2a300", "#7b61c9", "#8c564b", "#4e79a7"];
@@ -18,6 +20,10 @@ const GAP = 2;
 const HEAD = 12;
 const MARGIN = 6;
 const ACROSS = 8;
+const NETWORK_ACROSS = 24; // devices that several nodes can use have a row of their own
+const FAR = 3; // pixels of a device below which a tile is drawn as bands of its colours
+const LABEL = 58; // pixels of a device from which it has its name
+const COUNTERS = 1.6; // height of the bar that shows how far the counters of a device are drawn
 const EDGE = 52; // room for the buttons
 const MOST_LEGEND = 12;
 
@@ -28,6 +34,7 @@ let generation = 0;
 let version = 0;
 let colouring = canvas.dataset.colour || "state";
 let search = (canvas.dataset.search || "").toLowerCase();
+let state = canvas.dataset.state || "";
 let colours = {};
 let view = { x: 0, y: 0, scale: 1 };
 let world = { w: 1, h: 1 };
@@ -76,12 +83,14 @@ function take(data) {
     isMoved = isMoved || !old || old.d.length !== fresh.d.length;
     tiles.set(fresh.n, fresh);
     if (old && !isMoved) {
+      fresh.units = old.units;
+      fresh.columns = old.columns;
       for (let number = 0; number < fresh.d.length; number += 1) {
         const cell = cells[old.first + number];
         cell.tile = fresh;
         cell.device = fresh.d[number];
       }
-      Object.assign(fresh, { first: old.first, x: old.x, y: old.y, w: old.w, h: old.h });
+      Object.assign(fresh, { frames: old.frames, first: old.first, x: old.x, y: old.y, w: old.w, h: old.h });
       order[old.place] = fresh;
       fresh.place = old.place;
     }
@@ -99,7 +108,7 @@ function arrange() {
   let area = 0;
   for (const tile of order) {
     tile.units = unitsOf(tile);
-    const columns = Math.max(1, Math.min(ACROSS, tile.units.length));
+    const columns = Math.max(1, Math.min(tile.n === "" ? NETWORK_ACROSS : ACROSS, tile.units.length));
     const rows = Math.max(1, Math.ceil(tile.units.length / columns));
     tile.columns = columns;
     tile.w = columns * (UNIT + GAP) - GAP + 2 * GAP;
@@ -122,8 +131,8 @@ function arrange() {
     tile.x = x;
     tile.y = y;
     tile.place = place;
-    x += tile.w + MARGIN;
-    height = Math.max(height, tile.h);
+    x = tile.n === "" ? width : x + tile.w + MARGIN;
+    height = Math.max(height, tile.h + (tile.n === "" ? MARGIN : 0));
     world.w = Math.max(world.w, tile.x + tile.w);
     world.h = Math.max(world.h, tile.y + tile.h);
     tile.first = cells.length;
@@ -151,8 +160,8 @@ function bestWidth(area, across, down) {
         y += row + MARGIN;
         row = 0;
       }
-      x += tile.w + MARGIN;
-      w = Math.max(w, x - MARGIN);
+      w = Math.max(w, x + tile.w);
+      x = tile.n === "" ? limit : x + tile.w + MARGIN;
       row = Math.max(row, tile.h);
     }
     const scale = Math.min(across / w, down / (y + row));
@@ -168,16 +177,20 @@ function bestWidth(area, across, down) {
 function unitsOf(tile) {
   const groups = new Map();
   tile.d.forEach((device, number) => {
-    const group = tile.s[device[GROUP]];
-    const key = group ? `${device[DRIVER]} ${device[POOL]} ${group}` : number;
+    const key = tile.s[device[GROUP]] ? unitKey(tile, device) : number;
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(number);
   });
   return [...groups.values()];
 }
 
+function unitKey(tile, device) {
+  return `${tile.s[device[DRIVER]]} ${tile.s[device[POOL]]} ${tile.s[device[GROUP]]}`;
+}
+
 function placeCells(tile) {
   const made = new Array(tile.d.length);
+  tile.frames = [];
   tile.units.forEach((unit, place) => {
     const x = tile.x + GAP + (place % tile.columns) * (UNIT + GAP);
     const y = tile.y + HEAD + GAP + Math.floor(place / tile.columns) * (UNIT + GAP);
@@ -188,22 +201,24 @@ function placeCells(tile) {
     const whole = unit.filter((number) => tile.d[number][SIZE] >= 100);
     const parts = unit.filter((number) => tile.d[number][SIZE] < 100);
     for (const number of whole) made[number] = { tile, device: tile.d[number], x, y, w: UNIT, h: UNIT, isPart: false, isFrame: parts.length > 0 };
-    const across = Math.max(1, Math.ceil(Math.sqrt(parts.length)));
-    const down = Math.max(1, Math.ceil(parts.length / across));
-    const inset = whole.length ? 1.5 : 0;
-    const w = (UNIT - 2 * inset) / across;
-    const h = (UNIT - 2 * inset) / down;
-    parts.forEach((number, index) => {
-      made[number] = {
-        tile,
-        device: tile.d[number],
-        x: x + inset + (index % across) * w,
-        y: y + inset + Math.floor(index / across) * h,
-        w: w - 0.4,
-        h: h - 0.4,
-        isPart: true,
-      };
+    // A row for each size, the largest first: as the profiles of a device are drawn in its manual.
+    const bySize = new Map();
+    for (const number of parts) {
+      const size = tile.d[number][SIZE];
+      if (!bySize.has(size)) bySize.set(size, []);
+      bySize.get(size).push(number);
+    }
+    const rows = [...bySize].sort((a, b) => b[0] - a[0]).map(([, numbers]) => numbers);
+    const inset = whole.length ? 1.5 : 0.5;
+    const h = (UNIT - 2 * inset - COUNTERS) / rows.length;
+    rows.forEach((numbers, row) => {
+      const w = (UNIT - 2 * inset) / numbers.length;
+      numbers.forEach((number, index) => {
+        const gap = Math.min(0.4, w / 6);
+        made[number] = { tile, device: tile.d[number], x: x + inset + index * w, y: y + inset + row * h, w: w - gap, h: h - 0.4, isPart: true };
+      });
     });
+    tile.frames.push({ x, y, key: unitKey(tile, tile.d[unit[0]]) });
   });
   for (const cell of made) cells.push(cell);
 }
@@ -213,7 +228,7 @@ function placeCells(tile) {
 function readColours() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue(`--${name}`).trim();
-  colours = { surface: get("raised"), line: get("line"), text: get("text"), dim: get("dim"), canvas: get("canvas"), accent: get("accent"), bad: get("unhealthy"), good: get("good") };
+  colours = { surface: get("raised"), line: get("line"), strong: get("strong"), text: get("text"), dim: get("dim"), canvas: get("canvas"), accent: get("accent"), bad: get("unhealthy"), good: get("good") };
   for (const state of STATES) colours[state] = get(state);
 }
 
@@ -230,8 +245,9 @@ function paint() {
   const numbers = new Map(ranked.map(([text], number) => [text, number]));
   for (const cell of cells) {
     cell.colour = colourOf(cell, numbers);
-    cell.isDim = Boolean(search) && !textOf(cell).includes(search);
+    cell.isDim = (Boolean(search) && !textOf(cell).includes(search)) || (Boolean(state) && STATES[cell.device[STATE]] !== state);
   }
+  for (const tile of order) tile.bands = bandsOf(tile);
   showLegend(ranked);
   draw();
 }
@@ -240,7 +256,7 @@ function colourOf(cell, numbers) {
   const { tile, device } = cell;
   const state = STATES[device[STATE]];
   // The frame around partitions: the whole device is neither free to look at nor broken.
-  if (cell.isFrame && (state === "free" || state === "blocked")) return colours.line;
+  if (cell.isFrame && (state === "free" || state === "blocked")) return colours.surface;
   if (colouring === "state") return colours[state];
   if (colouring === "health") {
     if (state === "unhealthy" || (!tile.r && tile.k)) return colours.unhealthy;
@@ -248,6 +264,17 @@ function colourOf(cell, numbers) {
   }
   const text = tile.s[device[FIELD[colouring]]];
   return text ? PALETTE[numbers.get(text) % PALETTE.length] : colours.free;
+}
+
+// Shares of a tile's colours, the rarest last, so that a broken device is never hidden by free ones.
+function bandsOf(tile) {
+  const counts = new Map();
+  for (let number = tile.first; number < tile.first + tile.d.length; number += 1) {
+    const cell = cells[number];
+    if (cell.isPart || !cell.isFrame) counts.set(cell.isDim ? `${cell.colour}!` : cell.colour, (counts.get(cell.isDim ? `${cell.colour}!` : cell.colour) || 0) + 1);
+  }
+  const total = [...counts.values()].reduce((sum, count) => sum + count, 0) || 1;
+  return [...counts].sort((a, b) => b[1] - a[1]).map(([key, count]) => [key, count / total]);
 }
 
 function textOf(cell) {
@@ -275,10 +302,28 @@ function showLegend(ranked) {
       if (colour) box.style.backgroundColor = colour;
       const number = document.createElement("b");
       number.textContent = count === "" ? "" : ` ${count}`;
-      item.append(box, text, number);
+      if (count === "") {
+        item.append(box, text);
+        return item;
+      }
+      const button = document.createElement("button");
+      const isState = colouring === "state";
+      button.type = "button";
+      button.title = "Show only these";
+      button.setAttribute("aria-pressed", String(isState ? state === text : search === text.toLowerCase()));
+      button.append(box, plain(text), number);
+      button.addEventListener("click", () => pick(isState, text));
+      item.append(button);
       return item;
     }),
   );
+}
+
+// Picking a group of the legend is a filter, so it is in the address.
+function pick(isState, text) {
+  const field = isState ? stateField : document.querySelector('input[name="q"]');
+  field.value = field.value.toLowerCase() === text.toLowerCase() ? "" : text;
+  field.form.requestSubmit();
 }
 
 // Drawing
@@ -308,10 +353,9 @@ function frame() {
   const top = view.y;
   const right = left + width / scale;
   const bottom = top + height / scale;
-  const isNear = view.scale * UNIT > 9;
+  const size = view.scale * UNIT;
   const hasNames = view.scale * HEAD > 8;
   context.setTransform(scale, 0, 0, scale, -left * scale, -top * scale);
-  const batches = new Map();
   const visible = [];
   for (const tile of order) {
     if (tile.x > right || tile.x + tile.w < left || tile.y > bottom || tile.y + tile.h < top) continue;
@@ -319,11 +363,56 @@ function frame() {
   }
   context.fillStyle = colours.canvas;
   for (const tile of visible) context.fillRect(tile.x, tile.y, tile.w, tile.h);
+  if (size < FAR) drawBands(visible);
+  else drawCells(visible, size > 9);
+  context.fillStyle = colours.bad;
+  for (const tile of visible) if (!tile.r && tile.k) context.fillRect(tile.x, tile.y, tile.w, Math.max(1.5, 1.5 / view.scale));
+  if (size > 9) drawMarks(visible);
+  if (size > 9) drawCounters(visible);
+  if (hasNames) drawNames(visible, scale);
+  if (size > LABEL) drawLabels(visible);
+  if (chosen >= 0 && cells[chosen]) {
+    const cell = cells[chosen];
+    context.strokeStyle = colours.text;
+    context.lineWidth = 2 / view.scale;
+    context.strokeRect(cell.x, cell.y, cell.w, cell.h);
+  }
+  showPlace(visible);
+  canvas.dataset.frame = (performance.now() - began).toFixed(1);
+}
+
+function showPlace(visible) {
+  const nodes = order.length - (tiles.has("") ? 1 : 0);
+  const text =
+    visible.length === 1 && order.length > 1
+      ? plain(visible[0].n || "network-attached")
+      : `${visible.filter((tile) => tile.n).length} of ${nodes} nodes`;
+  if (where.textContent !== text) where.textContent = text;
+}
+
+// From far, a tile is a stack of its colours: fewer shapes, and the use of a node can be read at a glance.
+function drawBands(visible) {
+  const batches = new Map();
   for (const tile of visible) {
-    if (!tile.r && tile.k) {
-      context.fillStyle = colours.bad;
-      context.fillRect(tile.x, tile.y, tile.w, 2);
+    let y = tile.y + tile.h;
+    for (const [key, share] of tile.bands) {
+      const h = tile.h * share;
+      y -= h;
+      if (!batches.has(key)) batches.set(key, []);
+      batches.get(key).push(tile.x, y, tile.w, h);
     }
+  }
+  for (const [key, boxes] of batches) {
+    context.globalAlpha = key.endsWith("!") ? 0.15 : 1;
+    context.fillStyle = key.replace("!", "");
+    for (let place = 0; place < boxes.length; place += 4) context.fillRect(boxes[place], boxes[place + 1], boxes[place + 2], boxes[place + 3]);
+  }
+  context.globalAlpha = 1;
+}
+
+function drawCells(visible, isNear) {
+  const batches = new Map();
+  for (const tile of visible) {
     const end = tile.first + tile.d.length;
     for (let number = tile.first; number < end; number += 1) {
       const cell = cells[number];
@@ -354,15 +443,57 @@ function frame() {
     }
   }
   context.globalAlpha = 1;
-  if (isNear) drawMarks(visible);
-  if (hasNames) drawNames(visible, scale);
-  if (chosen >= 0 && cells[chosen]) {
-    const cell = cells[chosen];
-    context.strokeStyle = colours.text;
-    context.lineWidth = 2 / view.scale;
-    context.strokeRect(cell.x, cell.y, cell.w, cell.h);
+}
+
+// The bar at the foot of a partitioned device: the used share of its fullest counter.
+function drawCounters(visible) {
+  context.strokeStyle = colours.strong;
+  context.lineWidth = Math.min(0.6, 1 / view.scale);
+  for (const tile of visible) {
+    if (!tile.c) continue;
+    for (const { x, y, key } of tile.frames) {
+      context.strokeRect(x, y, UNIT, UNIT);
+      context.fillStyle = colours.free;
+      context.fillRect(x + 1, y + UNIT - COUNTERS, UNIT - 2, COUNTERS - 0.5);
+      context.fillStyle = colours.accent;
+      context.fillRect(x + 1, y + UNIT - COUNTERS, ((UNIT - 2) * (tile.c[key] || 0)) / 100, COUNTERS - 0.5);
+    }
   }
-  canvas.dataset.frame = (performance.now() - began).toFixed(1);
+}
+
+// Names of devices and of their pods, when there is room for them.
+function drawLabels(visible) {
+  const size = 10.5 / view.scale;
+  context.textBaseline = "top";
+  for (const tile of visible) {
+    for (let number = tile.first; number < tile.first + tile.d.length; number += 1) {
+      const cell = cells[number];
+      if (cell.isFrame || cell.isDim || cell.w < size * 3.2 || cell.h < size * 1.2) continue;
+      context.font = `600 ${size}px system-ui, sans-serif`;
+      context.fillStyle = labelColour(cell);
+      writeLabel(plain(tile.s[cell.device[NAME]]), cell, size, 0.25);
+      context.font = `${size * 0.92}px system-ui, sans-serif`;
+      const lines = [tile.s[cell.device[POD]] || tile.s[cell.device[MODEL]]];
+      if (cell.device[STATE] === 2) lines.push(`${cell.device[SHARE]}% used`);
+      else if (tile.s[cell.device[POD]]) lines.push(tile.s[cell.device[MODEL]]);
+      lines.forEach((text, line) => writeLabel(plain(text), cell, size, 1.5 + 1.2 * line));
+    }
+  }
+}
+
+function writeLabel(text, cell, size, down) {
+  if (cell.h < size * (down + 1.1)) return;
+  const most = Math.floor(cell.w / (size * 0.58));
+  context.fillText(text.length > most ? `${text.slice(0, Math.max(most - 1, 1))}…` : text, cell.x + size * 0.3, cell.y + size * down, cell.w - size * 0.4);
+}
+
+// Black or white, by the brightness of what is behind the text; a shared device is filled from below.
+function labelColour(cell) {
+  const isEmpty = cell.device[STATE] === 2 && cell.device[SHARE] < 70;
+  const colour = isEmpty ? colours.free : cell.colour;
+  const value = parseInt(colour.slice(1), 16);
+  const brightness = 0.299 * (value >> 16) + 0.587 * ((value >> 8) & 255) + 0.114 * (value & 255);
+  return brightness > 140 ? "#0c1116" : "#ffffff";
 }
 
 // Marks tell states apart without colour: a cross for unhealthy, a stroke for tainted.
@@ -408,7 +539,7 @@ function plain(text) {
 
 function fit() {
   const box = canvas.getBoundingClientRect();
-  const scale = Math.min((box.width - 2 * EDGE) / world.w, (box.height - 24) / world.h, 4);
+  const scale = Math.min((box.width - 2 * EDGE) / world.w, (box.height - 24) / world.h, 5);
   view.scale = Math.max(scale, 0.01);
   view.x = (world.w - box.width / view.scale) / 2;
   view.y = (world.h - box.height / view.scale) / 2;
@@ -463,18 +594,45 @@ canvas.addEventListener("pointermove", (event) => {
 for (const name of ["pointerup", "pointercancel"]) {
   canvas.addEventListener(name, (event) => {
     const wasClick = pointers.delete(event.pointerId) && name === "pointerup" && travelled < 5;
-    if (wasClick) {
-      const number = at(event.offsetX, event.offsetY);
-      if (number >= 0) open(cells[number]);
+    if (!wasClick) return;
+    if (view.scale * UNIT < 6) {
+      // Devices are too small to hit: a click comes closer.
+      const tile = tileAt(event.offsetX, event.offsetY);
+      if (tile) showTile(tile);
+      return;
     }
+    const number = at(event.offsetX, event.offsetY);
+    if (number >= 0) open(cells[number]);
   });
 }
 canvas.addEventListener("pointerleave", () => (tip.hidden = true));
 
+canvas.addEventListener("dblclick", (event) => {
+  const tile = tileAt(event.offsetX, event.offsetY);
+  if (tile) showTile(tile);
+});
+
+function tileAt(px, py) {
+  const x = view.x + px / view.scale;
+  const y = view.y + py / view.scale;
+  return order.find((each) => x >= each.x && x <= each.x + each.w && y >= each.y && y <= each.y + each.h);
+}
+
+// Zooms so that one node fills the map.
+function showTile(tile) {
+  const box = canvas.getBoundingClientRect();
+  view.scale = Math.min((box.width - 2 * EDGE) / tile.w, (box.height - 48) / tile.h, 24);
+  view.x = tile.x + tile.w / 2 - box.width / view.scale / 2;
+  view.y = tile.y + tile.h / 2 - box.height / view.scale / 2;
+  isFitted = false;
+  tip.hidden = true;
+  draw();
+}
+
 function at(px, py) {
   const x = view.x + px / view.scale;
   const y = view.y + py / view.scale;
-  const tile = order.find((each) => x >= each.x && x <= each.x + each.w && y >= each.y && y <= each.y + each.h);
+  const tile = tileAt(px, py);
   if (!tile) return -1;
   let best = -1;
   for (let number = tile.first; number < tile.first + tile.d.length; number += 1) {
@@ -489,15 +647,19 @@ function describe(cell) {
   const text = (field) => plain(tile.s[device[field]]);
   const lines = [`${text(NAME)}: ${STATES[device[STATE]]}${device[STATE] === 2 ? `, ${device[SHARE]}% used` : ""}`, `${text(MODEL)} · ${plain(tile.n) || "network-attached"}`];
   if (text(POD)) lines.push(`pod ${text(POD)}`);
+  const drawn = tile.c?.[unitKey(tile, device)];
+  if (drawn !== undefined) lines.push(`part of ${text(GROUP)}, whose counters are ${drawn}% drawn`);
   if (text(PROBLEM)) lines.push(text(PROBLEM));
   return lines;
 }
 
 function hover(px, py) {
   const number = at(px, py);
-  tip.hidden = number < 0;
-  if (number < 0) return;
-  tip.textContent = describe(cells[number]).join("\n");
+  const tile = number < 0 && view.scale * HEAD <= 8 ? tileAt(px, py) : null;
+  canvas.dataset.over = number >= 0 ? "device" : "";
+  tip.hidden = number < 0 && !tile;
+  if (tip.hidden) return;
+  tip.textContent = tile ? plain(tile.n || "network-attached") : describe(cells[number]).join("\n");
   const box = canvas.getBoundingClientRect();
   tip.style.left = `${Math.min(px + 14, box.width - tip.offsetWidth - 4)}px`;
   tip.style.top = `${Math.min(py + 14, box.height - tip.offsetHeight - 4)}px`;
@@ -553,6 +715,7 @@ document.querySelectorAll("[data-zoom]").forEach((button) =>
 document.addEventListener("dashboard:filter", (event) => {
   colouring = event.detail.get("colour") || "state";
   search = (event.detail.get("q") || "").toLowerCase();
+  state = event.detail.get("state") || "";
   paint();
 });
 document.addEventListener("dashboard:theme", () => {

@@ -4,7 +4,8 @@ const input = document.getElementById("expression");
 const result = document.getElementById("cel-result");
 const table = document.getElementById("cel-matches");
 const list = document.getElementById("completions");
-const paths = [...document.querySelectorAll("[data-insert]")].map((button) => button.dataset.insert);
+const mirror = document.getElementById("mirror");
+const paths = [...document.querySelectorAll("[data-insert]")].map((button) => [button.dataset.insert, button.dataset.example]);
 
 let timer = 0;
 let asked = 0;
@@ -35,6 +36,7 @@ function note(tone, text, tag = "p") {
 function show(answer) {
   const parts = [];
   input.removeAttribute("aria-invalid");
+  underline(answer.state === "error" ? answer.issues : []);
   table.hidden = answer.state !== "ok";
   if (answer.error) parts.push(note("bad", answer.error));
   if (answer.state === "error") {
@@ -48,6 +50,26 @@ function show(answer) {
     table.tBodies[0].replaceChildren(...answer.matches.map(row));
   }
   result.replaceChildren(...parts);
+}
+
+// The words that errors are about are marked behind the text, which the mirror repeats invisibly.
+function underline(issues) {
+  const lines = input.value.split("\n");
+  const begins = [0];
+  for (const line of lines) begins.push(begins[begins.length - 1] + line.length + 1);
+  const starts = issues.map(({ line, column }) => (begins[line - 1] ?? 0) + Math.max(column - 1, 0)).sort((a, b) => a - b);
+  const parts = [];
+  let done = 0;
+  for (const start of starts) {
+    if (start < done || start > input.value.length) continue;
+    const word = /^(?:\.?\w+|"[^"]*"?|\S)/.exec(input.value.slice(start))?.[0] || " ";
+    const mark = document.createElement("mark");
+    mark.textContent = word;
+    parts.push(input.value.slice(done, start), mark);
+    done = start + word.length;
+  }
+  if (parts.length) parts.push(input.value.slice(done));
+  mirror.replaceChildren(...parts);
 }
 
 // The errors below the lines that they are about.
@@ -82,21 +104,33 @@ let active = -1;
 
 function word() {
   const before = input.value.slice(0, input.selectionStart);
-  const match = /device[\w.[\]"/-]*$/.exec(before);
-  return match ? match[0] : "";
+  return /[A-Za-z_][\w.[\]"/-]*$/.exec(before)?.[0] ?? "";
+}
+
+// Paths that begin with the text, then those that contain it, so that "memory" finds device.capacity["…"].memory.
+function matches(text) {
+  if (text.length < 2) return [];
+  const lower = text.toLowerCase();
+  const others = paths.filter(([path]) => path !== text);
+  const begin = others.filter(([path]) => path.toLowerCase().startsWith(lower));
+  const rest = others.filter(([path]) => !path.toLowerCase().startsWith(lower) && path.toLowerCase().includes(lower));
+  return [...begin, ...(text.startsWith("device") ? [] : rest)].slice(0, 30);
 }
 
 function complete() {
-  const text = word();
-  const fits = text ? paths.filter((path) => path.startsWith(text) && path !== text).slice(0, 30) : [];
+  const fits = matches(word());
   active = -1;
   list.hidden = !fits.length;
+  input.setAttribute("aria-expanded", String(fits.length > 0));
   list.replaceChildren(
-    ...fits.map((path, number) => {
+    ...fits.map(([path, example], number) => {
       const item = document.createElement("li");
+      const value = document.createElement("span");
       item.id = `completion-${number}`;
       item.role = "option";
-      item.textContent = path;
+      item.dataset.path = path;
+      value.textContent = example;
+      item.append(path, value);
       item.addEventListener("mousedown", (event) => {
         event.preventDefault();
         insert(path);
@@ -115,7 +149,7 @@ function activate(number) {
 }
 
 function insert(path) {
-  const text = word();
+  const text = document.activeElement === input ? word() : "";
   input.setRangeText(path, input.selectionStart - text.length, input.selectionStart, "end");
   list.hidden = true;
   input.removeAttribute("aria-activedescendant");
@@ -124,19 +158,26 @@ function insert(path) {
 }
 
 input.addEventListener("input", () => {
+  underline([]);
   complete();
   clearTimeout(timer);
   timer = setTimeout(evaluate, 200);
 });
 input.addEventListener("keydown", (event) => {
+  if (event.ctrlKey && event.key === " ") {
+    event.preventDefault();
+    complete();
+    return;
+  }
   if (list.hidden) return;
   if (event.key === "ArrowDown") activate(active + 1);
   else if (event.key === "ArrowUp") activate(active - 1);
-  else if ((event.key === "Enter" || event.key === "Tab") && active >= 0) insert(list.children[active].textContent);
+  else if ((event.key === "Enter" || event.key === "Tab") && active >= 0) insert(list.children[active].dataset.path);
   else if (event.key === "Escape") list.hidden = true;
   else return;
   event.preventDefault();
 });
+input.addEventListener("scroll", () => (mirror.scrollTop = input.scrollTop));
 input.addEventListener("blur", () => (list.hidden = true));
 document.getElementById("attributes").addEventListener("click", (event) => {
   const button = event.target.closest("[data-insert]");
@@ -145,3 +186,6 @@ document.getElementById("attributes").addEventListener("click", (event) => {
 document.addEventListener("dashboard:change", (event) => {
   if (event.detail.topics.includes("devices") && input.value) evaluate();
 });
+
+// A link with an expression shows its errors at once.
+if (input.value) evaluate();

@@ -16,6 +16,8 @@ from drachma.web.rows import DeviceCell, DeviceState
 
 COLOURS: Final = ("state", "team", "pod", "class", "model", "health")
 _VIEWS: Final = ("map", "table")
+_MOST_CELLS: Final = 96
+"""Devices of a node that its row shows."""
 
 
 class NodeRow(NamedTuple):
@@ -27,11 +29,26 @@ class NodeRow(NamedTuple):
     cells: list[DeviceCell]
     used: int
 
+    @property
+    def units(self) -> list[list[DeviceCell]]:
+        """Devices to show: each alone, or the partitions of one physical device together."""
+        groups: dict[tuple[str, ...], list[DeviceCell]] = {}
+        for cell in self.cells[:_MOST_CELLS]:
+            key = (cell.id.driver, cell.id.pool, cell.group) if cell.group else tuple(cell.id)
+            groups.setdefault(key, []).append(cell)
+        return list(groups.values())
+
+    @property
+    def hidden(self) -> int:
+        """Devices that are not shown."""
+        return max(len(self.cells) - _MOST_CELLS, 0)
+
 
 async def show(page: Page) -> Response:
     """Return the map or the table of all devices."""
     query = page.query("view", "colour", "q", "state", "page")
     mode = query.choice("view", _VIEWS, "map")
+    query.number("page", default=1)
     model = page.view.model
     counts = model.count_states()
     context: dict[str, Any] = {

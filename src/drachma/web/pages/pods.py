@@ -140,7 +140,7 @@ async def explain(page: Page) -> Response:
     key = key_of(page)
     if key not in page.view.model.pods:
         raise errors.ObjectNotFoundError({"message": f"pod {key}: does not exist, or you may not read it"})
-    context: dict[str, Any] = {"refusal": "", "explained": None, "trees": [], "nodes": []}
+    context: dict[str, Any] = {"refusal": "", "explained": None, "trees": [], "bars": [], "reasons": []}
     try:
         answer = await page.view.workshop.explain_pod(key)
     except errors.ForbiddenError as error:
@@ -148,12 +148,15 @@ async def explain(page: Page) -> Response:
         answer = None
     if answer is not None:
         context["explained"] = answer.explained
-        context["nodes"] = explanationtree.node_branches(answer.explained)
+        context["bars"] = explanationtree.node_bars(answer.explained)
+        context["reasons"] = explanationtree.reasons(answer.explained)
         context["trees"] = [
             (explanationtree.device_branch(each.explanation, each.also_on), fixes)
             for each, fixes in zip(answer.explained.reports, answer.fixes, strict=True)
         ]
-    return page.render("explanation.html", topics="", key=key, row=page.view.model.pods[key], **context)
+    whatif_link = "/whatif?" + parse.urlencode({"pod": str(key)})
+    row = page.view.model.pods[key]
+    return page.render("explanation.html", topics="", key=key, row=row, whatif_link=whatif_link, **context)
 
 
 async def delete(page: Page) -> Response:

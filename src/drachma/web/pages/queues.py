@@ -14,6 +14,7 @@ from drachma.simulate.timeline import durations
 from drachma.web import forecasts, queuetree
 from drachma.web.page import Page
 from drachma.web.pages import pods
+from drachma.web.workshop import Estimates
 
 
 async def show(page: Page) -> Response:
@@ -22,6 +23,8 @@ async def show(page: Page) -> Response:
     if assume:
         durations.parse(assume, title="parameter 'assume'")
     model = page.view.model
+    estimates = page.view.workshop.estimates
+    is_current = estimates is not None and estimates.assume == assume
     scope = page.view.scopes.get(resources.CLUSTER_QUEUES.qualified)
     return page.render(
         "queues.html",
@@ -30,6 +33,8 @@ async def show(page: Page) -> Response:
         trees=queuetree.build(model),
         pending=queuetree.pending(model),
         assume=assume,
+        starts=estimates.starts if estimates is not None and is_current else {},
+        estimated=estimates.at if estimates is not None and is_current else None,
         estimates_link="/queues/estimates" + (f"?{parse.urlencode({'assume': assume})}" if assume else ""),
         refusals=[
             text
@@ -48,6 +53,8 @@ async def show_estimates(page: Page) -> Response:
         context["estimates"] = await page.view.workshop.ask_future(
             page.now, lambda cluster: forecasts.estimate(cluster, assumed)
         )
+        starts = {each.key: each.text for each in context["estimates"]}
+        page.view.workshop.estimates = Estimates(assume, page.now, starts)
     except errors.ForbiddenError as error:
         context["refusal"] = str(error)
     except errors.ObjectNotFoundError:
@@ -62,11 +69,11 @@ async def show_workload(page: Page) -> Response:
     workload = page.view.model.workloads.get(key)
     if workload is None:
         raise errors.ObjectNotFoundError({"message": f"workload {key}: does not exist, or you may not read it"})
-    context: dict[str, Any] = {"refusal": "", "explained": [], "lines": []}
+    context: dict[str, Any] = {"refusal": "", "answers": []}
     try:
-        explained = await page.view.workshop.explain_workload(key, page.now)
-        context["explained"] = explained
-        context["lines"] = [explanation.render(each) for each in explained]
+        context["answers"] = [
+            (each, explanation.to_document(each)) for each in await page.view.workshop.explain_workload(key, page.now)
+        ]
     except errors.ForbiddenError as error:
         context["refusal"] = str(error)
     return page.render(

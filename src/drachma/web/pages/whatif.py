@@ -19,11 +19,12 @@ _MOST_SHOWN: Final = 500
 
 _FIELDS: Final = ("pod", "request", "count", "class", "selector", "like", "nodes")
 _QUOTA_FIELDS: Final = ("queue", "resource", "flavor", "quota")
+_FORMS: Final = ("pod", "quota", "moves")
 
 
 async def show(page: Page) -> Response:
     """Return the forms, and the answer if the address has a question."""
-    query = page.query(*_FIELDS, "remove_selectors", *_QUOTA_FIELDS, "defragment", "wholes")
+    query = page.query(*_FIELDS, "remove_selectors", *_QUOTA_FIELDS, "defragment", "wholes", "form")
     texts = {name: query.text(name, most=10_240) for name in (*_FIELDS, *_QUOTA_FIELDS)}
     removes = query.choice("remove_selectors", ("yes",))
     goal = query.choice("defragment", list(Goal))
@@ -52,8 +53,10 @@ async def show(page: Page) -> Response:
         context["problem"] = str(error)
     model = page.view.model
     waiting_keys = sorted(model.waiting)
+    question = "moves" if goal else "quota" if texts["queue"] or texts["quota"] else "pod"
     return page.render(
         "whatif.html",
+        form=query.choice("form", _FORMS, question),
         chosen=texts,
         removes=removes,
         goal=goal,

@@ -214,3 +214,16 @@ async def test_pods_for_a_node_that_is_gone(world: worlds.World) -> None:
     await world.client.delete(node.Node, "n0")
     await world.settle()
     assert await nodes(world) == ["n1", "n2"]
+
+
+async def test_pods_are_replaced_in_the_order_of_their_nodes(world: worlds.World) -> None:
+    await create(world, a_set())
+    await bind_all(world)
+    await roll_to(world, "d:2")
+    order = []
+    for _ in range(3):
+        (name,) = await machines.going(world)
+        order += [each.spec.node_name for each in await world.all_of(pod.Pod) if each.metadata.name == name]
+        await machines.sweep(world)
+        await bind_all(world)
+    assert order == sorted(order)

@@ -82,3 +82,29 @@ async def test_the_life_of_slices() -> None:
         await world.settle()
         (last,) = (await world.client.list(sliceplan.SLICES)).items
         assert last.endpoints == ()
+
+
+async def test_endpoints_of_other_clients_are_not_mirrored_and_slices_have_no_hints() -> None:
+    async with worlds.world(endpoint_slice_controller) as world:
+        own = {
+            "metadata": {"name": "by-hand", "namespace": "default"},
+            "subsets": [{"addresses": [{"ip": "192.0.2.1"}]}],
+        }
+        await world.client.create_document(ENDPOINTS, own)
+        unselective = {
+            **SERVICE,
+            "metadata": {"name": "by-hand", "namespace": "default"},
+            "spec": {"ports": [{"port": 80}]},
+        }
+        await world.client.create_document(service.Service, unselective)
+        zonal = {"service.kubernetes.io/topology-mode": "Auto"}
+        document = {**SERVICE, "metadata": {**SERVICE["metadata"], "annotations": zonal}}
+        await world.client.create_document(service.Service, document)
+        await world.client.create_document(pod.Pod, POD)
+        stored_pod = await world.client.get(pod.Pod, "a", namespace="default")
+        addresses = {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}
+        await world.patch_status(stored_pod, addresses)
+        await world.settle()
+        (published,) = (await world.client.list(sliceplan.SLICES)).items
+        assert published.metadata.labels["kubernetes.io/service-name"] == "web"
+        assert "hints" not in published.endpoints[0]

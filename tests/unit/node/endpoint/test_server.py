@@ -123,3 +123,13 @@ async def test_a_certificate_expires_on_an_open_connection() -> None:
     assert user.name == "ann"
     await time.advance(3601)
     assert await own.user_of(Machine.client, client_certificate, "") is None
+
+
+async def test_streams_over_plain_spdy_are_refused(tmp_path: pathlib.Path) -> None:
+    headers = {"Authorization": "Bearer good", "Connection": "Upgrade", "Upgrade": "SPDY/3.1"}
+    headers |= {"X-Stream-Protocol-Version": "portforward.k8s.io"}
+    async with (
+        _asked(tmp_path) as (url, session),
+        session.post(f"{url}/portForward/default/p", headers=headers) as answer,
+    ):
+        assert answer.status == 400

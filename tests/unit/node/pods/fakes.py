@@ -21,7 +21,6 @@ from drachma.node.pods.containerstate import Records, ResourceStatuses
 from drachma.node.pods.podaddresses import PodAddresses
 from drachma.node.probes.watching import Probes
 from drachma.node.runtimes import protocol
-from drachma.node.runtimes.security import Security
 from drachma.testing.manualclock import ManualClock
 
 
@@ -140,7 +139,7 @@ class FakeRuntime:
         self._clock = clock
         self._beginning = clock.monotonic()
 
-    def unenforced(self, security: Security) -> Sequence[str]:
+    def unenforced(self, work: protocol.Work) -> Sequence[str]:
         return ()
 
     async def start(self, work: protocol.Work) -> FakeRun:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from drachma.api.pod import Pod
-from drachma.node.runtimes.protocol import StartError
+from drachma.api.pod import Container, Pod
+from drachma.node.runtimes import protocol
+from drachma.node.runtimes.protocol import Setup, StartError
 from drachma.node.runtimes.security import Security
 from drachma.node.setup import podsetup
 from drachma.testing import pod
@@ -29,8 +30,12 @@ class WeakRuntime:
 
     name = "weak://1"
 
-    def unenforced(self, security: Security) -> Sequence[str]:
-        return ["securityContext.runAsUser"] if security.user is not None else []
+    def unenforced(self, work: protocol.Work) -> Sequence[str]:
+        return ["securityContext.runAsUser"] if work.setup.security.user is not None else []
+
+
+def _container(name: str) -> Container:
+    return Container(name=name)
 
 
 def _policy(warnings: list[str], *, is_allowed: bool) -> podsetup.UnenforcedSecurity:
@@ -44,7 +49,7 @@ def _policy(warnings: list[str], *, is_allowed: bool) -> podsetup.UnenforcedSecu
 def test_a_container_whose_security_is_not_enforced_is_refused() -> None:
     warnings: list[str] = []
     with pytest.raises(StartError) as error:
-        _policy(warnings, is_allowed=False).check(pod("p").build(), "c", Security(user=7))
+        _policy(warnings, is_allowed=False).check(pod("p").build(), _container("c"), Setup(security=Security(user=7)))
     assert error.value.reason == "CreateContainerConfigError"
     assert str(error.value).startswith("container c: runtime weak cannot enforce securityContext.runAsUser;")
     assert warnings == []
@@ -53,6 +58,6 @@ def test_a_container_whose_security_is_not_enforced_is_refused() -> None:
 def test_such_a_container_runs_with_a_warning_if_that_is_allowed() -> None:
     warnings: list[str] = []
     policy = _policy(warnings, is_allowed=True)
-    policy.check(pod("p").build(), "c", Security(user=7))
-    policy.check(pod("p").build(), "d", Security())
+    policy.check(pod("p").build(), _container("c"), Setup(security=Security(user=7)))
+    policy.check(pod("p").build(), _container("d"), Setup())
     assert warnings == ["Container c runs without securityContext.runAsUser, which runtime weak cannot enforce"]

@@ -9,7 +9,7 @@ import pytest
 from drachma.node.logs.log import STDOUT, Entry, MemoryLog
 from drachma.node.podview.containers import Container
 from drachma.node.runtimes.protocol import Exit
-from drachma.node.setup import terminationmessage
+from drachma.node.setup import podsetup
 
 FALLBACK = "FallbackToLogsOnError"
 
@@ -31,19 +31,19 @@ def _container(policy: str = "File", path: str = "dev/termination-log") -> Conta
 )
 async def test_messages(tmp_path: pathlib.Path, policy: str, content: bytes, code: int, want: str) -> None:
     own = _container(policy)
-    mount = terminationmessage.mount(own, tmp_path / "messages")
+    mount = podsetup.message_mount(own, tmp_path / "messages")
     assert mount is not None
     assert mount.target == "/dev/termination-log"
     pathlib.Path(mount.source).write_bytes(content)
     log = MemoryLog()
     log.add(Entry(dt.datetime(2026, 1, 1, tzinfo=dt.UTC), STDOUT, b"line"))
-    assert await terminationmessage.read(own, tmp_path / "messages", log=log, exit_=Exit(code)) == want
-    assert terminationmessage.mount(own, tmp_path / "messages") == mount
+    assert await podsetup.read(own, tmp_path / "messages", log=log, exit_=Exit(code)) == want
+    assert podsetup.message_mount(own, tmp_path / "messages") == mount
     assert pathlib.Path(mount.source).read_bytes() == b""
 
 
 def test_who_wants_no_message_has_no_file(tmp_path: pathlib.Path) -> None:
-    assert terminationmessage.mount(_container(path=""), tmp_path) is None
+    assert podsetup.message_mount(_container(path=""), tmp_path) is None
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "directory"])
@@ -57,9 +57,9 @@ async def test_nothing_but_a_file_is_read_or_written(tmp_path: pathlib.Path, kin
         os.mkfifo(file)
     else:
         file.mkdir()
-    assert await terminationmessage.read(_container(), file.parent, log=MemoryLog(), exit_=Exit(1)) == ""
+    assert await podsetup.read(_container(), file.parent, log=MemoryLog(), exit_=Exit(1)) == ""
     if kind != "directory":
-        assert terminationmessage.mount(_container(), file.parent) is not None
+        assert podsetup.message_mount(_container(), file.parent) is not None
         assert not file.is_symlink()
         assert file.read_bytes() == b""
     assert secret.read_text() == "precious"

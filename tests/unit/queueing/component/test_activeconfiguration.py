@@ -90,3 +90,21 @@ def test_a_file_has_both_documents() -> None:
     assert [each["kind"] for each in configurationmap.parse(text)] == ["Configuration", "QueueingPolicy"]
     with pytest.raises(RefusedConfigurationError, match="expected an object with apiVersion and kind, got 'text'"):
         configurationmap.parse("text")
+
+
+def test_classes_with_long_names_are_mapped_if_the_policy_says_so() -> None:
+    long_name = ".".join(["a" * 60, "b" * 60, "example.com"])
+    mapping = {"name": "gpus", "deviceClassNames": [long_name]}
+    document = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "resources": {"deviceClassMappings": [mapping]},
+    }
+    configured = ActiveConfiguration()
+    with pytest.raises(RefusedConfigurationError, match="63"):
+        configured.offer(document)
+    policy = {"apiVersion": "config.drachma.dev/v1", "kind": "QueueingPolicy", "classNames": "Subdomains"}
+    assert configured.offer(document, policy)
+    mapping["deviceClassNames"] = ["x" * 254]
+    with pytest.raises(RefusedConfigurationError, match="63"):
+        configured.offer(document, policy)

@@ -16,6 +16,7 @@ _FIELDS = (
     "feasibility",
     "templates",
     "sidecars",
+    "classNames",
 )
 _HEAD = {"apiVersion": "config.drachma.dev/v1", "kind": "QueueingPolicy"}
 
@@ -36,6 +37,7 @@ def test_each_choice_is_taken() -> None:
             "feasibility": "Required",
             "templates": "Pinned",
             "sidecars": "Charged",
+            "classNames": "Subdomains",
         }
     )
     assert isinstance(policy, QueueingPolicy)

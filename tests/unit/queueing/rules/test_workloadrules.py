@@ -24,3 +24,19 @@ def _gated(by: str) -> workload.Workload:
 )
 def test_what_several_rules_find_is_said_once(old: workload.Workload | None, want: list[str]) -> None:
     assert [each.detail for each in workloadrules.check(_gated(","), old)] == want
+
+
+def test_usage_that_cannot_be_divided_among_pods_names_their_number() -> None:
+    assignment = {"name": "main", "count": 3, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "2500m"}}
+    pods = {"name": "main", "count": 3, "template": {"spec": {"containers": []}}}
+    condition = {"type": "QuotaReserved", "status": "True", "reason": "r", "message": "", "lastTransitionTime": None}
+    document = {
+        "metadata": {"name": "w", "namespace": "ns"},
+        "spec": {"podSets": [pods]},
+        "status": {
+            "conditions": [condition],
+            "admission": {"clusterQueue": "q", "podSetAssignments": [assignment]},
+        },
+    }
+    wl = decoding.decode(document, workload.Workload)
+    assert "is not a multiple of 3" in [each.detail for each in workloadrules.check(wl, None)]

@@ -16,17 +16,17 @@ def test_normalized_scores() -> None:
 
 
 @settings(max_examples=60)
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12), st.integers(0, 20))
-def test_the_best_total_wins(nodes: list[tuple[int, int]], start: int) -> None:
-    first: dict[int, int] = {}
-    second: dict[int, int] = {}
-    for slot, (left, right) in enumerate(nodes):
-        first[left] = first.get(left, 0) | 1 << slot
-        second[right] = second.get(right, 0) | 1 << slot
-    classes = scoring.split([(0, (1 << len(nodes)) - 1)], first, weight=3)
-    best = scoring.best(scoring.split(classes, second))
-    totals = [3 * left + right for left, right in nodes]
-    # A plugin that says the same about all nodes changes nothing.
-    assert [totals[slot] for slot in nodeclass.slots(best)] == [max(totals)] * best.bit_count()
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(-2, 2)), min_size=1, max_size=100),
+    st.integers(0, 20),
+)
+def test_the_best_total_wins(nodes: list[tuple[int, int, int]], start: int) -> None:
+    plugins: list[dict[int, int]] = [{}, {}, {}]
+    for slot, ratings in enumerate(nodes):
+        for scores, rating in zip(plugins, ratings, strict=True):
+            scores[rating] = scores.get(rating, 0) | 1 << slot
+    best = scoring.best((1 << len(nodes)) - 1, list(zip(plugins, (3, 1, 2), strict=True)))
+    totals = [3 * first + second + 2 * third for first, second, third in nodes]
+    assert list(nodeclass.slots(best)) == [slot for slot, total in enumerate(totals) if total == max(totals)]
     chosen = scoring.pick(best, start)
     assert best >> chosen & 1

@@ -10,7 +10,7 @@ from drachma.api import csidriver, csinode, meta, persistentvolume, persistentvo
 from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.framework import hints
 from drachma.scheduler.plugins import nodevolumelimits, volumerestrictions, volumezone
-from drachma.scheduler.snapshot import Snapshot, podinfo
+from drachma.scheduler.snapshot import Snapshot, kinds, podinfo
 from drachma.testing import node
 from drachma.testing import pod as a_pod
 from tests.unit.scheduler import worlds
@@ -214,3 +214,11 @@ def test_what_wakes_a_pod() -> None:
     updated = hints.Resource.PERSISTENT_VOLUME, hints.Action.UPDATE
     assert helps(zones, *updated, waiting, a_volume("v"), a_volume("v", **{ZONE: "a"}))
     assert not helps(zones, *updated, waiting, a_volume("v"), a_volume("v"))
+
+
+def test_the_storage_capacity_of_drivers_and_volumes_in_the_tree_do_not_count() -> None:
+    assert not [each.kind.__name__ for each in kinds.TABLE if "Capacity" in each.kind.__name__]
+    world = a_world()
+    limit(world, 0, "n1", "n2")
+    disk = pod.Volume(name="v", aws_elastic_block_store=pod.EBSVolume(volume_id="vol-1"))
+    assert where(world, with_volumes("p", disk)) in ("n1", "n2")

@@ -24,7 +24,7 @@ def write() -> Write:
     return call.write(now=Clock()())
 
 
-class Scripted:
+class Scripted(intent.UniqueIntent):
     """An intent that decides as it is told, one decision for each time that it is asked."""
 
     def __init__(self, *decisions: intent.Decision, is_dry_run: bool = False) -> None:
@@ -124,7 +124,7 @@ async def test_who_is_outrun_for_ever_gives_up() -> None:
 OTHER = KEY._replace(name="q")
 
 
-class Edit:
+class Edit(intent.UniqueIntent):
     """An intent that sets a field of a pod that is there."""
 
     def __init__(self, key: record.Key, *, is_dry_run: bool = False, **fields: Any) -> None:

@@ -5,8 +5,8 @@ import base64
 import pytest
 
 from drachma import errors
-from drachma.server.reads import continuation
-from drachma.server.reads.continuation import Token
+from drachma.server.reads import listing
+from drachma.server.reads.listing import Token
 
 
 def _encoded(text: str) -> str:
@@ -25,7 +25,7 @@ def _encoded(text: str) -> str:
     ],
 )
 def test_read(text: str, want: Token) -> None:
-    assert continuation.read(text) == want
+    assert listing.read_token(text) == want
 
 
 @pytest.mark.parametrize(
@@ -54,5 +54,5 @@ def test_read(text: str, want: Token) -> None:
 )
 def test_refused(text: str, want: str) -> None:
     with pytest.raises(errors.InvalidValueError) as caught:
-        continuation.read(text)
+        listing.read_token(text)
     assert str(caught.value) == want

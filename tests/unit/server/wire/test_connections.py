@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
-from uvicorn.protocols.http import httptools_impl
 
 from drachma.listening import addresses
 from drachma.listening.budget import Budget
 from drachma.listening.guard import Guard
+from drachma.listening.httpconnection import HttpConnection
 from drachma.listening.limits import Limits
 from drachma.server.access import certificates
 from drachma.server.wire import serving
@@ -35,13 +35,13 @@ class Place:
     def __init__(self, port: int, trust: ssl.SSLContext, server: client.Client, budget: Budget) -> None:
         self.server = server
         self._budget = budget
-        self._port = port
-        self._trust = trust
+        self.port = port
+        self.trust = trust
         self._writers: list[asyncio.StreamWriter] = []
 
     async def connect(self, *, limit: int = 2**16) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection on which TLS is agreed; the client takes in no more than about ``limit`` bytes unread."""
-        return await self._open(self._trust, limit)
+        return await self._open(self.trust, limit)
 
     async def connect_without_tls(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection that says nothing."""
@@ -59,7 +59,7 @@ class Place:
         # Without this the kernel takes in more, by some megabytes, if it has the memory.
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
         opened.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(opened, ("127.0.0.1", self._port))
+        await asyncio.get_running_loop().sock_connect(opened, ("127.0.0.1", self.port))
         name = "127.0.0.1" if trust is not None else None
         reader, writer = await asyncio.open_connection(sock=opened, ssl=trust, server_hostname=name, limit=limit)
         self._writers.append(writer)
@@ -248,6 +248,4 @@ async def test_an_ended_connection_leaves_nothing_for_the_garbage_collector(tmp_
 
 def connections_in_memory() -> list[object]:
     """Return protocols and guards that were made since the last collection, and that the server has not freed."""
-    return [
-        each for each in gc.get_objects(generation=0) if isinstance(each, (httptools_impl.HttpToolsProtocol, Guard))
-    ]
+    return [each for each in gc.get_objects(generation=0) if isinstance(each, (HttpConnection, Guard))]

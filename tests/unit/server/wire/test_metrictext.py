@@ -6,7 +6,7 @@ from prometheus_client import core, exposition, parser
 from prometheus_client import registry as collecting
 
 from drachma.server.histogram import Histogram
-from drachma.server.wire import metrictext
+from drachma.server.wire import metrics
 
 LABELS = ("verb", "resource")
 ROWS = (("GET", "pods"), ('a"b', "c\\d"), ("line\nbreak", "ü"), ("", ""))
@@ -39,7 +39,7 @@ def test_histograms() -> None:
             histogram.observe(value * 0.7)
         histograms.append((labels, histogram))
         family.add_metric(labels, histogram.buckets(), histogram.sum)
-    text = "".join(metrictext.write_histograms("size_bytes", "Sizes.", LABELS, histograms))
+    text = "".join(metrics.write_histograms("size_bytes", "Sizes.", LABELS, histograms))
     assert _parse(text) == _parse(_client_text(family))
 
 
@@ -51,9 +51,9 @@ def test_gauges_and_counters(value: float) -> None:
         gauge.add_metric(labels, value)
         counter.add_metric(labels, value)
     rows = [(labels, value) for labels in ROWS]
-    assert _parse("".join(metrictext.write_values("level", "gauge", "Level.", LABELS, rows))) == _parse(
+    assert _parse("".join(metrics.write_values("level", "gauge", "Level.", LABELS, rows))) == _parse(
         _client_text(gauge)
     )
-    assert _parse("".join(metrictext.write_values("calls_total", "counter", "Calls.", LABELS, rows))) == _parse(
+    assert _parse("".join(metrics.write_values("calls_total", "counter", "Calls.", LABELS, rows))) == _parse(
         _client_text(counter)
     )

@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 import pytest
-import uvicorn
 from uvicorn.server import ServerState
 
 from drachma.listening.budget import Budget
@@ -44,19 +43,15 @@ class _Wire:
 
 async def _answer(request: str) -> bytes:
     server = await client.start()
-    config = uvicorn.Config(server.app, http=serving._Protocol, ws="none", lifespan="off", log_config=None)
-    config.load()
-    state = ServerState()
     slot = Budget().admit("", descriptor=0)
     assert slot is not None
-    protocol = serving._Protocol(config=config, server_state=state, slot=slot, limits=Limits())
+    protocol = serving.Connection(server.app, ServerState(), slot=slot, limits=Limits())
     wire = _Wire()
     protocol.connection_made(wire)
     protocol.data_received(request.encode())
     async with asyncio.timeout(60):
         await wire.written.wait()
-    if protocol.timeout_keep_alive_task is not None:
-        protocol.timeout_keep_alive_task.cancel()
+    protocol.connection_lost(None)
     return wire.data
 
 

@@ -1,6 +1,5 @@
 """Futures of existing clusters: when a job starts, and what a change would do."""
 
-import random
 from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
@@ -79,7 +78,11 @@ def test_a_history_gives_the_rest_of_running_times() -> None:
         current, job(0, "new", shape(4), None), "default/new", assumption=history, samples=20, horizon=1e6, seed=1
     )
     assert set(forecast.starts) == {100.0, 300.0}
-    assert history.draw(random.Random(1), 600.0) == 600.0
+    longest = cluster(node("a"), bound("busy", 2, "a", started=600))
+    later = future.forecast(
+        longest, job(0, "new", shape(4), None), "default/new", assumption=history, samples=3, horizon=1e6, seed=1
+    )
+    assert set(later.starts) == {600.0}, "it runs for as long again"
 
 
 def test_without_a_duration_a_job_never_starts() -> None:

@@ -22,7 +22,7 @@ from drachma.node.runtimes.protocol import Mount
 from drachma.node.runtimes.security import may_give_files
 from drachma.node.setup import environment
 from drachma.node.setup.sources import Sources
-from drachma.node.setup.volumes import atomicwriter, beneath, ownership, payload, removal
+from drachma.node.setup.volumes import atomicwriter, beneath, payload, removal
 from drachma.node.setup.volumes.subpathmounts import SubPathMounts
 from drachma.runtime.clock import Clock
 from drachma.values import quantity
@@ -48,6 +48,10 @@ _WORDS: Final = {
     "CharDevice": "a character device",
     "BlockDevice": "a block device",
 }
+
+_FILE_BITS: Final = 0o660
+_DIRECTORY_BITS: Final = 0o770 | stat.S_ISGID
+_PLACE: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class PodVolumes:
@@ -92,7 +96,7 @@ class PodVolumes:
             path = await sources.volume_path(volume.persistent_volume_claim.claim_name)
             if group is not None and volume.name not in self._owned:
                 is_enough = security.fs_group_change_policy == "OnRootMismatch"
-                await asyncio.to_thread(ownership.give, path, group, root_is_enough=is_enough)
+                await asyncio.to_thread(give_to_group, path, group, root_is_enough=is_enough)
                 self._owned.add(volume.name)
             self._claimed[volume.name] = path
             return
@@ -227,3 +231,58 @@ def check_host_path(volume: HostPathVolume) -> None:
             raise errors.NodeError(f"hostPath type check failed: {volume.path} is not {_WORDS[kind]}")
     finally:
         os.close(descriptor)
+
+
+def give_to_group(path: pathlib.Path, group: int, *, root_is_enough: bool) -> None:
+    """Give a directory with everything in it to a group (``fsGroup``), which may then read and write all of it.
+
+    The walk uses descriptors and follows no links, because containers of other pods may be changing the volume.
+    With ``root_is_enough``, nothing changes if the root already belongs to the group.
+
+    Raises:
+        OSError: the ownership cannot be changed.
+    """
+    root = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        status = os.fstat(root)
+        is_owned = status.st_gid == group and status.st_mode & _DIRECTORY_BITS == _DIRECTORY_BITS
+        if root_is_enough and is_owned:
+            return
+        paths = ["."]
+        while paths:
+            paths += _give_entries(root, paths.pop(), group)
+        # The root comes last, so that an interrupted walk is repeated.
+        _give_place(root, group)
+    finally:
+        os.close(root)
+
+
+def _give_entries(root: int, path: str, group: int) -> list[str]:
+    """Give the entries of a directory, and return the paths of those that are directories."""
+    directories = []
+    place = beneath.resolve(root, path)
+    try:
+        for name in beneath.list_names(place):
+            try:
+                entry = os.open(name, _PLACE, dir_fd=place)
+            except FileNotFoundError:
+                continue
+            try:
+                if _give_place(entry, group):
+                    directories.append(f"{path}/{name}")
+            finally:
+                os.close(entry)
+    finally:
+        os.close(place)
+    return directories
+
+
+def _give_place(place: int, group: int) -> bool:
+    """Give one file to a group; return True for a directory. Links stay as they are."""
+    mode = os.fstat(place).st_mode
+    if stat.S_ISLNK(mode):
+        return False
+    itself = f"/proc/self/fd/{place}"
+    os.chown(itself, -1, group)
+    os.chmod(itself, stat.S_IMODE(mode) | (_DIRECTORY_BITS if stat.S_ISDIR(mode) else _FILE_BITS))  # noqa: PTH101
+    return stat.S_ISDIR(mode)

@@ -1,4 +1,4 @@
-"""Horizontal pod autoscalers, stored as v2 and converted to v1. No controller acts on them."""
+"""Horizontal pod autoscalers, stored as v2 and converted to v1."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,22 +1,16 @@
 """Allocation of cluster IPs and node ports of services.
 
-Nothing routes to them, so any range will do. The search starts at an offset derived from the service's name, so that
-services created at the same time rarely find the same address; :mod:`drachma.server.admission.serviceaddresses` makes
-sure that two services never keep one.
+Nothing routes to them, so any range will do, one for each IP family. The search starts at an offset derived from the
+service's name, so that services created at the same time rarely find the same address;
+:mod:`drachma.server.admission.serviceaddresses` makes sure that two services never keep one.
 """
 
 import hashlib
-import ipaddress
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from drachma.server.surface.strategy import Lookup
-
-RANGE: Final = ipaddress.ip_network("10.96.0.0/12")
-"""Range that kubeadm configures by default."""
-
-FIRST: Final = str(RANGE[1])
-"""Address of the service ``kubernetes``."""
+from drachma.values.serviceranges import ServiceRanges
 
 NODE_PORTS: Final = range(30000, 32768)
 
@@ -26,16 +20,18 @@ _FIRST_OFFSET: Final = 2
 class Addresses:
     """Addresses and node ports of the services in a store."""
 
-    def __init__(self, store: Lookup) -> None:
+    def __init__(self, store: Lookup, ranges: ServiceRanges) -> None:
+        self.ranges: Final = ranges
         self._store = store
 
-    def free(self, name: str) -> str:
-        """Return an address that no stored service has. Linear in the number of services."""
-        used = {each.get("clusterIP") for each in self._specs()}
-        count = RANGE.num_addresses - _FIRST_OFFSET - 1
+    def free(self, name: str, family: str) -> str:
+        """Return an address of a family that no stored service has. Linear in the number of services."""
+        used = {address for each in self._specs() for address in each.get("clusterIPs") or (each.get("clusterIP"),)}
+        network = self.ranges.network(family)
+        count = network.num_addresses - _FIRST_OFFSET - 1
         start = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
         offsets = ((start + step) % count + _FIRST_OFFSET for step in range(len(used) + 1))
-        return next(address for offset in offsets if (address := str(RANGE[offset])) not in used)
+        return next(address for offset in offsets if (address := str(network[offset])) not in used)
 
     def free_ports(self, name: str, *, excluded: Collection[int]) -> Iterator[int]:
         """Yield node ports that no stored service has, except some. Linear in the number of services."""
@@ -53,12 +49,6 @@ class Addresses:
 
     def _specs(self) -> Iterator[Mapping[str, Any]]:
         return (record.value.get("spec") or {} for record in self._store.list("services", None).records)
-
-
-def is_assignable(address: str) -> bool:
-    """Return True if a service can have the address."""
-    parsed = ipaddress.ip_address(address)
-    return parsed in RANGE and parsed not in (RANGE.network_address, RANGE.broadcast_address)
 
 
 def node_ports(spec: Mapping[str, Any]) -> Iterator[int]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.surface import age, cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import FastPath, Marks
 from drachma.validation import event, metadata
 
 
@@ -15,6 +16,18 @@ class EventStrategy(DocumentStrategy):
 
     name_rule = staticmethod(metadata.path_segment)
     qualifies_finalizers = False
+
+
+class EventFastPath(FastPath):
+    """Fast path for events, most of which differ in their object and message."""
+
+    def mark_object(self, new: Any) -> Marks | None:
+        subject = new.involved_object
+        if not new.metadata.name or new.metadata.generate_name or new.metadata.owner_references or new.event_time:
+            return None
+        names = (new.metadata.name, *filter(None, (subject.name, subject.uid)))
+        versions = (subject.resource_version,) if subject.resource_version else ()
+        return Marks(names, (new.message,) if new.message else (), versions)
 
 
 def _cells(event: Document, now: datetime) -> layout.Cells:
@@ -92,4 +105,5 @@ KIND: Final = Kind(
     selectable=selectable.Selectable(fields=_FIELDS, special={"source": _source}, unknown=selectable.unknown_in_core),
     rules=event.KINDS["Event"],
     strategy=EventStrategy,
+    fast_path=EventFastPath,
 )

@@ -109,4 +109,5 @@ KIND: Final = Kind(
         unknown=selectable.unknown_in_core,
     ),
     strategy=podstrategy.PodStrategy,
+    fast_path=podstrategy.PodFastPath,
 )

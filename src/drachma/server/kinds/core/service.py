@@ -23,7 +23,7 @@ class ServiceStrategy(DocumentStrategy):
 
     def __init__(self, resource: resources.Resource, environment: Environment) -> None:
         super().__init__(resource, environment)
-        self._addresses = clusterips.Addresses(environment.store)
+        self._addresses = clusterips.Addresses(environment.store, environment.service_ranges)
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         spec = content["spec"] = dict(content.get("spec") or {})
@@ -49,7 +49,7 @@ class ServiceStrategy(DocumentStrategy):
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {"loadBalancer": {}}
         spec = content["spec"] = dict(content["spec"])
-        self._assign(spec, metadata)
+        self._assign(spec, metadata, {})
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
         super().prepare_update(content, old, write)
@@ -58,12 +58,12 @@ class ServiceStrategy(DocumentStrategy):
         spec = content["spec"] = _drop_unneeded(spec, before)
         if spec["type"] != "LoadBalancer":
             content["status"] = {**(content.get("status") or {}), "loadBalancer": {}}
-        self._assign(spec, {"namespace": write.namespace, "name": write.name})
+        self._assign(spec, {"namespace": write.namespace, "name": write.name}, before)
 
     def check_new(self, content: Document, subject: Subject) -> Errors:
-        unreadable = list(serviceaddresses.unreadable(content["spec"]))
-        if unreadable:
-            yield from unreadable
+        unallocatable = list(serviceaddresses.unallocatable(content["spec"], self._addresses.ranges.families))
+        if unallocatable:
+            yield from unallocatable
             return
         yield from service.check(content["spec"], service.Facts(subject.metadata.get("annotations") or {}))
         yield from self._check_node_ports(content["spec"], {})
@@ -71,6 +71,8 @@ class ServiceStrategy(DocumentStrategy):
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
         before = old.get("spec") or {}
         annotations = subject.metadata.get("annotations") or {}
+        if content["spec"] != before:
+            yield from serviceaddresses.unallocatable_families(content["spec"], self._addresses.ranges.families)
         yield from service.check_update(content["spec"], before)
         yield from service.check(content["spec"], service.Facts(annotations, before, annotations))
         yield from self._check_node_ports(content["spec"], before)
@@ -78,22 +80,21 @@ class ServiceStrategy(DocumentStrategy):
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
         yield from service.warnings(content["spec"], subject.metadata.get("annotations") or {})
 
-    def _assign(self, spec: Document, metadata: Mapping[str, Any]) -> None:
+    def _assign(self, spec: Document, metadata: Mapping[str, Any], old: Mapping[str, Any]) -> None:
         """Allocate missing addresses, IP families and ports, in place."""
         name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
         if spec["type"] != "ExternalName":
             if spec.get("clusterIP") and not spec.get("clusterIPs"):
                 spec["clusterIPs"] = [spec["clusterIP"]]
-            if not spec.get("clusterIP") and not spec.get("clusterIPs"):
-                spec["clusterIP"] = self._addresses.free(name)
-                spec["clusterIPs"] = [spec["clusterIP"]]
-            # A headless service without a selector may have any family.
-            is_any = serviceaddresses.is_headless(spec) and not spec.get("selector")
-            if not spec.get("ipFamilies") and spec["clusterIPs"]:
-                first = serviceaddresses.family(spec["clusterIPs"][0])
-                spec["ipFamilies"] = ["IPv4", "IPv6"] if is_any else [first]
-            if spec.get("ipFamilyPolicy") is None:
-                spec["ipFamilyPolicy"] = "RequireDualStack" if is_any else "SingleStack"
+            self._assign_families(spec, old)
+            addresses: list[str] = list(spec.get("clusterIPs") or ())
+            if not serviceaddresses.is_headless(spec) and not (addresses and not spec.get("clusterIP")):
+                missing = [
+                    each for each in spec["ipFamilies"][len(addresses) :] if each in self._addresses.ranges.families
+                ]
+                spec["clusterIPs"] = [*addresses, *(self._addresses.free(name, each) for each in missing)]
+                if not spec.get("clusterIP") and spec["clusterIPs"]:
+                    spec["clusterIP"] = spec["clusterIPs"][0]
         wants_ports = spec["type"] == "NodePort" or (
             spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
         )
@@ -104,6 +105,26 @@ class ServiceStrategy(DocumentStrategy):
             ]
         if service.needs_health_check(spec) and not spec.get("healthCheckNodePort"):
             spec["healthCheckNodePort"] = _next(free)
+
+    def _assign_families(self, spec: Document, old: Mapping[str, Any]) -> None:
+        """Complete the IP families and their policy as upstream does, in place."""
+        addresses: list[str] = spec.get("clusterIPs") or []
+        families: list[str] = list(spec.get("ipFamilies") or ())
+        is_headless, configured = serviceaddresses.is_headless(spec), self._addresses.ranges.families
+        if not is_headless:
+            families += map(serviceaddresses.family, addresses[len(families) :])
+        # A headless service without a selector may have any family.
+        is_any = is_headless and not spec.get("selector")
+        if spec.get("ipFamilyPolicy") is None:
+            is_dual = is_any or len(addresses) > 1 or len(families) > 1
+            spec["ipFamilyPolicy"] = "RequireDualStack" if is_dual else "SingleStack"
+        families = families or [configured[0]]
+        fields = ("ipFamilyPolicy", "ipFamilies", "clusterIPs")
+        is_as_before = bool(old) and all(spec.get(field) == old.get(field) for field in fields)
+        can_grow = is_any or (len(configured) > 1 and not is_as_before)
+        if spec["ipFamilyPolicy"] != "SingleStack" and len(families) == 1 and can_grow:
+            families.append("IPv6" if families[0] == "IPv4" else "IPv4")
+        spec["ipFamilies"] = families
 
     def _check_node_ports(self, spec: Document, old: Mapping[str, Any]) -> Errors:
         """Yield the problems of requested node ports: out of range, or already allocated."""
@@ -139,6 +160,10 @@ def _keep_allocated(spec: Document, old: Mapping[str, Any]) -> Document:
         for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if not spec.get(field) and old.get(field):
                 spec[field] = old[field]
+        is_downgrade = spec.get("ipFamilyPolicy") == "SingleStack" != old.get("ipFamilyPolicy")
+        for field in ("clusterIPs", "ipFamilies"):
+            if is_downgrade and len(spec.get(field) or ()) > 1 and spec[field] == old.get(field):
+                spec[field] = spec[field][:1]
     if spec["type"] in _ON_NODES and old.get("type") in _ON_NODES and spec.get("ports"):
         old_ports = {(port.get("protocol"), port.get("port")): port.get("nodePort") for port in old.get("ports") or ()}
         spec["ports"] = [

@@ -4,7 +4,7 @@ Results that depend on one field are derived once for equal fields (:mod:`drachm
 form are those of :mod:`drachma.server.kinds.resource.devicestrategy`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -12,15 +12,18 @@ import msgspec
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import codec, defaults, meta
+from drachma.api import codec, defaults, meta, resourceclaim
 from drachma.server import objectmeta
 from drachma.server.kinds.resource.devicestrategy import DeviceFastPath, DeviceStrategy
 from drachma.server.surface import resources
-from drachma.server.surface.strategy import Environment, Subject, Write
+from drachma.server.surface.strategy import Environment, Marks, Subject, Write
 from drachma.validation import authorization, context, writes
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 """Time for defaults and validation that do not depend on the time, such as those of new claims."""
+
+
+_LABEL_LENGTH: Final = 63
 
 
 class ClaimStrategy(DeviceStrategy):
@@ -80,6 +83,12 @@ class ClaimStrategy(DeviceStrategy):
         examination = spec.derive(self._examine, self._served[write.version], admin_access)
         self._accept(subject, claim, writes.judge_new(examination, claim.metadata), write=write)
 
+    def read_status_permission(self, write: Write) -> str | None:
+        """Return why the user of a write may not allocate or reserve claims, or None."""
+        if not write.subresource or self._status_authorizer is None:
+            return None
+        return self._status_authorizer(write).refusal(verb=write.verb, subresource="binding", namespace="", name="")
+
     def _examine(self, spec: Any, api_version: str, admin_access: str | None) -> writes.Examination[meta.Object]:
         labels = {} if admin_access is None else {authorization.ADMIN_ACCESS_LABEL: admin_access}
         rules_context = context.Context(now=_NEVER, gates=self._gates, api_version=api_version, namespace_labels=labels)
@@ -87,7 +96,7 @@ class ClaimStrategy(DeviceStrategy):
 
 
 class ClaimFastPath(DeviceFastPath):
-    """Fast path that shares equal fields of claims."""
+    """Fast path that shares equal fields of claims, and decisions about claims that differ in names."""
 
     def __init__(self, strategy: ClaimStrategy) -> None:
         super().__init__(strategy)
@@ -100,3 +109,48 @@ class ClaimFastPath(DeviceFastPath):
         self, stored_document: Mapping[str, Any], old: Subject, status: Any, *, fields: tuple[str, ...] = ()
     ) -> Subject:
         return super().with_status(stored_document, old, self._claims.default_field(status, "status"), fields=fields)
+
+    def mark_object(self, new: Any) -> Marks | None:
+        own = new.metadata
+        owners = own.owner_references
+        if not own.name or len(owners) > 1:
+            # Managers of several owners are sorted by uid.
+            return None
+        names = [own.name]
+        if own.generate_name:
+            names.append(own.generate_name.removesuffix("-"))
+        for owner in owners:
+            names += owner.name, owner.uid
+        return Marks(tuple(names))
+
+    def mark_status(self, status: Any) -> Marks | None:
+        if not isinstance(status, resourceclaim.ResourceClaimStatus) or status.devices or len(status.reserved_for) > 1:
+            return None
+        names: list[str] = []
+        for consumer in status.reserved_for:
+            names += consumer.name, consumer.uid
+        allocation = status.allocation
+        if allocation is not None:
+            for result in allocation.devices.results:
+                if result.share_id is not None or "." in result.device or len(result.device) > _LABEL_LENGTH:
+                    return None
+                names += result.pool, result.device
+            node = authorization.node_of(allocation)
+            if node:
+                names.append(node)
+        return Marks(tuple(names))
+
+    def mark_stored(self, document: Mapping[str, Any]) -> Marks | None:
+        own = document["metadata"]
+        owners = own.get("ownerReferences", ())
+        if document.get("status") or len(owners) > 1:
+            return None
+        names = [own["name"], own["uid"]]
+        if "generateName" in own:
+            names.append(own["generateName"].removesuffix("-"))
+        for owner in owners:
+            names += owner["name"], owner["uid"]
+        return Marks(tuple(names), versions=(own["resourceVersion"],))
+
+    def read_facts(self, write: Write) -> Hashable:
+        return self._claims.read_status_permission(write)

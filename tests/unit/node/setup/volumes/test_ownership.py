@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from drachma.node.setup.volumes import ownership
+from drachma.node.setup.volumes import podvolumes
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to groups")
 
@@ -31,7 +31,7 @@ def volume(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def test_everything_but_what_links_lead_to(volume: pathlib.Path) -> None:
-    ownership.give(volume, GROUP, root_is_enough=False)
+    podvolumes.give_to_group(volume, GROUP, root_is_enough=False)
     assert _seen(volume) == _seen(volume / "folder") == (GROUP, 0o2775)
     assert _seen(volume / "folder" / "file") == (GROUP, 0o660)
     assert _seen(volume.parent / "outside") == (0, 0o600)
@@ -40,8 +40,8 @@ def test_everything_but_what_links_lead_to(volume: pathlib.Path) -> None:
 def test_a_root_that_belongs_to_the_group_can_be_enough(volume: pathlib.Path) -> None:
     os.chown(volume, -1, GROUP)
     volume.chmod(0o2775)
-    ownership.give(volume, GROUP, root_is_enough=True)
+    podvolumes.give_to_group(volume, GROUP, root_is_enough=True)
     assert _seen(volume / "folder")[0] == 0
     volume.chmod(0o755)
-    ownership.give(volume, GROUP, root_is_enough=True)
+    podvolumes.give_to_group(volume, GROUP, root_is_enough=True)
     assert _seen(volume / "folder")[0] == GROUP

@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from drachma.server.kinds.core import clusterips
+from drachma.server.wire import app
+from drachma.values import serviceranges
+from tests.unit.server import client
 from tests.unit.server.client import Client
 
 SERVICES = "/api/v1/namespaces/default/services"
@@ -60,7 +63,7 @@ async def test_one_of_many_gets_a_port(server: Client) -> None:
 
 async def test_ports_that_are_given_at_the_same_time_differ(server: Client) -> None:
     first: dict[int, list[str]] = {}
-    addresses = clusterips.Addresses(server.store)
+    addresses = clusterips.Addresses(server.store, serviceranges.DEFAULT)
     for name in (f"s{number}" for number in range(3000)):
         first.setdefault(next(addresses.free_ports(f"default/{name}", excluded=())), []).append(name)
     rivals = next(names for names in first.values() if len(names) > 1)
@@ -180,3 +183,83 @@ async def test_a_service_elsewhere_gives_its_address_back(server: Client) -> Non
     assert moved.code == 200, moved.body
     assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & set(moved.body["spec"])
     assert (await server.call("POST", SERVICES, a_service("t", clusterIP=address))).code == 201
+
+
+# IP families
+
+
+@pytest.fixture
+async def dual() -> Client:
+    """A server of a dual-stack cluster."""
+    ranges = serviceranges.ServiceRanges.parse("10.96.0.0/12,fd00:10:96::/112")
+    return await client.start(additions=app.Additions(service_ranges=ranges))
+
+
+def stacks(answer: Any) -> tuple[list[str], list[str], str]:
+    """Families of the addresses, families and policy of a service."""
+    assert answer.code in (200, 201), answer.body
+    spec = answer.body["spec"]
+    assert spec["clusterIP"] == spec["clusterIPs"][0]
+    families = ["IPv6" if address.startswith("fd00:10:96::") else "IPv4" for address in spec["clusterIPs"]]
+    return families, spec["ipFamilies"], spec["ipFamilyPolicy"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "want_families", "want_policy"),
+    [
+        pytest.param({}, ["IPv4"], "SingleStack", id="the-primary-family"),
+        pytest.param({"ipFamilies": ["IPv6"]}, ["IPv6"], "SingleStack", id="the-other-family"),
+        pytest.param(
+            {"ipFamilyPolicy": "PreferDualStack"}, ["IPv4", "IPv6"], "PreferDualStack", id="both-are-preferred"
+        ),
+        pytest.param(
+            {"ipFamilyPolicy": "RequireDualStack", "ipFamilies": ["IPv6"]},
+            ["IPv6", "IPv4"],
+            "RequireDualStack",
+            id="both-are-required-in-an-order",
+        ),
+        pytest.param({"ipFamilies": ["IPv6", "IPv4"]}, ["IPv6", "IPv4"], "RequireDualStack", id="both-are-named"),
+        pytest.param({"clusterIP": "fd00:10:96::7"}, ["IPv6"], "SingleStack", id="an-address-tells-its-family"),
+    ],
+)
+async def test_families_of_a_dual_stack_cluster(
+    dual: Client, spec: dict[str, Any], want_families: list[str], want_policy: str
+) -> None:
+    created = await dual.call("POST", SERVICES, a_service(**spec))
+    assert stacks(created) == (want_families, want_families, want_policy)
+
+
+async def test_a_service_grows_and_shrinks(dual: Client) -> None:
+    await dual.call("POST", SERVICES, a_service())
+
+    async def set_policy(policy: str) -> Any:
+        return await dual.call("PATCH", f"{SERVICES}/s", {"spec": {"ipFamilyPolicy": policy}}, content_type=MERGE)
+
+    both = ["IPv4", "IPv6"]
+    assert stacks(await set_policy("PreferDualStack")) == (both, both, "PreferDualStack")
+    assert stacks(await set_policy("SingleStack")) == (["IPv4"], ["IPv4"], "SingleStack")
+
+
+@pytest.mark.parametrize(
+    ("spec", "want"),
+    [
+        pytest.param(
+            {"ipFamilyPolicy": "RequireDualStack"},
+            'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": '
+            "this cluster is not configured for dual-stack services",
+            id="dual-stack",
+        ),
+        pytest.param(
+            {"ipFamilies": ["IPv6"]},
+            'spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster',
+            id="other-family",
+        ),
+    ],
+)
+async def test_what_a_single_stack_cluster_refuses(server: Client, spec: dict[str, Any], want: str) -> None:
+    assert problem(await server.call("POST", SERVICES, a_service(**spec))) == want
+
+
+async def test_a_single_stack_cluster_gives_one_address_if_both_are_preferred(server: Client) -> None:
+    created = await server.call("POST", SERVICES, a_service(ipFamilyPolicy="PreferDualStack"))
+    assert stacks(created) == (["IPv4"], ["IPv4"], "PreferDualStack")

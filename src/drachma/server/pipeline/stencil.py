@@ -1,0 +1,323 @@
+"""Stencils: a decision that is made once for objects that differ only in names, and filled in for each of them.
+
+Components write hundreds of objects of one shape: the claims of a template, the allocations of equal claims, the
+bindings of equal pods and the events about them. Between the request and the store, the server copies the names and
+uids in such objects and checks their form, but nothing else depends on them. So the decision about one object is the
+decision about the next one with other names in it.
+
+An intent that can be repeated has an :class:`intent.Imprint`: the text of the request, the stored object, and the names
+in both. A stencil is made by deciding a specimen: the same request with a placeholder instead of each name. Wherever a
+placeholder appears in the specimen's decision, a name is copied. The decision about another object is filled in if its
+request and its stored object are exactly those of the stencil with its own names, and if these have the form that all
+rules about names accept. In every other case the intent decides by itself.
+
+Times are copied as well, but managers are sorted by them, so a stencil holds for objects with times in the same order.
+
+Steps that depend on names in another way, such as policies, say so (``Step.reads_names``); while one of them applies,
+there are no stencils. A stencil holds for one version of the namespace.
+"""
+
+import datetime as dt
+import re
+import secrets
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from drachma import errors
+from drachma.api import meta
+from drachma.server import status
+from drachma.server.pipeline import intent as intents
+from drachma.server.surface.consultation import Consultation, PendingError
+from drachma.store import record
+
+MOST: Final = 64
+"""Circumstances (kind, operation, user, namespace, order of times) that stencils are kept for."""
+
+MOST_SHAPES: Final = 4
+"""Stencils for the same circumstances."""
+
+LARGEST: Final = 16 * 1024
+"""Bytes of the request and of the stored object; larger ones are decided one by one."""
+
+_MOST_NAMES: Final = 40
+_MOST_TIMES: Final = 12
+_FIRST_MISSES: Final = 2
+_MISSES: Final = 6
+"""Intents without a stencil before the first stencil is made, and before each further one."""
+
+_SALT: Final = secrets.randbelow(10**9)
+"""Part of all placeholders, so that no client can send one."""
+
+_NAME: Final = rb"(?=[^\n]*[-0-9])(?!\d[\d.]*[a-z]?\d*(?:\n|\Z))(?=.{1,253}(?:\n|\Z))[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*"
+_NAMES: Final = re.compile(rb"%b(?:\n%b)*" % (_NAME, _NAME))
+"""Lines that are names in the form of DNS subdomains, or uids.
+
+A name that can also be a word or a quantity may occur elsewhere in the object with another meaning, so it must have a
+dash or a digit and not look like a number.
+"""
+
+_VERSIONS: Final = re.compile(rb"\d{1,18}(?:\n\d{1,18})*")
+
+_TEXTS: Final = re.compile(rb"(?:[ !#-\[\]-~]{1,512}(?:\n|\Z))*")
+"""Lines of printable ASCII that JSON does not escape."""
+
+
+def _make_placeholder(position: int) -> bytes:
+    """Return a text that is a valid name, uid and resource version, and occurs nowhere else."""
+    return b"1777%09d%06d" % (_SALT, position)
+
+
+def _make_time(rank: int) -> dt.datetime:
+    """Return a time that occurs nowhere else; times are in the order of their ranks."""
+    days, seconds = divmod(_SALT, 24 * 3600)
+    moment = dt.datetime(1600 + rank, 1 + days // 28 % 12, 1 + days % 28, tzinfo=dt.UTC)
+    return moment + dt.timedelta(seconds=seconds)
+
+
+_PLACEHOLDERS: Final = tuple(map(_make_placeholder, range(_MOST_NAMES + 2)))
+_TIMES: Final = tuple(map(_make_time, range(_MOST_TIMES)))
+_ANY_PLACEHOLDER: Final = re.compile(
+    rb"(1777%09d\d{6}|16\d\d-%b)" % (_SALT, meta.time_text(_TIMES[0]).encode().partition(b"-")[2])
+)
+_JSON_STRING: Final = re.compile(rb'(?<=")[^"\\]+(?=\\?"(?!:))')
+"""Texts of strings that are not keys, also of strings that are quoted in keys of managedFields."""
+
+_RESOURCE_VERSION: Final = b'"resourceVersion":"%b"'
+
+_UID: Final = _PLACEHOLDERS[-2]
+_REVISION: Final = _PLACEHOLDERS[-1]
+
+
+class Template:
+    """Text with gaps."""
+
+    __slots__ = ("_gaps", "_pieces")
+
+    def __init__(self, text: bytes, placeholders: Sequence[bytes]) -> None:
+        numbers = {placeholder: number for number, placeholder in enumerate(placeholders)}
+        self._pieces: Final = _ANY_PLACEHOLDER.split(text)
+        self._gaps: Final = [(position, numbers[self._pieces[position]]) for position in range(1, len(self._pieces), 2)]
+
+    def fill(self, values: Sequence[bytes]) -> bytes:
+        """Return the text with a value in each gap; ``values`` are in the order of the placeholders."""
+        pieces = self._pieces.copy()
+        for position, number in self._gaps:
+            pieces[position] = values[number]
+        return b"".join(pieces)
+
+
+class Stencil:
+    """The decision about objects of one shape, with gaps for their names."""
+
+    __slots__ = ("_annotations", "_body", "_output", "_places", "_stored")
+
+    def __init__(
+        self, specimen: "_Specimen", places: Sequence[int], output: bytes, annotations: dict[str, str]
+    ) -> None:
+        """``places`` are the positions of distinct values in an imprint."""
+        placeholders = specimen.placeholders
+        self._places: Final = places
+        self._body: Final = Template(specimen.body, placeholders)
+        self._stored: Final = None if specimen.stored is None else Template(specimen.stored.data, placeholders)
+        self._output: Final = Template(output, (*placeholders, _UID, _REVISION))
+        self._annotations: Final = annotations
+
+    def stamp(self, intent: intents.Intent, imprint: intents.Imprint, names: Sequence[bytes]) -> intents.Stamped | None:
+        """Return the decision of an intent with these names, or None if its object has another shape."""
+        places = self._places
+        if len(set(names)) != len(places):
+            return None
+        values = [names[place] for place in places]
+        if self._body.fill(values) != imprint.body:
+            return None
+        stored = imprint.stored
+        if self._stored is not None and (stored is None or self._stored.fill(values) != stored.data):
+            return None
+        if self._annotations:
+            intent.write.annotations.update(self._annotations)
+        uid = imprint.uid if stored is None else stored.uid
+        values.append(uid.encode())
+        return intents.Stamped(imprint.key, uid, stored, self._output, values)
+
+
+class _Shapes:
+    """Stencils for the same circumstances, the latest first."""
+
+    __slots__ = ("made", "misses", "stencils")
+
+    def __init__(self) -> None:
+        self.stencils: Final[list[Stencil]] = []
+        self.misses = 0
+        self.made = 0
+
+    def is_stencil_due(self) -> bool:
+        """Count an intent without a stencil; return True if a stencil for it may pay off."""
+        self.misses += 1
+        return self.misses >= _FIRST_MISSES + _MISSES * self.made
+
+
+class Stencils:
+    """Stencils of an application, those of the latest circumstances."""
+
+    def __init__(self) -> None:
+        self._shapes: Final[dict[tuple[object, ...], _Shapes]] = {}
+
+    def open(self, get: intents.Get) -> "Stamping":
+        """Return the stencils for intents that are decided on one state."""
+        return Stamping(self, get)
+
+    def find(self, circumstances: tuple[object, ...]) -> _Shapes:
+        """Return the stencils for some circumstances; there may be none yet."""
+        shapes = self._shapes.get(circumstances)
+        if shapes is None:
+            shapes = self._shapes[circumstances] = _Shapes()
+            if len(self._shapes) > MOST:
+                del self._shapes[next(iter(self._shapes))]
+        return shapes
+
+
+class Stamping:
+    """Stencils that apply to one state of the cluster."""
+
+    __slots__ = ("_get", "_shapes", "_stencils")
+
+    def __init__(self, stencils: Stencils, get: intents.Get) -> None:
+        self._stencils: Final = stencils
+        self._get: Final = get
+        self._shapes: Final[dict[tuple[object, ...], _Shapes | None]] = {}
+
+    def decide(self, intent: intents.Intent) -> intents.Decision:
+        """Return the decision of an intent: from a stencil if there is one for its shape.
+
+        Raises:
+            status.StatusError: the intent is refused.
+        """
+        imprint = intent.imprint(self._get)
+        return (imprint and self._stamp(intent, imprint)) or intent.decide(self._get)
+
+    def _stamp(self, intent: intents.Intent, imprint: intents.Imprint) -> intents.Stamped | None:
+        circumstances = imprint.circumstances
+        if len(imprint.times) > 1:
+            ranks = sorted(set(imprint.times))
+            circumstances = (*circumstances, *map(ranks.index, imprint.times))
+        if circumstances in self._shapes:
+            shapes = self._shapes[circumstances]
+        else:
+            shapes = self._shapes[circumstances] = self._find_shapes(intent, imprint, circumstances)
+        names = None if shapes is None else _read_names(imprint)
+        if shapes is None or names is None:
+            return None
+        for position, stencil in enumerate(shapes.stencils):
+            decision = stencil.stamp(intent, imprint, names)
+            if decision is not None:
+                if position:
+                    shapes.stencils.insert(0, shapes.stencils.pop(position))
+                return decision
+        if not shapes.is_stencil_due():
+            return None
+        shapes.made += 1
+        new_stencil = _make_stencil(intent, imprint, names, get=self._get)
+        if new_stencil is None:
+            return None
+        shapes.stencils.insert(0, new_stencil)
+        del shapes.stencils[MOST_SHAPES:]
+        return new_stencil.stamp(intent, imprint, names)
+
+    def _find_shapes(
+        self, intent: intents.Intent, imprint: intents.Imprint, circumstances: tuple[object, ...]
+    ) -> _Shapes | None:
+        """Return the stencils for an intent, or None if names matter to it."""
+        if imprint.reads_names(intent.write):
+            return None
+        write = intent.write
+        namespace = self._get(record.Key("namespaces", "", write.namespace))
+        version = None if namespace is None else namespace.revision
+        facts = write.served.fast_path.read_facts(write)
+        return self._stencils.find((*circumstances, version, facts, *imprint.read_versions(write)))
+
+
+class _Specimen:
+    """Request and stored object with placeholders instead of names."""
+
+    def __init__(self, imprint: intents.Imprint, names: Sequence[bytes], places: Sequence[int]) -> None:
+        times = sorted(set(imprint.times))
+        first_time = len(names) - len(imprint.times)
+        first_version = first_time - len(imprint.versions)
+        self.placeholders: Final = tuple(
+            meta.time_text(_TIMES[times.index(names[place].decode())]).encode()
+            if place >= first_time
+            else _PLACEHOLDERS[number]
+            for number, place in enumerate(places)
+        )
+        self.now: Final = _TIMES[times.index(imprint.times[-1])]
+        placeholders = {names[place]: self.placeholders[number] for number, place in enumerate(places)}
+        versions = [(version, placeholders.pop(version)) for version in set(names[first_version:first_time])]
+        # Prefixes of generated names end with a dash.
+        placeholders.update([(name + b"-", placeholder + b"-") for name, placeholder in placeholders.items()])
+
+        def replace_names(text: bytes) -> bytes:
+            for version, placeholder in versions:
+                text = text.replace(_RESOURCE_VERSION % version, _RESOURCE_VERSION % placeholder)
+            return _JSON_STRING.sub(lambda match: placeholders.get(match[0], match[0]), text)
+
+        self.body: Final = replace_names(imprint.body)
+        self.key: Final = imprint.key._replace(name=placeholders[imprint.key.name.encode()].decode())
+        self.stored: record.Record | None = None
+        if imprint.stored is not None:
+            stored = imprint.stored
+            data = replace_names(stored.data)
+            uid = placeholders[stored.uid.encode()].decode()
+            revision = int(dict(versions)[b"%d" % stored.revision])
+            self.stored = record.Record(self.key, uid, stored.create_revision, revision, data)
+
+
+def _read_names(imprint: intents.Imprint) -> list[bytes] | None:
+    """Return the names of an imprint, or None if a rule may refuse the form of one."""
+    names = "\n".join(imprint.names).encode()
+    if _NAMES.fullmatch(names) is None:
+        return None
+    values = names.split(b"\n")
+    if imprint.texts:
+        texts = "\n".join(imprint.texts).encode()
+        if _TEXTS.fullmatch(texts) is None:
+            return None
+        values += texts.split(b"\n")
+    if imprint.versions:
+        versions = "\n".join(imprint.versions).encode()
+        if _VERSIONS.fullmatch(versions) is None:
+            return None
+        values += versions.split(b"\n")
+    values += "\n".join(imprint.times).encode().split(b"\n")
+    return values
+
+
+def _make_stencil(
+    intent: intents.Intent, imprint: intents.Imprint, names: Sequence[bytes], *, get: intents.Get
+) -> Stencil | None:
+    """Return the stencil for objects like that of an intent, or None if the decision is more than one object."""
+    places = [position for position, name in enumerate(names) if name not in names[:position]]
+    size = max(len(imprint.body), 0 if imprint.stored is None else len(imprint.stored.data))
+    if len(places) > _MOST_NAMES or len(imprint.times) > _MOST_TIMES or size > LARGEST:
+        return None
+    specimen = _Specimen(imprint, names, places)
+    consultation = Consultation()
+    consultation.draw("uid", _UID.decode)
+    consultation.draw("name", lambda: specimen.key.name)
+    write = intent.write
+    if write.name:
+        write = msgspec.structs.replace(write, name=specimen.key.name)
+    write = msgspec.structs.replace(write, now=specimen.now, warnings=[], annotations={}, consultation=consultation)
+    try:
+        decision = imprint.make_specimen(write, specimen.body, specimen.stored).decide(
+            lambda key: specimen.stored if key == specimen.key else get(key)
+        )
+    except (status.StatusError, PendingError, errors.DrachmaError):
+        return None
+    if not isinstance(decision, intents.Make | intents.Replace) or decision.charges or decision.companions:
+        return None
+    if write.warnings:
+        return None
+    output = intents.make_draft(decision.document)(int(_REVISION)).data
+    return Stencil(specimen, places, output, dict(write.annotations))
