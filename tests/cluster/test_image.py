@@ -12,6 +12,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 
 import pytest
 
@@ -43,15 +45,20 @@ def _find_python() -> str:
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+def root() -> Iterator[pathlib.Path]:
     """Return a folder in which the first stage was carried out; ``opt/drachma`` is what the image copies."""
     if os.geteuid() != 0:
         pytest.skip("only root can become the user of the image")
     python = _find_python()
-    folder = tmp_path_factory.mktemp("image")
-    # The user of the recipe has to reach it.
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)
+    # Folders of pytest are closed to the user of the recipe.
+    with tempfile.TemporaryDirectory(prefix="drachma-image-") as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        _carry_out(folder, python)
+        yield folder
+
+
+def _carry_out(folder: pathlib.Path, python: str) -> None:
     source = folder / "source"
     source.mkdir()
     for name, value in _instructions():
@@ -69,7 +76,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
                 pytest.skip("packages cannot be fetched here")
             assert done.returncode == 0, done.stderr
     shutil.rmtree(source)
-    return folder
 
 
 def _run(root: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
