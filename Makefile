@@ -54,7 +54,7 @@ check: $(DEV) ## ruff, mypy strict and the layer contracts
 test: check ## everything CI runs: check, then the test suite
 	$(BIN)/pytest -n auto --dist worksteal -q
 
-peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver and JobSets; they are built first, which takes minutes once
+peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver, and controllers of JobSets, LeaderWorkerSets and Ray, built once
 	$(BIN)/python -m tests.peers.programs
 	$(BIN)/pytest -q tests/peers
 
@@ -66,8 +66,9 @@ cluster: $(DEV) ## try components on a real control plane of Kubernetes; it is b
 	$(BIN)/python -m tests.cluster.programs
 	DRACHMA_CLUSTER_REQUIRED=1 $(BIN)/pytest -q tests/cluster
 
-soak: $(DEV) ## churn, a short restart matrix, 20,000 random requests, and new examples of properties
+soak: $(DEV) ## churn, kills while gangs are scheduled, a short restart matrix, 20,000 random requests, and new examples of properties
 	$(BIN)/python -m tests.scenarios.churn --operations 10000
+	$(BIN)/python -m tests.scenarios.gangdurability 20
 	$(BIN)/python -m bench.soak --kills 30 --fault-seconds 8
 	$(BIN)/python -m bench.fuzzing --requests 20000
 	$(BIN)/pytest -n auto -q tests/property --hypothesis-profile=exploring

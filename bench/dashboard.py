@@ -2,7 +2,8 @@
 
 ``python -m bench dashboard`` starts an API server and ``drachma dashboard`` as processes, fills the server, and prints
 times of pages, the delay of an update on all open pages, and the memory of the dashboard. With a Chromium it also
-measures the first paint and the frames of the device map.
+measures the first paint, the time from a write to the page, and the frames of the device map. A second cluster has
+20 queues with 1,000 waiting workloads, for the pages of queues.
 """
 
 import asyncio
@@ -20,7 +21,9 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import aiohttp
+from playwright import async_api
 from tests import patience
+from tests.browser import world
 from tests.browser.conftest import FLAGS
 from tests.scenarios import processes
 
@@ -34,7 +37,22 @@ PODS = 5 * NODES
 CLAIMS = 2 * NODES
 BROWSERS = 50
 UPDATES = 10
-PATHS = ("/", "/devices", "/devices/map.json", "/devices?view=table", "/pods", "/pods?q=pod-024", "/claims")
+QUEUES = 20
+WORKLOADS = 1000
+PATHS = (
+    "/",
+    "/devices",
+    "/devices/map.json",
+    "/devices?view=table",
+    f"/device?driver=gpu.example.com&pool=node-{0:05d}&name=gpu-0",
+    "/pods",
+    "/pods?q=pod-024",
+    "/claims",
+    "/claims/default/claim-00100",
+    "/cel?expression=device.driver%20==%20%22gpu.example.com%22",
+    "/whatif",
+    "/reports",
+)
 _WRITERS = 64
 DRIVER = "gpu.example.com"
 
@@ -199,25 +217,45 @@ async def measure(kubeconfig: pathlib.Path) -> None:
                 while "Reading the cluster" in await (await session.get("/")).text():
                     await asyncio.sleep(0.1)
                 rows.append(("all objects read", f"{time.perf_counter() - began:.1f} s after sign-in"))
-                for path in (
-                    "/",
-                    "/devices",
-                    "/devices/map.json",
-                    "/devices?view=table",
-                    "/pods",
-                    "/pods?q=pod-024",
-                    "/claims",
-                ):
+                for path in PATHS:
                     best = await fastest(session, path)
                     rows.append((f"GET {path}", f"{best * 1000:.0f} ms"))
                 for title in ("explain a pod", "explain a pod again"):
                     began = time.perf_counter()
                     async with session.get(f"/pods/default/pod-{PODS:05d}/explanation") as answer:
-                        assert "verdict" in await answer.text(), "the pod is explained"
+                        assert "reasons" in await answer.text(), "the pod is explained"
                     rows.append((title, f"{time.perf_counter() - began:.1f} s"))
+                rows.append(
+                    ("what if: another claim", await once(session, f"/whatif?pod=default/pod-{PODS:05d}&count=2"))
+                )
+                rows.append(("what if: 10 more nodes", await once(session, "/whatif?nodes=10&like=node-00000")))
+                rows.append(("report of a simulation", await send_report(session)))
                 idle = memory_of(process)
                 rows.extend(await measure_pages(session, client, process, idle))
-                rows.extend(await measure_browser(address))
+                rows.extend(await measure_browser(address, client))
+
+
+async def once(session: aiohttp.ClientSession, path: str) -> str:
+    """Return the time of one answer in words."""
+    began = time.perf_counter()
+    async with session.get(path) as answer:
+        await answer.read()
+        assert answer.status == 200, path
+    return f"{time.perf_counter() - began:.1f} s"
+
+
+async def send_report(session: aiohttp.ClientSession) -> str:
+    """Return the time in which the page of a simulation with 2,000 samples is made."""
+    form = await (await session.get("/reports")).text()
+    token = re.search(r'name="form_token" value="([^"]+)"', form)
+    assert token is not None
+    samples = [{"time": 60.0 * at, "used": {"cpu": 0.5}, "running": at % 9, "waiting": at % 7} for at in range(2000)]
+    report = json.dumps({**world.SIMULATION, "series": samples})
+    began = time.perf_counter()
+    async with session.post("/reports", data={"form_token": token[1], "report": report}) as answer:
+        assert answer.status == 200
+        assert "Waiting times" in await answer.text()
+    return f"{(time.perf_counter() - began) * 1000:.0f} ms"
 
 
 async def fastest(session: aiohttp.ClientSession, path: str) -> float:
@@ -261,44 +299,183 @@ async def measure_pages(
     ]
 
 
-async def measure_browser(address: str) -> list[tuple[str, str]]:
-    """Measure paint and frames in a Chromium, if there is one."""
+def find_chromium() -> pathlib.Path | None:
+    """Return the Chromium to measure with, or None."""
     spec = importlib.util.spec_from_file_location("install_chromium", "scripts/install_chromium.py")
     assert spec is not None
     assert spec.loader is not None
     script: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    program = script.find()
+    program: pathlib.Path | None = script.find()
+    return program
+
+
+async def first_paint(page: async_api.Page, url: str) -> str:
+    """Return the time after which a page shows its first content."""
+    await page.goto(url)
+    paint = await page.evaluate(FIRST_PAINT)
+    return f"{paint:.0f} ms"
+
+
+FIRST_PAINT = """() => new Promise((done) => {
+  const look = () => {
+    const paint = performance.getEntriesByName("first-contentful-paint")[0];
+    if (paint) done(paint.startTime);
+    else setTimeout(look, 20);
+  };
+  look();
+})"""
+"""Waits for the entry, which comes after the frame and perhaps after the end of loading."""
+
+MAP_CHANGE = """(version) => new Promise((done) => {
+  const map = document.getElementById("map");
+  const look = () => map.dataset.version !== version && done();
+  new MutationObserver(look).observe(map, { attributes: true });
+  look();
+})"""
+"""Waits until the map has another version."""
+
+
+async def measure_browser(address: str, client: http.HttpClient) -> list[tuple[str, str]]:
+    """Measure paint, updates and frames in a Chromium, if there is one."""
+    program = find_chromium()
     if program is None:
         return [("browser", "no Chromium here")]
-    from playwright import async_api
-
     async with async_api.async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=list(FLAGS))
         page = await browser.new_page(viewport={"width": 1280, "height": 860})
         await page.goto(address)
         base = address.partition("/?")[0]
-        rows = []
-        for path in ("/", "/devices", "/pods"):
-            await page.goto(base + path)
-            paint = await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-            rows.append((f"first paint of {path}", f"{paint:.0f} ms"))
+        paths = ("/", "/devices", "/devices?view=table", "/pods", "/claims", "/cel", "/whatif", "/reports")
+        rows = [(f"first paint of {path}", await first_paint(page, base + path)) for path in paths]
         await page.goto(f"{base}/devices")
         began = time.perf_counter()
         await page.locator(f'#map[data-devices="{NODES * DEVICES}"]').wait_for(timeout=60_000)
         rows.append(("map complete after its page", f"{(time.perf_counter() - began) * 1000:.0f} ms"))
-        frames = []
-        for _ in range(20):
-            await page.get_by_role("button", name="Zoom in").click()
-            frames.append(float(str(await page.locator("#map").get_attribute("data-frame"))))
-        rows.append(
-            ("frame of the map while zooming", f"{statistics.median(frames):.1f} ms, at most {max(frames):.1f} ms")
-        )
+        delays = [await update_map(page, client, number) for number in range(UPDATES, 2 * UPDATES)]
+        rows.append(("from a write to the drawn map", f"{statistics.median(delays) * 1000:.0f} ms"))
+        for title, moves in (("panning far", PAN_FAR), ("zooming in", ZOOM_IN), ("panning near", PAN_NEAR)):
+            frames = await page.evaluate(DRIVE_MAP, moves)
+            slowest = max(frames)
+            rows.append((f"frame of the map, {title}", f"{statistics.median(frames):.1f} ms, at most {slowest:.1f} ms"))
         await browser.close()
     return rows
 
 
+PAN_FAR = [["pan", 7, 3]] * 60
+ZOOM_IN = [["zoom", -120, 0]] * 40
+PAN_NEAR = [["pan", -9, 4]] * 60
+DRIVE_MAP = """async (moves) => {
+  const map = document.getElementById("map");
+  const box = map.getBoundingClientRect();
+  const middle = { clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true, cancelable: true };
+  const place = { ...middle, pointerId: 1 };
+  const times = [];
+  map.setPointerCapture = () => {};
+  map.dispatchEvent(new PointerEvent("pointerdown", place));
+  for (const [kind, dx, dy] of moves) {
+    if (kind === "pan") {
+      place.clientX += dx;
+      place.clientY += dy;
+      map.dispatchEvent(new PointerEvent("pointermove", place));
+    } else map.dispatchEvent(new WheelEvent("wheel", { ...middle, deltaY: dx }));
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    times.push(Number(map.dataset.frame));
+  }
+  map.dispatchEvent(new PointerEvent("pointercancel", place));
+  return times;
+}"""
+"""Moves the map by events, and returns the time of each frame's script."""
+
+
+async def update_map(page: async_api.Page, client: http.HttpClient, number: int) -> float:
+    """Return the time from the deletion of a claim until the map has its change."""
+    version = await page.locator("#map").get_attribute("data-version")
+    began = time.perf_counter()
+    await client.delete(resourceclaim.ResourceClaim, f"claim-{number:05d}", namespace="default")
+    await page.evaluate(MAP_CHANGE, version)
+    delay = time.perf_counter() - began
+    await asyncio.sleep(0.3)
+    return delay
+
+
+def _queue_documents() -> list[dict[str, Any]]:
+    """Return queues without quota for the jobs that wait in them."""
+    kueue = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
+    flavors = [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": 4}]}]
+    documents: list[dict[str, Any]] = [{**kueue, "kind": "ResourceFlavor", "metadata": {"name": "default"}}]
+    for number in range(QUEUES):
+        name = f"queue-{number:02}"
+        groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+        spec = {"cohortName": f"cohort-{number % 4}", "namespaceSelector": {}, "resourceGroups": groups}
+        documents.append({**kueue, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec})
+        local = {"name": name, "namespace": "default"}
+        documents.append({**kueue, "kind": "LocalQueue", "metadata": local, "spec": {"clusterQueue": name}})
+    for number in range(WORKLOADS):
+        container = {"name": "main", "image": "app", "resources": {"requests": {"cpu": "30"}}}
+        labels = {"kueue.x-k8s.io/queue-name": f"queue-{number % QUEUES:02}"}
+        template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+        metadata = {"name": f"job-{number:04}", "namespace": "default", "labels": labels}
+        documents.append(
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": metadata,
+                "spec": {"suspend": True, "template": template},
+            }
+        )
+    return documents
+
+
+async def measure_queues(kubeconfig: pathlib.Path) -> None:
+    """Measure the pages of queues with many waiting workloads."""
+    rows = Rows()
+    async with http.HttpClient(http.find_access(kubeconfig), clock=clock.SystemClock()) as client:
+        await world.create_all(client, _queue_documents())
+        with dashboard(kubeconfig) as (address, process):
+            base = address.partition("/?")[0]
+            jar = aiohttp.CookieJar(unsafe=True)
+            timeout = aiohttp.ClientTimeout(total=None)
+            async with aiohttp.ClientSession(base, cookie_jar=jar, timeout=timeout) as session:
+                await (await session.get(address)).text()
+                while (await (await session.get("/queues")).text()).count('href="/workloads/') < 10 * QUEUES:
+                    await asyncio.sleep(0.2)
+                rows.append(
+                    (f"GET /queues, {WORKLOADS} workloads wait", f"{await fastest(session, '/queues') * 1000:.0f} ms")
+                )
+                page = await (await session.get("/queues")).text()
+                link = re.search(r'href="(/workloads/[^"]+)"', page)
+                assert link is not None
+                rows.append(("page of a waiting workload", await once(session, link[1])))
+                rows.append(
+                    ("what if: another quota", await once(session, "/whatif?queue=queue-00&resource=cpu&quota=90"))
+                )
+                rows.append(("estimated starts", await once(session, "/queues/estimates?assume=1h")))
+                rows.append(("memory of the dashboard", f"{memory_of(process):.0f} MiB"))
+            program = find_chromium()
+            if program is not None:
+                async with async_api.async_playwright() as playwright:
+                    browser = await playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+                    page_of_queues = await browser.new_page()
+                    await page_of_queues.goto(address)
+                    rows.append(("first paint of /queues", await first_paint(page_of_queues, f"{base}/queues")))
+                    await browser.close()
+
+
 def main() -> None:
+    if os.environ.get("DRACHMA_BENCH_NODES") != "0":
+        measure_cluster()
+    with tempfile.TemporaryDirectory() as folder:
+        options = ("--queueing", "--dashboard-listen", "")
+        server = processes.start(pathlib.Path(folder), command_name="up", options=options)
+        try:
+            asyncio.run(measure_queues(server.kubeconfig))
+        finally:
+            server.stop()
+
+
+def measure_cluster() -> None:
+    """Measure the pages of a large cluster."""
     print(f"dashboard: {NODES} nodes, {NODES * DEVICES} devices, {PODS} pods, {CLAIMS} claims")
     with tempfile.TemporaryDirectory() as folder:
         server = processes.start(pathlib.Path(folder))

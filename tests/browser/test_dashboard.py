@@ -1,6 +1,7 @@
 """The dashboard in a real Chromium: every page and action, live updates, accessibility, and the policy against scripts.
 
-With $DRACHMA_PICTURES naming a folder, the tests also save the pictures of docs/dashboard.md there.
+With $DRACHMA_PICTURES naming a folder, the tests also save the pictures of docs/dashboard.md there. Reduce them to 224
+colours before they are committed: that is a third of their size.
 """
 
 import asyncio
@@ -69,31 +70,33 @@ async def find_faults(page: Page, *rules: str) -> list[str]:
 
 
 @pytest.mark.parametrize("pages", [PAGES[::2], PAGES[1::2]], ids=["even", "odd"])
-def test_pages_are_accessible(stage: Stage, pages: tuple[str, ...]) -> None:
+def test_pages_are_accessible_dark_ones_too_and_fit_a_phone(stage: Stage, pages: tuple[str, ...]) -> None:
     async def check() -> None:
         faults: dict[str, list[str]] = {}
-        async with stage.page() as page:
+        # Without motion, colours change at once.
+        async with stage.page(reduced_motion="reduce") as page:
             for path in pages:
+                await page.emulate_media(color_scheme="light")
                 await page.goto(stage.url + path)
                 await settle(page)
                 faults[path] = await find_faults(page)
+                await page.emulate_media(color_scheme="dark")
+                faults[f"{path} in the dark"] = await find_faults(page, "color-contrast")
+                await page.set_viewport_size({"width": 390, "height": 860})
+                widths = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+                assert widths[0] <= widths[1], path
+                await page.set_viewport_size({"width": 1280, "height": 860})
         assert {path: listed for path, listed in faults.items() if listed} == {}
 
     stage.run(check())
 
 
-def test_dark_pages_have_contrast_and_the_sign_in_page_is_accessible(stage: Stage) -> None:
+def test_pages_without_a_user_are_accessible(stage: Stage) -> None:
     async def check() -> None:
-        faults: dict[str, list[str]] = {}
         async with stage.page(color_scheme="dark") as page:
-            for path in PAGES:
-                await page.goto(stage.url + path)
-                await settle(page)
-                faults[path] = await find_faults(page, "color-contrast")
             for path in ("/signin", "/pods?status=nonsense"):
                 await page.goto(stage.url + path)
-                faults[path] = await find_faults(page)
-        assert {path: listed for path, listed in faults.items() if listed} == {}
+                assert await find_faults(page) == []
 
     stage.run(check())
 
@@ -376,8 +379,8 @@ def test_reports_open_in_the_dashboard(stage: Stage, tmp_path: pathlib.Path) -> 
 
 def test_a_limited_user_sees_only_its_namespace(stage: Stage) -> None:
     async def check() -> None:
-        answer = await stage.client.request_token("speech", "viewer", spec={"expirationSeconds": 3600})
-        token = answer["token"] if "token" in answer else answer["status"]["token"]
+        reply = await stage.client.request_token("speech", "viewer", spec={"expirationSeconds": 3600})
+        token = reply["token"] if "token" in reply else reply["status"]["token"]
         async with stage.page(signs_in=False) as page:
             await page.goto(f"{stage.url}/pods")
             await page.get_by_label("Token", exact=True).fill(token)
@@ -395,9 +398,9 @@ def test_a_limited_user_sees_only_its_namespace(stage: Stage) -> None:
             await expect(page.locator("h1")).to_have_text("You may not do this")
             for path in PAGES:
                 # Refused pages are clear pages too, and none has objects of other namespaces.
-                await page.goto(stage.url + path)
-                text = await page.locator("main").text_content() or ""
-                for name in ("vision/train-0", "vision/spare", "partitions/gpu-0"):
+                answer = await page.request.get(stage.url + path)
+                text = (await answer.text()).partition("<main")[2]
+                for name in ("vision/train-0", "vision/spare", "partitions/gpu-0", "pool=partitions"):
                     text = text.replace(name, "")
                 assert "vision" not in text, path
                 assert "partitions" not in text, path
@@ -565,7 +568,7 @@ def test_deleting_asks_first(stage: Stage) -> None:
 def test_a_phone_scrolls_in_one_direction_and_the_theme_is_kept(stage: Stage) -> None:
     async def check() -> None:
         async with stage.page(width=390, has_touch=True) as page:
-            for path in (*PAGES, "/whatif?form=quota"):
+            for path in ("/", "/pods", "/whatif?form=quota"):
                 await page.goto(stage.url + path)
                 await settle(page)
                 widths = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")

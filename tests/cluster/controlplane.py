@@ -97,6 +97,7 @@ class ControlPlane:
         self.kubeconfig = self.write_kubeconfig("admin", TOKEN)
         self.servers: dict[str, Program] = {}
         """etcd and the API server by name."""
+        self._server_command: list[str] = []
         self._count = 0
 
     def write_kubeconfig(self, user: str, token: str) -> pathlib.Path:
@@ -165,6 +166,20 @@ class ControlPlane:
             f"--feature-gates={_gates(GATES)}",
         ]
         return self.running("kube-controller-manager", command)
+
+    def start_server(self, command: list[str]) -> None:
+        """Start the API server, and wait until it is ready."""
+        self._server_command = command
+        self.servers["kube-apiserver"] = self.start("kube-apiserver", command)
+        _wait(self, self.servers["kube-apiserver"])
+
+    def kill_server(self) -> None:
+        """Kill the API server as a power cut would."""
+        self.servers["kube-apiserver"].kill()
+
+    def restart_server(self) -> None:
+        """Start the API server again after it was killed."""
+        self.start_server(self._server_command)
 
     def answers(self, user: str) -> list[Document]:
         """Return the audit events of a user, oldest first."""
@@ -255,9 +270,11 @@ def control_plane(
                 f"--audit-log-path={plane.audit_log}",
                 "--audit-log-mode=blocking-strict",
             ]
-        plane.servers["kube-apiserver"] = stack.enter_context(plane.running(api_server, command))
-        _wait(plane, plane.servers["kube-apiserver"])
-        yield plane
+        try:
+            plane.start_server(command)
+            yield plane
+        finally:
+            plane.kill_server()
 
 
 def _wait(plane: ControlPlane, server: Program) -> None:

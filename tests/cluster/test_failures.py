@@ -1,11 +1,11 @@
-"""kill -9 of components, two replicas, and an upgrade: another replica goes on, and no device is given out twice."""
+"""kill -9 of components and of the API server under load: another replica goes on, and no device is given out twice."""
 
 from collections import Counter
 
 import pytest
 
 from tests import patience
-from tests.cluster import controlplane, objects
+from tests.cluster import churn, controlplane, objects, queues
 from tests.scenarios import wire
 
 DEVICES = 20
@@ -76,3 +76,49 @@ def test_kube_scheduler_takes_over_and_hands_back(plane: controlplane.ControlPla
         with plane.drachma("scheduler", "--no-leader-elect"):
             add(8, 4)
     _check_devices(cluster, 12)
+
+
+@pytest.mark.skipif(not queues.DEFINITIONS.is_dir(), reason=f"Kueue's definitions absent: {queues.DEFINITIONS}")
+def test_queueing_is_killed_while_it_admits_and_another_replica_goes_on(
+    plane: controlplane.ControlPlane, cluster: wire.Wire
+) -> None:
+    queues.install_definitions(cluster)
+    objects.create_if_absent(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
+    queues.create_queue(cluster, "killed")
+    with plane.kube_controllers(), plane.drachma("queueing") as first:
+        first.wait_for("leads by lease")
+        with (
+            plane.drachma("queueing") as second,
+            churn.JobChurn(plane, queue="killed").running() as load,
+        ):
+            second.wait_for("waiting for lease")
+            load.wait_for(10)
+            first.kill()
+            load.wait_for(10)
+            second.wait_for("leads by lease")
+
+
+def test_the_api_server_is_killed_under_load(plane: controlplane.ControlPlane, cluster: wire.Wire) -> None:
+    """Components wait for the API server, and go on with its new process without a restart of their own."""
+    options = ("--controllers=resourceclaim-controller", "--no-leader-elect")
+    with (
+        plane.kube_controllers(without="-resourceclaim-controller"),
+        plane.drachma("controllers", *options) as controllers,
+        plane.drachma("scheduler", "--no-leader-elect") as scheduler,
+    ):
+        for number in range(4):
+            objects.create(cluster, objects.pod(f"before-{number}", template_name="one"))
+        patience.until(lambda: _bound(cluster), what="a pod is bound")
+        plane.kill_server()
+        plane.restart_server()
+        with wire.Wire(plane) as admin:
+            for number in range(4):
+                objects.create(admin, objects.pod(f"after-{number}", template_name="one"))
+            patience.until(lambda: _bound(admin), lambda count: count == 8, what="all pods are bound")
+            _check_devices(admin, 8)
+            for document in objects.claims(admin):
+                pod = document["metadata"]["ownerReferences"][0]["name"]
+                admin.call("DELETE", f"{objects.PODS}/{pod}", {"gracePeriodSeconds": 0})
+            patience.until(lambda: objects.claims(admin), lambda left: not left, what="all claims are gone")
+        scheduler.check()
+        controllers.check()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests import patience, ports
-from tests.cluster import controlplane, objects, programs
+from tests.cluster import controlplane, objects, programs, queues
 from tests.scenarios import processes, wire
 
 _CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
@@ -71,3 +71,36 @@ def test_a_server_without_devices_is_said(tmp_path: pathlib.Path) -> None:
         assert refusal.value.code == 503
         assert "[-]resourceclaims.resource.k8s.io" in refusal.value.read().decode()
         assert "kind-not-served" in {each["check"] for each in _doctor(plane)}
+
+
+@pytest.mark.skipif(not queues.DEFINITIONS.is_dir(), reason=f"Kueue's definitions absent: {queues.DEFINITIONS}")
+def test_queues_and_exporter_work_on_an_old_server(tmp_path: pathlib.Path) -> None:
+    programs.require(programs.OLD_API_SERVER)
+    with (
+        controlplane.control_plane(tmp_path, api_server=programs.OLD_API_SERVER, gates=(), apis="api/ga=true") as plane,
+        wire.Wire(plane) as admin,
+        ports.reserved() as port,
+        plane.drachma("exporter", f"--metrics-port={port}", "--interval=1") as exporter,
+    ):
+        queues.install_definitions(admin)
+        objects.create(admin, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
+        queues.create_queue(admin, "team")
+        with plane.drachma("queueing") as queueing:
+            queueing.wait_for("leads by lease")
+            for number in range(3):
+                queues.create_job(admin, f"job-{number}", queue="team", suspend=True)
+            patience.until(
+                lambda: [each["spec"]["suspend"] for each in admin.call("GET", queues.JOBS).body["items"]].count(False),
+                lambda count: count == 2,
+                what="two Jobs are admitted, as many as the quota allows",
+            )
+            queueing.check()
+        objects.create(admin, objects.device_class(), objects.node("n1"), objects.resource_slice("n1", 2))
+
+        def scrape() -> str:
+            exporter.check()
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                return str(answer.read().decode())
+
+        counted = f'drachma_devices{{driver="{objects.DRIVER}",node="n1",state="free"}} 2.0'
+        patience.until(scrape, lambda text: counted in text, what="the exporter counts the devices")

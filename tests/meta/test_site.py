@@ -1,6 +1,7 @@
 """The site of the documents: links lead somewhere, and the reference describes the public API."""
 
 import importlib
+import importlib.util
 import inspect
 import pathlib
 import pkgutil
@@ -24,6 +25,32 @@ _ENTRY = re.compile(r"^::: (\S+)$", re.MULTILINE)
 def test_links_lead_somewhere(page: str) -> None:
     links = _LINK.findall((DOCS / page).read_text())
     assert [link for link in links if "://" not in link and not ((DOCS / page).parent / link).exists()] == []
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = set(re.findall(r"[\w./-]+\.md", (PROJECT / "mkdocs.yml").read_text()))
+    pages = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
+    assert listed <= pages
+    assert {page for page in pages - listed if not page.startswith("adr/")} == set()
+
+
+def test_every_page_says_who_needs_it() -> None:
+    """The first paragraph of a page has a sentence with its reader or purpose, before any list, table or code."""
+    for path in (*DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md")):
+        blocks = [block for block in path.read_text().split("\n\n") if block.strip() and not block.startswith("#")]
+        assert re.match(r"[A-Z]?[\w`*\[]", blocks[0]), path.name
+        assert not blocks[0].startswith(("|", "- ", "```", "![")), path.name
+
+
+def test_the_reference_is_that_of_the_code() -> None:
+    spec = importlib.util.spec_from_file_location("reference", PROJECT / "scripts" / "generate_reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    command = "python scripts/generate_reference.py writes it again"
+    assert (DOCS / "reference" / "commands.md").read_text() == script.commands(), command
+    assert (DOCS / "reference" / "kinds.md").read_text() == script.kinds(), command
 
 
 def _anchors(page: pathlib.Path) -> set[str]:

@@ -1,15 +1,16 @@
 """Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet,
-the controllers of JobSets and LeaderWorkerSets, and helm.
+the controllers of JobSets, LeaderWorkerSets and Ray, and helm.
 
-``python -m tests.peers.programs`` builds those of this project and the kubelet; with ``jobset``, ``lws`` or ``helm``
-behind it, those. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or ``~/.cache/drachma/peers``, by a
-hash of what they are made of. All but the first two take minutes the first time.
+``python -m tests.peers.programs`` builds all of them except helm; names as arguments build only those. The programs are
+kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or ``~/.cache/drachma/peers``, by a hash of their sources. All but
+the first two take minutes the first time.
 """
 
 import hashlib
 import pathlib
 import subprocess
 import sys
+from typing import NamedTuple
 
 from tests import gobuild
 from tests.gobuild import MissingError
@@ -18,12 +19,28 @@ SOURCE = pathlib.Path(__file__).parent / "go"
 _HELM = pathlib.Path(__file__).parents[1] / "cluster" / "go" / "helm"
 """Module that pins helm, for the tests on a real control plane too."""
 CACHE = gobuild.cache_folder("peers", "DRACHMA_PEERS_CACHE")
-NAMES = ("driver", "runtime", "kubelet")
+NAMES = ("driver", "runtime", "kubelet", "jobset", "lws", "kuberay")
 
-_OTHERS = {"helm": "helm.sh/helm/v3/cmd/helm", "jobset": "sigs.k8s.io/jobset", "lws": "sigs.k8s.io/lws/cmd"}
-"""Programs of other projects, built as they are, each in a module that pins what it is built from."""
-_MODULES = {"lws": "sigs.k8s.io/lws"}
-"""Modules of programs whose package is not at the root of its module."""
+
+class _Origin(NamedTuple):
+    """Source of another project's program: our module that pins its dependencies, its own module, and its package."""
+
+    pins: str
+    module: str
+    package: str = ""
+
+    @property
+    def import_path(self) -> str:
+        return f"{self.module}/{self.package}" if self.package else self.module
+
+
+_OTHERS = {
+    "helm": _Origin("helm", "helm.sh/helm/v3", "cmd/helm"),
+    "jobset": _Origin("controllers", "sigs.k8s.io/jobset"),
+    "kuberay": _Origin("controllers", "github.com/ray-project/kuberay/ray-operator"),
+    "lws": _Origin("controllers", "sigs.k8s.io/lws", "cmd"),
+}
+"""Programs of other projects, built as they are. The controllers share pins, so that libraries are compiled once."""
 
 __all__ = ["CACHE", "NAMES", "SOURCE", "MissingError", "build", "built", "files_of"]
 
@@ -36,7 +53,8 @@ def build(name: str) -> pathlib.Path:
         RuntimeError: it does not build, or not in time.
     """
     binary = _place(name)
-    gobuild.build(name, _OTHERS.get(name, f"./{name}"), _module(name), binary)
+    origin = _OTHERS.get(name)
+    gobuild.build(name, origin.import_path if origin is not None else f"./{name}", _module(name), binary)
     return binary
 
 
@@ -54,7 +72,7 @@ def built(name: str) -> pathlib.Path:
 
 def files_of(name: str) -> pathlib.Path:
     """Where the files of another project's program are that was built, its manifests among them."""
-    command = [gobuild.go_command(name), "list", "-m", "-f", "{{.Dir}}", _MODULES.get(name, _OTHERS[name])]
+    command = [gobuild.go_command(name), "list", "-m", "-f", "{{.Dir}}", _OTHERS[name].module]
     done = subprocess.run(command, cwd=_module(name), capture_output=True, text=True, check=True)
     return pathlib.Path(done.stdout.strip())
 
@@ -70,7 +88,7 @@ def _place(name: str) -> pathlib.Path:
 def _module(name: str) -> pathlib.Path:
     if name == "helm":
         return _HELM
-    return SOURCE / name if name in _OTHERS else SOURCE
+    return SOURCE / _OTHERS[name].pins if name in _OTHERS else SOURCE
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import contextlib
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -45,16 +45,7 @@ async def start(cluster: NodeCluster, name: str, project: Project) -> None:
     }
     file = cluster.folder / f"{name}.yaml"
     file.write_text(yaml.safe_dump(configuration))
-    controller = await cluster.talker(name, str(programs.built(name)), f"--config={file}")
-
-    async def ready() -> bool:
-        assert controller.is_running, controller.story()
-        async with aiohttp.ClientSession() as session:
-            try:
-                async with session.get(f"http://127.0.0.1:{health}/readyz") as answer:
-                    return answer.status == 200
-            except aiohttp.ClientConnectorError:
-                return False
+    await run(cluster, name, f"--config={file}", health=health)
 
     async def listening() -> bool:
         """Some controllers are ready before they listen for webhooks."""
@@ -65,7 +56,6 @@ async def start(cluster: NodeCluster, name: str, project: Project) -> None:
         writer.close()
         return True
 
-    await cluster.until(ready)
     await cluster.until(listening)
     authority = base64.b64encode(files.authority.read_bytes()).decode()
     for configured in yaml.safe_load_all((manifests / project.webhooks).read_text()):
@@ -73,6 +63,24 @@ async def start(cluster: NodeCluster, name: str, project: Project) -> None:
             path = each["clientConfig"]["service"]["path"]
             each["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
         await cluster.apply(yaml.safe_dump(configured))
+
+
+async def run(
+    cluster: NodeCluster, name: str, *options: str, health: int, environment: Mapping[str, str] | None = None
+) -> None:
+    """Start a controller and wait until it is ready, by its port for health checks."""
+    controller = await cluster.talker(name, str(programs.built(name)), *options, environment=environment)
+
+    async def ready() -> bool:
+        assert controller.is_running, controller.story()
+        async with aiohttp.ClientSession() as session:
+            try:
+                async with session.get(f"http://127.0.0.1:{health}/readyz") as answer:
+                    return answer.status == 200
+            except aiohttp.ClientConnectorError:
+                return False
+
+    await cluster.until(ready)
 
 
 @contextlib.contextmanager

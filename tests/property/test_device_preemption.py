@@ -2,7 +2,7 @@
 
 import itertools
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -25,6 +25,9 @@ RESIDENTS = st.lists(
     ),
     max_size=5,
 )
+MANY_RESIDENTS = st.lists(
+    st.tuples(st.integers(0, 1), st.sampled_from([0, 1, 2]), st.just(False), st.booleans()), min_size=9, max_size=12
+)
 _PRIORITY = 2
 
 
@@ -33,6 +36,41 @@ _PRIORITY = 2
 def test_the_fewest_and_least_important_pods_are_evicted(
     residents: list[tuple[int, int, bool, bool]], needed: int, free: int, allowed: int
 ) -> None:
+    victims, holders = _preempt(residents, needed, free, allowed)
+    if needed <= free:
+        assert victims is None
+        return
+    best = _best(residents, holders, needed - free, allowed)
+    if best is None:
+        assert victims is None
+        return
+    assert victims is not None
+    assert _helps(victims, holders, needed - free)
+    assert _rank(victims, residents) == best
+    assert not any(_helps(victims - {name}, holders, needed - free) for name in victims)
+    assert sum(residents[int(name[1:])][3] for name in victims) <= allowed
+
+
+@settings(max_examples=25, deadline=None)
+@given(residents=MANY_RESIDENTS, needed=st.integers(1, 6), allowed=st.integers(0, 3))
+@example(residents=[(0, 0, False, True), (1, 2, False, True), *([(0, 0, False, False)] * 7)], needed=2, allowed=1)
+def test_of_many_candidates_none_is_evicted_in_vain(
+    residents: list[tuple[int, int, bool, bool]], needed: int, allowed: int
+) -> None:
+    victims, holders = _preempt(residents, needed, 0, allowed)
+    kept = sorted((count for _, count, _, is_kept in residents if is_kept), reverse=True)
+    others = sum(count for _, count, _, is_kept in residents if not is_kept)
+    assert (victims is not None) == (others + sum(kept[:allowed]) >= needed)
+    if victims is not None:
+        assert _helps(victims, holders, needed)
+        assert not any(_helps(victims - {name}, holders, needed) for name in victims)
+        assert sum(residents[int(name[1:])][3] for name in victims) <= allowed
+
+
+def _preempt(
+    residents: list[tuple[int, int, bool, bool]], needed: int, free: int, allowed: int
+) -> tuple[set[str] | None, list[tuple[set[str], int]]]:
+    """Return the victims of a pod that needs devices, or None, and the users of each claim with its devices."""
     world = World(enabled=GATES)
     world.put_class(f'device.driver == "{DRIVER}"')
     world.put_node(node("n0", allocatable={"cpu": "64", "memory": "8Gi", "pods": "99"}))
@@ -45,22 +83,13 @@ def test_the_fewest_and_least_important_pods_are_evicted(
     world.claim(claim("new").uid("new").request("r", device_class="gpu", mode="ExactCount", count=needed))
     preemptor = a_pod("new").uid("new").claim("x", claim="new").spec(priority=_PRIORITY).build()
     decided = world.decide(podinfo.PodInfo(preemptor))
+    assert isinstance(decided, Placed) == (needed <= free)
     if isinstance(decided, Placed):
-        assert needed <= free
-        return
+        return None, holders
     assert isinstance(decided, Unfit)
     result = world.profile.post_filter(decided.cycle, decided.diagnosis)
     evictions = [each for each in result.remedies if isinstance(each, eviction.Eviction)]
-    victims = {each.metadata.name for each in evictions[0].victims} if evictions else None
-    best = _best(residents, holders, needed - free, allowed)
-    if best is None:
-        assert victims is None
-        return
-    assert victims is not None
-    assert _helps(victims, holders, needed - free)
-    assert _rank(victims, residents) == best
-    assert not any(_helps(victims - {name}, holders, needed - free) for name in victims)
-    assert sum(residents[int(name[1:])][3] for name in victims) <= allowed
+    return {each.metadata.name for each in evictions[0].victims} if evictions else None, holders
 
 
 def _put_residents(world: World, residents: list[tuple[int, int, bool, bool]]) -> list[tuple[set[str], int]]:

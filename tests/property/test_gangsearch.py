@@ -1,6 +1,6 @@
 """Gangs: the search finds nodes exactly where trying every way would, and nothing that it looks at changes."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from drachma.scheduler.cycle import gangsearch
@@ -9,6 +9,10 @@ from tests.property.gangworlds import NODES, PODS, a_world, fits_some_way, gang_
 
 @settings(max_examples=40)
 @given(NODES, PODS, st.integers(0, 1))
+@example(  # the first pods have to leave the nodes that they like best
+    [(1, ()), (2, ("b", "b")), (2, ("a", "b"))], [(1, "a"), (2, "shared"), (1, ""), (2, "b")], 0
+)
+@example([(1, ("a",)), (2, ("b", "b"))], [(1, "b"), (2, "a"), (1, ""), (1, "b")], 1)
 def test_the_search_is_as_good_as_trying_everything(
     nodes: list[tuple[int, tuple[str, ...]]], pods: list[tuple[int, str]], spare: int
 ) -> None:

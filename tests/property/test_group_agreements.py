@@ -2,7 +2,7 @@
 
 import itertools
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from drachma.api import gates, meta, pod, podgroup
@@ -24,6 +24,8 @@ COUNTS = st.lists(st.sampled_from([1, 1, 2]), min_size=1, max_size=3)  # devices
 
 @settings(max_examples=150, deadline=None)
 @given(nodes=NODES, counts=COUNTS, is_match=st.booleans())
+@example(nodes=[(1, ["1", "1", "1"]), (2, ["0", "0", ""])], counts=[1, 1], is_match=True)  # the rarer rail has room
+@example(nodes=[(1, ["", "1"]), (1, ["1", "0", "0"])], counts=[1, 1], is_match=True)  # as frequent, on other nodes
 def test_exactly_the_groups_that_fit_are_placed(
     nodes: list[tuple[int, list[str]]], counts: list[int], is_match: bool
 ) -> None:

@@ -6,7 +6,7 @@ import os
 import pathlib
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -96,8 +96,15 @@ class NodeCluster(clusterview.ClusterView):
         """The directory of a node."""
         return self.folder / name
 
-    async def talker(self, title: str, *command: str, kubeconfig: pathlib.Path | None = None) -> Talker:
-        """Starts a process that is ended with the test, if it has not before."""
+    async def talker(
+        self,
+        title: str,
+        *command: str,
+        kubeconfig: pathlib.Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Talker:
+        """Start a process that is ended with the test, if it has not ended before."""
+        settings = {"KUBECONFIG": str(kubeconfig or self.server.kubeconfig), "PYTHONUNBUFFERED": "1"}
         log = self.folder / f"{title}.log"
         with log.open("ab") as errors_to:
             process = await asyncio.create_subprocess_exec(
@@ -105,7 +112,7 @@ class NodeCluster(clusterview.ClusterView):
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors_to,
-                env={**os.environ, "KUBECONFIG": str(kubeconfig or self.server.kubeconfig), "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, **settings, **(environment or {})},
                 cwd=pathlib.Path(__file__).parents[2],
             )
         talker = Talker(process, log)

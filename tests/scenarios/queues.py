@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
+from drachma.api import gates as features
 from drachma.api import job, meta, pod
 from drachma.client import Client, patches
 from drachma.node.simulation import hardware
@@ -200,6 +201,7 @@ async def queues(
     wrap: Callable[[Client], Client] = lambda client: client,
     clock: manualclock.ManualClock | None = None,
     connect: Connect | None = None,
+    gates: features.Gates = features.ALL,
 ) -> AsyncIterator[Queues]:
     """A whole control plane with simulated machines and queueing, under a configuration, and a policy beside it.
 
@@ -214,7 +216,7 @@ async def queues(
     if not has_webhooks:
         additions = structs.replace(additions, functions=())
     make = functools.partial(Queues, configured=configured, view=view, connect=connect)
-    async with controlplane.plane_of(make, additions=additions, wrap=wrap, clock=clock) as plane:
+    async with controlplane.plane_of(make, additions=additions, wrap=wrap, clock=clock, gates=gates) as plane:
         plane.launch(
             "agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build(profile, nodes))
         )

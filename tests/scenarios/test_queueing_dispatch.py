@@ -15,6 +15,8 @@ from drachma.queueing.configuration import configuration
 from drachma.testing import manualclock
 from tests.scenarios import queues
 
+_IMPATIENT = {**queues.MAPPED, "multiKueue": {"workerLostTimeout": "60s"}}
+
 
 class _Network:
     """Clusters by the content of their kubeconfig; those that are down cannot be reached."""
@@ -42,7 +44,7 @@ async def _clusters(*quotas: int) -> AsyncIterator[tuple[queues.Queues, list[que
             network.clients[f"worker-{number}".encode()] = worker.client
             workers.append(worker)
         manager = await stack.enter_async_context(
-            queues.queues(configuration=queues.MAPPED, clock=clock, connect=network.connect)
+            queues.queues(configuration=_IMPATIENT, clock=clock, connect=network.connect)
         )
         await _dispatch(manager, [f"worker-{number}" for number in range(len(quotas))])
         yield manager, workers
@@ -147,3 +149,29 @@ async def test_a_cluster_without_a_connection_is_not_active() -> None:
         assert (condition.status, condition.reason) == ("False", "ClientConnectionFailed")
         check = await manager.client.get(resources.CHECKS, "workers")
         assert [each.message for each in check.status.conditions] == ["Inactive clusters: [absent]"]
+
+
+async def _set_kubeconfig(manager: queues.Queues, name: str, content: str) -> None:
+    patch = patches.merge({"data": {"kubeconfig": base64.b64encode(content.encode()).decode()}})
+    namespace = configuration.DEFAULT_NAMESPACE
+    await manager.client.patch(secret.Secret, name, namespace=namespace, patch=patch)
+
+
+async def test_a_job_goes_on_in_a_cluster_that_is_back_in_time() -> None:
+    async with _clusters(4) as (manager, (worker,)):
+        await manager.create_job("train", seconds=60)
+        await manager.advance(2)
+        await _set_kubeconfig(manager, "worker-0", "gone")
+        await manager.advance(30)
+        assert (await _state(manager, "train"))[0] == "Ready"
+        cluster = await manager.client.get(resources.MULTI_KUEUE_CLUSTERS, "worker-0")
+        assert [(each.status, each.reason) for each in cluster.status.conditions] == [
+            ("False", "ClientConnectionFailed")
+        ]
+
+        await _set_kubeconfig(manager, "worker-0", "worker-0")
+        await manager.advance(60)
+        cluster = await manager.client.get(resources.MULTI_KUEUE_CLUSTERS, "worker-0")
+        assert [(each.status, each.reason) for each in cluster.status.conditions] == [("True", "Active")]
+        assert (await manager.workload_condition("train", "Finished"))[:2] == ("True", "Succeeded")
+        assert not await worker.all_of(resources.WORKLOADS)

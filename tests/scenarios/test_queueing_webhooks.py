@@ -19,7 +19,7 @@ from drachma.client import target
 from drachma.listening import addresses
 from drachma.process import conversionwebhook, embedded, queueing, standalone, webhookendpoint, webhookplace
 from drachma.queueing.component import ActiveConfiguration, QueueingComponent
-from drachma.runtime import Surroundings, lease
+from drachma.runtime import Surroundings, clock, lease
 from drachma.server.access import certificates
 from drachma.store import memory
 from tests import patience
@@ -60,7 +60,7 @@ async def endpoint(tmp_path: pathlib.Path) -> AsyncIterator[_Endpoint]:
         connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=str(files.authority)))
         async with surroundings.informers as informers, aiohttp.ClientSession(connector=connector) as session:
             await informers.wait_synced()
-            task = asyncio.create_task(made.serve(component.reviews))
+            task = asyncio.create_task(made.serve(component.reviews, clock=clock.SystemClock()))
             started = _Endpoint(made.address.url, files.authority, session)
             await _listening(started)
             yield started

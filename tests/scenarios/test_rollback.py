@@ -7,8 +7,9 @@ from typing import NamedTuple
 from msgspec import structs
 
 from drachma.api import gates as features
-from drachma.api import pod, resourceclaim, resourceslice
+from drachma.api import namespace, pod, resourceclaim, resourceslice
 from drachma.api.v1alpha2 import resourceclaim as alpha
+from drachma.client import patches
 from drachma.store import memory
 from drachma.testing import manualclock
 from drachma.testing import node as a_node
@@ -87,7 +88,7 @@ async def test_a_pod_that_ends_while_first_alpha_is_off_frees_its_claim() -> Non
         assert await resources(plane) == ["gpu-1"]
 
 
-EVERYTHING = features.ALL.switched(dict.fromkeys(features.OWN, True))
+EVERYTHING = features.ALL.switched(dict.fromkeys(features.OWN | features.OFFERED, True))
 
 FEATURES = """
 apiVersion: resource.k8s.io/v1
@@ -114,8 +115,66 @@ spec:
     allowMultipleAllocations: true
     capacity: {memory: {value: 16Gi}}
   - name: mapped
+    attributes: {cores: {int: 1}}
     nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "1"}, accountingPolicy: AddPerClaim}}
   - {name: spare}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: worker-1-partitions}
+spec:
+  driver: gpu.example.com
+  nodeName: worker-1
+  pool: {name: zz-partitions, generation: 1, resourceSliceCount: 2}
+  sharedCounters: [{name: card, counters: {slots: {value: "4"}}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: worker-1-partitions-devices}
+spec:
+  driver: gpu.example.com
+  nodeName: worker-1
+  pool: {name: zz-partitions, generation: 1, resourceSliceCount: 2}
+  devices:
+  - name: half
+    attributes: {partition: {bool: true}}
+    consumesCounters: [{counterSet: card, counters: {slots: {value: "2"}}}]
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: compute}
+spec: {hard: {requests.ephemeral-storage: "1Ti", pods: "100"}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: partitioned}
+spec:
+  devices:
+    requests:
+    - name: r
+      exactly:
+        deviceClassName: gpu
+        selectors: [{cel: {expression: 'has(device.attributes["gpu.example.com"].partition)'}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: allocatable}
+spec:
+  devices:
+    requests:
+    - name: r
+      exactly:
+        deviceClassName: gpu
+        selectors: [{cel: {expression: 'has(device.attributes["gpu.example.com"].cores)'}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: admin}
+spec:
+  devices:
+    requests:
+    - name: r
+      exactly: {deviceClassName: gpu, adminAccess: true}
 ---
 apiVersion: resource.k8s.io/v1
 kind: DeviceTaintRule
@@ -173,7 +232,8 @@ metadata: {name: extended}
 spec:
   containers: [{name: c, image: registry.example/app, resources: {limits: {example.com/gpu: 1}}}]
 """
-NAMES = ("prioritized", "shared", "tolerant")
+NAMES = ("prioritized", "shared", "tolerant", "partitioned", "allocatable", "admin")
+ADMINS = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
 
 
 class InUse(NamedTuple):
@@ -200,10 +260,12 @@ async def test_every_gate_is_switched_off_and_on_with_objects_in_use() -> None:
         made = a_node("worker-1").build()
         able = structs.replace(made.status, declared_features=("DRANodeAllocatableResources",))
         await plane.create(structs.replace(made, status=able))
+        await plane.client.patch(namespace.Namespace, "default", patch=patches.merge(ADMINS))
         await plane.apply(FEATURES, *(USER.replace("NAME", name) for name in NAMES), EXTENDED)
         before = await in_use(plane)
         assert sorted(before.pods) == sorted((*NAMES, "extended"))
-        assert {node for _, node in before.pods.values()} == {"worker-1"}
+        for name, (_, node) in before.pods.items():
+            assert node == "worker-1", f"{name}: {await plane.condition(name)}"
     for gate in EVERYTHING.enabled:
         async with history.running(EVERYTHING.switched({gate: False})) as plane:
             await plane.advance(35)

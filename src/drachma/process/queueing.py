@@ -55,7 +55,8 @@ role kueue-manager-role
     read node.k8s.io: runtimeclasses
     read scheduling.k8s.io: priorityclasses
     read apiextensions.k8s.io: customresourcedefinitions
-    read resource.k8s.io: deviceclasses resourceclaims resourceclaimtemplates resourceslices
+    read resource.k8s.io: deviceclasses resourceclaimparameters resourceclaims resourceclaimtemplates resourceclasses
+    read resource.k8s.io: resourceclassparameters resourceslices
     read apps: deployments replicasets statefulsets
     get,list,patch,update,watch,delete batch: jobs
     patch,update batch: jobs/finalizers jobs/status
@@ -188,7 +189,7 @@ async def _work(built: QueueingComponent, surroundings: Surroundings) -> None:
 async def _answer(endpoint: WebhookEndpoint, reviews: Reviews, surroundings: Surroundings) -> None:
     """Serve webhooks once the informers have synchronised."""
     await surroundings.informers.wait_synced()
-    await endpoint.serve(reviews)
+    await endpoint.serve(reviews, clock=surroundings.clock)
 
 
 async def _show(endpoint: VisibilityEndpoint, view: PendingView, surroundings: Surroundings) -> None:

@@ -58,7 +58,7 @@ async def serve_securely(
 ) -> AsyncIterator[None]:
     """Serve the page over HTTPS while the block lasts; nothing without an address.
 
-    Its certificate is of an authority of its own, made for as long as the process runs.
+    Its certificate is of an authority of its own, made for as long as the process runs, and renewed.
 
     Raises:
         errors.InvalidValueError: the address cannot be bound.
@@ -69,17 +69,22 @@ async def serve_securely(
     opened, bound = addresses.bind(address)
     with tempfile.TemporaryDirectory(prefix="drachma-status-") as folder:
         now = dt.datetime.now(dt.UTC)
-        context = tlsserving.context(certificates.ensure(pathlib.Path(folder), hosts=bound.hosts, now=now))
+        files = certificates.ensure(pathlib.Path(folder), hosts=bound.hosts, now=now)
+        context = tlsserving.context(files)
         access = ExtensionAccess(surroundings, context)
         application = statuspage.application(problems, surroundings.registry)
         application.middlewares.append(_make_check(access))
-        following = asyncio.create_task(access.follow(), name="certificates of clients")
+        following = (
+            asyncio.create_task(access.follow(), name="certificates of clients"),
+            asyncio.create_task(tlsserving.follow(context, files, clock=surroundings.clock), name="own certificate"),
+        )
         try:
             async with webserver.serving(application, opened, context=context):
                 yield
         finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+            for task in following:
+                task.cancel()
+            await asyncio.gather(*following, return_exceptions=True)
 
 
 def _make_check(access: ExtensionAccess) -> Any:

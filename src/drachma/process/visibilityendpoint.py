@@ -47,7 +47,7 @@ class VisibilityEndpoint:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(access.follow())
             await access.wait_ready()
-            await tlsserving.serve(application, self._socket, context)
+            await tlsserving.serve(application, self._socket, context, files=self._files, clock=surroundings.clock)
 
 
 def manifests(host: str, port: int, authority: bytes, *, by_endpoints: bool = False) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from drachma.process.webhookplace import Place
 from drachma.queueing.component import Reviews
 from drachma.queueing.rules import webhooks
 from drachma.queueing.rules.webhooks import Webhook
+from drachma.runtime.clock import Clock
 from drachma.server.access import certificates
 
 _MOST_BYTES: Final = 8 * 1024 * 1024
@@ -33,7 +34,7 @@ class WebhookEndpoint:
         self._files: Final = files
         self._socket, self.address = addresses.bind(address)
 
-    async def serve(self, reviews: Reviews) -> None:
+    async def serve(self, reviews: Reviews, *, clock: Clock) -> None:
         """Serve webhooks until cancelled."""
         application = web.Application(client_max_size=_MOST_BYTES)
         for each in webhooks.ALL:
@@ -41,7 +42,8 @@ class WebhookEndpoint:
                 application.router.add_post(f"/mutate-{each.place}", _handler(each, reviews.mutate))
             application.router.add_post(f"/validate-{each.place}", _handler(each, reviews.validate))
         application.router.add_post(f"/{conversionwebhook.PATH}", _convert)
-        await tlsserving.serve(application, self._socket, tlsserving.context(self._files))
+        context = tlsserving.context(self._files)
+        await tlsserving.serve(application, self._socket, context, files=self._files, clock=clock)
 
 
 def _handler(webhook: Webhook, review: _Review) -> Callable[[web.Request], Awaitable[web.Response]]:

@@ -15,10 +15,10 @@ import msgspec
 
 from drachma.api import hooks
 
-MOST: Final = 2048
+MOST: Final = 1024
 """Number of parts that are kept at least; at most twice as many."""
 
-MOST_BYTES: Final = 4 * 1024 * 1024
+MOST_BYTES: Final = 1024 * 1024
 """Encoded bytes of the parts that are kept, at most twice as many; in memory they take many times that."""
 
 LARGEST: Final = 16 * 1024

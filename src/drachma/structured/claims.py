@@ -7,8 +7,11 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from drachma.api import devices, resourceclaim
+from drachma import cel, errors
+from drachma.api import deviceclass, devices, resourceclaim, resourceclaimtemplate
 from drachma.api.v1alpha2 import resourceclaim as alpha
+from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
+from drachma.api.v1alpha2 import resourceclass as alpha_class
 from drachma.claims import standins
 from drachma.structured import requests, resolution
 
@@ -36,6 +39,33 @@ def spec_of(resolved: resolution.Resolution, *, device_class: str = DEVICE_CLASS
             config=tuple(configuration(resolved, needs)),
         )
     )
+
+
+def template_of(
+    template: alpha_template.ResourceClaimTemplate, objects: resolution.Objects
+) -> resourceclaimtemplate.ResourceClaimTemplate | None:
+    """Return a v1 template whose claims request the same devices, of a device class with the resource class's name.
+
+    Returns None while the template waits for other objects, or cannot be translated.
+    """
+    spec = template.spec.spec
+    resolved = resolution.resolve(spec, template.metadata.namespace, objects)
+    if isinstance(resolved, resolution.Waiting):
+        return None
+    try:
+        own = spec_of(resolved, device_class=spec.resource_class_name)
+    except (errors.InvalidValueError, cel.CompilationError):
+        return None
+    return resourceclaimtemplate.ResourceClaimTemplate(
+        metadata=template.metadata, spec=resourceclaimtemplate.ResourceClaimTemplateSpec(spec=own)
+    )
+
+
+def class_of(resource_class: alpha_class.ResourceClass) -> deviceclass.DeviceClass:
+    """Return a device class of the same name that has all devices of the driver."""
+    selector = devices.CELDeviceSelector(expression=f'device.driver == "{resource_class.driver_name}"')
+    spec = deviceclass.DeviceClassSpec(selectors=(devices.DeviceSelector(cel=selector),))
+    return deviceclass.DeviceClass(metadata=resource_class.metadata, spec=spec)
 
 
 def request_for(

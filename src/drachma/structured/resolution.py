@@ -5,14 +5,16 @@ A missing object is data, with a reason in the words of Kubernetes 1.30: the cla
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
 from drachma.api.v1alpha2 import parameters, references, resourceclaim, resourceclass
 
 _GROUP: Final = "resource.k8s.io"
+
+_ObjectT_co = TypeVar("_ObjectT_co", covariant=True)
 
 
 class Objects(Protocol):
@@ -21,6 +23,37 @@ class Objects(Protocol):
     def resource_class(self, name: str) -> resourceclass.ResourceClass | None: ...
     def claim_parameters(self, namespace: str) -> Iterable[parameters.ResourceClaimParameters]: ...
     def class_parameters(self) -> Iterable[parameters.ResourceClassParameters]: ...
+
+
+class _Cache(Protocol[_ObjectT_co]):
+    """Objects of one kind, by name and namespace."""
+
+    def get(self, name: str) -> _ObjectT_co | None: ...
+    def list_namespace(self, namespace: str) -> Iterable[_ObjectT_co]: ...
+    def __iter__(self) -> Iterator[_ObjectT_co]: ...
+
+
+class CachedObjects:
+    """Lookup of classes and parameters in caches."""
+
+    def __init__(
+        self,
+        classes: _Cache[resourceclass.ResourceClass],
+        of_claims: _Cache[parameters.ResourceClaimParameters],
+        of_classes: _Cache[parameters.ResourceClassParameters],
+    ) -> None:
+        self._classes: Final = classes
+        self._of_claims: Final = of_claims
+        self._of_classes: Final = of_classes
+
+    def resource_class(self, name: str) -> resourceclass.ResourceClass | None:
+        return self._classes.get(name)
+
+    def claim_parameters(self, namespace: str) -> Iterable[parameters.ResourceClaimParameters]:
+        return self._of_claims.list_namespace(namespace)
+
+    def class_parameters(self) -> Iterable[parameters.ResourceClassParameters]:
+        return self._of_classes
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):

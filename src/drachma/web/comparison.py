@@ -8,7 +8,7 @@ from drachma.simulate.reports.utilisation import Condition, PoolUse, Utilisation
 
 _MOST_CHANGED: Final = 60
 _MOST_UNCHANGED: Final = 6
-"""Unchanged nodes that are shown next to changed ones, so that readers recognise their cluster."""
+"""Number of unchanged nodes next to changed ones, so that readers recognise their cluster."""
 
 _MOST_CELLS: Final = 128
 _IN_USE: Final = (Condition.USED, Condition.SHARED)
@@ -52,12 +52,12 @@ def compare(before: Utilisation, after: Utilisation) -> Comparison:
     old_names = {each.node for each in before.nodes}
     names = sorted({*before.by_node, *after.by_node, *old_names, *(each.node for each in after.nodes)})
     rows = [_node(name, before.on(name), after.on(name), is_new=bool(name) and name not in old_names) for name in names]
-    changed = [row for row in rows if row.is_changed]
-    unchanged = [row for row in rows if not row.is_changed]
+    differing = [row for row in rows if row.is_changed]
+    same = [row for row in rows if not row.is_changed]
     return Comparison(
-        (*changed[:_MOST_CHANGED], *unchanged[:_MOST_UNCHANGED]),
-        max(len(changed) - _MOST_CHANGED, 0),
-        max(len(unchanged) - _MOST_UNCHANGED, 0),
+        (*differing[:_MOST_CHANGED], *same[:_MOST_UNCHANGED]),
+        max(len(differing) - _MOST_CHANGED, 0),
+        max(len(same) - _MOST_UNCHANGED, 0),
         _used(before),
         _used(after),
         before.devices,
@@ -71,16 +71,16 @@ def _used(utilisation: Utilisation) -> int:
 
 def _node(name: str, before: tuple[PoolUse, ...], after: tuple[PoolUse, ...], *, is_new: bool) -> NodeChange:
     old, new = _cells(before), _cells(after)
-    differing = {key for key in {*old, *new} if old.get(key) != new.get(key)}
+    differences = {key for key in {*old, *new} if old.get(key) != new.get(key)}
     keys = sorted({*old, *new})
     if len(keys) > _MOST_CELLS:
         # Devices that differ are never left out before others.
-        keys = sorted(sorted(keys, key=lambda key: key not in differing)[:_MOST_CELLS])
+        keys = sorted(sorted(keys, key=lambda key: key not in differences)[:_MOST_CELLS])
 
     def row(cells: _Cells) -> tuple[Cell, ...]:
-        return tuple(Cell(cells[key][1], cells[key][0], key in differing) for key in keys if key in cells)
+        return tuple(Cell(cells[key][1], cells[key][0], key in differences) for key in keys if key in cells)
 
-    return NodeChange(name, row(old), row(new), is_new, bool(differing) or is_new, len({*old, *new}) - len(keys))
+    return NodeChange(name, row(old), row(new), is_new, bool(differences) or is_new, len({*old, *new}) - len(keys))
 
 
 _Cells = dict[tuple[str, str, int, str], tuple[str, str]]

@@ -69,7 +69,7 @@ async def _port(kind: str, api_port: int, files: certificates.Files) -> AsyncIte
                 yield opened.getsockname()[1]
         case "webhooks":
             webhooks = webhookendpoint.WebhookEndpoint(addresses.Address("127.0.0.1", 0), files)
-            async with _running(webhooks.serve(cast(Any, _Reviews()))):
+            async with _running(webhooks.serve(cast(Any, _Reviews()), clock=clock.SystemClock())):
                 yield webhooks.address.port
         case "metrics":
             with socket.create_server(("127.0.0.1", 0)) as probe:

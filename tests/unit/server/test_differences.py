@@ -158,8 +158,8 @@ async def test_quotas_are_evaluated_in_the_order_of_their_names(server: Client) 
     quotas, hard = "/api/v1/namespaces/default/resourcequotas", {"count/configmaps": "0"}
     for name in ("b", "a", "c"):
         created = await server.call("POST", quotas, {"metadata": {"name": name}, "spec": {"hard": hard}})
-        status = {**created.body, "status": {"hard": hard, "used": hard}}
-        await server.call("PUT", f"{quotas}/{name}/status", status)
+        counted = {**created.body, "status": {"hard": hard, "used": hard}}
+        await server.call("PUT", f"{quotas}/{name}/status", counted)
     refused = await server.call("POST", MAPS, {"metadata": {"name": "m"}})
     assert (refused.code, "exceeded quota: a," in refused.body["message"]) == (403, True)
 

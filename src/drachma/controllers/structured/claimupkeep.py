@@ -4,7 +4,7 @@ Devices are allocated and released on the counterpart alone. The claim's status 
 claim until its counterpart is gone, so that it never looks free while a pod uses it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from drachma import cel, errors
@@ -14,27 +14,8 @@ from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.claims import ownership, podstate
 from drachma.client import Client, patches
 from drachma.controllers.structured import poolupkeep
-from drachma.runtime import Informers, Surroundings, events
+from drachma.runtime import Surroundings, events
 from drachma.structured import claims, counterpart, resolution
-
-
-class ParameterObjects:
-    """Classes and parameters of claims, from the caches."""
-
-    def __init__(self, informers: Informers) -> None:
-        self._classes: Final = informers.of(resourceclass.ResourceClass).cache
-        self._of_claims: Final = informers.of(parameters.ResourceClaimParameters).cache
-        self._of_classes: Final = informers.of(parameters.ResourceClassParameters).cache
-
-    def resource_class(self, name: str) -> resourceclass.ResourceClass | None:
-        return self._classes.get(name)
-
-    def claim_parameters(self, namespace: str) -> Iterable[parameters.ResourceClaimParameters]:
-        return self._of_claims.list_namespace(namespace)
-
-    def class_parameters(self) -> Iterable[parameters.ResourceClassParameters]:
-        return self._of_classes
-
 
 WAITING: Final = "WaitingForParameters"
 CONFLICT: Final = "NameConflict"
@@ -54,7 +35,11 @@ class ClaimUpkeep:
         self._counterparts: Final = informers.of(Counterpart).cache
         self._pods: Final = informers.of(pod.Pod).cache
         self._device_classes: Final = informers.of(deviceclass.DeviceClass).cache
-        self._objects: Final = ParameterObjects(informers)
+        self._objects: Final = resolution.CachedObjects(
+            informers.of(resourceclass.ResourceClass).cache,
+            informers.of(parameters.ResourceClaimParameters).cache,
+            informers.of(parameters.ResourceClassParameters).cache,
+        )
         self._recorder: Final = recorder
         self._pools: Final = pools
 

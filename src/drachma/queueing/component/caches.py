@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from drachma.api import (
@@ -16,6 +16,8 @@ from drachma.api import (
     resourceclaimtemplate,
     resourceslice,
 )
+from drachma.api.v1alpha2 import parameters, resourceclass
+from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
 from drachma.client import target
 from drachma.queueing.admission import queuestatus
 from drachma.queueing.component import resources
@@ -33,6 +35,8 @@ from drachma.queueing.workloads import admissibility, podadjustment, settlement
 from drachma.queueing.workloads.podsetinfo import WORKLOAD_ANNOTATION
 from drachma.runtime.cache import Cache
 from drachma.runtime.informer import Handler
+from drachma.structured import claims as structuredclaims
+from drachma.structured import resolution
 
 BY_LOCAL_QUEUE: Final = "queueing-local-queue"
 LOCAL_BY_CLUSTER_QUEUE: Final = "queueing-local-by-cluster-queue"
@@ -79,10 +83,35 @@ class _Derived(Generic[_ValueT]):
         self._value = None
 
 
+class FirstAlpha:
+    """Claim templates and resource classes of v1alpha2, in the terms of v1. Their resource classes can be mapped."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.templates: Final = sources.of(alpha_template.ResourceClaimTemplate)
+        self._classes: Final = sources.of(resourceclass.ResourceClass)
+        self._of_claims: Final = sources.of(parameters.ResourceClaimParameters)
+        self._of_classes: Final = sources.of(parameters.ResourceClassParameters)
+        self._objects: Final = resolution.CachedObjects(
+            self._classes.cache, self._of_claims.cache, self._of_classes.cache
+        )
+
+    @property
+    def sources(self) -> tuple[Source[Any], ...]:
+        return (self.templates, self._classes, self._of_claims, self._of_classes)
+
+    def translate(self) -> Iterator[meta.Object]:
+        """Yield the classes, and the templates whose parameters exist."""
+        yield from map(structuredclaims.class_of, self._classes.cache)
+        for each in self.templates.cache:
+            template = structuredclaims.template_of(each, self._objects)
+            if template is not None:
+                yield template
+
+
 class Caches:
     """All objects that the component reads. Callers must not keep values beyond the next ``await``."""
 
-    def __init__(self, sources: Sources, configured: ActiveConfiguration) -> None:
+    def __init__(self, sources: Sources, configured: ActiveConfiguration, *, has_first_alpha: bool = False) -> None:
         informer_of = sources.of
         self._configured: Final = configured
         self.workloads: Final = informer_of(resources.WORKLOADS, with_documents=True)
@@ -103,6 +132,7 @@ class Caches:
         self.slices: Final = informer_of(resourceslice.ResourceSlice)
         self.claims: Final = informer_of(resourceclaim.ResourceClaim)
         self.pods: Final = informer_of(pod.Pod)
+        self.first_alpha: Final = FirstAlpha(sources) if has_first_alpha else None
         self._index()
         self._places: Final = _Derived(self._make_places)
         self._devices: Final = _Derived(self._make_devices)
@@ -120,6 +150,8 @@ class Caches:
         ):
             for source in changing:
                 call_on_change(source, value.expire)
+        for source in self.first_alpha.sources if self.first_alpha is not None else ():
+            call_on_change(source, self._devices.expire)
 
     def _index(self) -> None:
         cache = self.workloads.cache
@@ -167,7 +199,9 @@ class Caches:
         }
 
     def _make_devices(self) -> DeviceObjects:
-        return DeviceObjects.of([*self.templates.cache, *self.classes.cache, *self.slices.cache])
+        translated = self.first_alpha.translate() if self.first_alpha is not None else ()
+        # Objects of v1 take precedence over objects of v1alpha2 with the same name.
+        return DeviceObjects.of([*translated, *self.templates.cache, *self.classes.cache, *self.slices.cache])
 
     def _make_priorities(self) -> Priorities:
         return Priorities(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from drachma.api import gates as features
 from drachma.queueing.admission.feasibility import Placement
 from drachma.queueing.component import jobcontroller, parentcontroller
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
@@ -60,7 +61,9 @@ class QueueingComponent:
         recorder = surroundings.recorder(COMPONENT)
         if not is_fixed:
             ConfigurationMap(surroundings, configured, recorder=recorder)
-        caches = Caches(surroundings.informers, configured)
+        caches = Caches(
+            surroundings.informers, configured, has_first_alpha=surroundings.gates.on(features.Gate.FIRST_ALPHA)
+        )
         measures = QueueMeasures(surroundings.registry, role=role, measures_local=caches.measures_queue_of)
         caches.workloads.add_handler(Handler(updated=measures.count_transitions))
         workload_queue: workqueue.Queue[str] = workqueue.Queue(

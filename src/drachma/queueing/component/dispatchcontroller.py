@@ -30,7 +30,10 @@ from drachma.runtime.informer import Handler
 
 _WORKERS: Final = 4
 _CHECK_SECONDS: Final = 10.0
-"""Time between two looks at a connection."""
+"""Time between two looks at a connection that works."""
+_FIRST_RETRY_SECONDS: Final = 5.0
+_MOST_DOUBLINGS: Final = 6
+"""Failed attempts to connect after which the time between attempts no longer doubles, as in Kueue."""
 _DEFERRED_SECONDS: Final = 1.0
 """Time until a status is copied that the local job could not take yet."""
 
@@ -68,6 +71,8 @@ class DispatchController:
         )
         self._copies: Final = RemoteCopies(surroundings, caches, origin=lambda: self._origin)
         self._clusters: Final = RemoteClusters(connect, surroundings.clock, self._queue.hasten)
+        self._failures: Final[dict[str, int]] = {}
+        """Consecutive failed attempts to connect, by cluster."""
         self._cluster_objects: Final = surroundings.informers.of(resources.MULTI_KUEUE_CLUSTERS)
         self._configs: Final = surroundings.informers.of(resources.MULTI_KUEUE_CONFIGS)
         self._cluster_objects.add_handler(
@@ -134,6 +139,7 @@ class DispatchController:
         cluster = self._cluster_objects.cache.get(name)
         if cluster is None or cluster.metadata.deletion_timestamp is not None:
             await self._clusters.remove(name)
+            self._failures.pop(name, None)
             return None
         was_connected = name in self._clusters.connected
         try:
@@ -149,16 +155,22 @@ class DispatchController:
             return controller.After(_CHECK_SECONDS)
         problem = await self._clusters.set(name, config)
         if problem:
+            self._failures[name] = self._failures.get(name, 0) + 1
             await self._report(
                 cluster, activity.Activity(is_active=False, reason="ClientConnectionFailed", message=problem)
             )
         else:
+            self._failures.pop(name, None)
             await self._report(cluster, activity.Activity(is_active=True, reason="Active", message="Connected"))
             await self._collect_garbage(self._clusters.connected[name])
         if was_connected != (name in self._clusters.connected):
             for each in self._caches.workloads.cache:
                 self._handle_workload(each)
-        return controller.After(_CHECK_SECONDS)
+        return controller.After(self._seconds_to_next_look(name))
+
+    def _seconds_to_next_look(self, name: str) -> float:
+        failures = self._failures.get(name, 0)
+        return _FIRST_RETRY_SECONDS * 2 ** min(failures - 1, _MOST_DOUBLINGS) if failures else _CHECK_SECONDS
 
     async def _report(self, cluster: multikueue.MultiKueueCluster, state: activity.Activity) -> None:
         now = workloadwrites.current_time(self._clock)

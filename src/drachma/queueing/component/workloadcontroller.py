@@ -79,6 +79,8 @@ class WorkloadController:
                 added=self._handle_class, updated=lambda _, new: self._handle_class(new), deleted=self._handle_class
             )
         )
+        for source in caches.first_alpha.sources if caches.first_alpha is not None else ():
+            call_on_change(source, self._handle_devices)
         caches.pods.add_handler(
             Handler(added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod)
         )

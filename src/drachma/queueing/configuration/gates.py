@@ -73,6 +73,7 @@ class Gate(enum.StrEnum):
     UNADMITTED_OBSERVABILITY = "UnadmittedWorkloadsObservability"
     VALIDATE_NON_NEGATIVE = "WorkloadValidateResourcesAreNonNegative"
     VALIDATE_POD_SET_METADATA = "WorkloadValidationForPodSetMetadata"
+    VALIDATE_RAY_UPDATES = "ValidateRayAndSparkJobUpdates"
     WORKLOAD_IDENTIFIER_ANNOTATIONS = "WorkloadIdentifierAnnotations"
 
 
@@ -96,7 +97,7 @@ WITHOUT_EFFECT: Final = frozenset({
     "SkipAncestorCheckForDeletedWorkloads", "SparkApplicationIntegration",
     "TASCacheNodeMatchResults",
     "TASCacheTopologyTree", "TASCachingRemainingResources", "TLSOptions",
-    "ValidateRayAndSparkJobUpdates", "VectorizedResourceRequests", "VisibilityOnDemand",
+    "VectorizedResourceRequests", "VisibilityOnDemand",
     "WorkloadRequestUseMergePatch",
 })  # fmt: skip
 """Gates of Kueue that are accepted and have no effect here."""

@@ -37,6 +37,7 @@ class AppWrapper(TemplateJob):
     """An AppWrapper."""
 
     kind: ClassVar = frameworks.KINDS["workload.codeflare.dev/appwrapper"]
+    own_controller: ClassVar = "workload.codeflare.dev/appwrapper-controller"
     checks_topology: ClassVar = False
 
     @property

@@ -33,6 +33,7 @@ class BatchJob(SuspendableJob):
     """A Job of ``batch/v1``."""
 
     kind: ClassVar = frameworks.KINDS[frameworks.BATCH_JOB]
+    own_controller: ClassVar = "kubernetes.io/job-controller"
 
     @property
     def is_suspended(self) -> bool:

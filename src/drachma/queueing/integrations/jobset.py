@@ -17,6 +17,7 @@ class JobSet(TemplateJob):
     """A JobSet."""
 
     kind: ClassVar = frameworks.KINDS[frameworks.JOB_SET]
+    own_controller: ClassVar = "jobset.sigs.k8s.io/jobset-controller"
 
     @property
     def _jobs(self) -> Sequence[Document]:

@@ -15,6 +15,7 @@ class KubeflowJob(TemplateJob):
     """A job with ``runPolicy`` and replica specs by type."""
 
     managed_by_path: ClassVar = ("runPolicy", "managedBy")
+    own_controller: ClassVar = "kubeflow.org/training-operator"
     replicas_field: ClassVar[str]
     """Field of the spec with the replica specs."""
     replica_types: ClassVar[tuple[str, ...]]
@@ -33,6 +34,11 @@ class KubeflowJob(TemplateJob):
             for kind in self.replica_types
             if specs.get(kind) is not None
         ]
+
+    @property
+    def pod_priority_class(self) -> str:
+        policy = (self.spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
+        return str(policy.get("priorityClass") or "")
 
     @property
     def is_suspended(self) -> bool:
@@ -102,5 +108,6 @@ class MPIJob(KubeflowJob):
     """An MPIJob."""
 
     kind: ClassVar = frameworks.KINDS["kubeflow.org/mpijob"]
+    own_controller: ClassVar = "kubeflow.org/mpi-operator"
     replicas_field: ClassVar = "mpiReplicaSpecs"
     replica_types: ClassVar = ("Launcher", "Worker")

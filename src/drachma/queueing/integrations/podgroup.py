@@ -109,6 +109,10 @@ class PodGroup:
         return self.metadata.get("annotations") or {}
 
     @property
+    def pod_priority_class(self) -> str:
+        return ""
+
+    @property
     def event_keys(self) -> Iterable[str]:
         return map(pods.key, self._members)
 
@@ -121,6 +125,10 @@ class PodGroup:
     @property
     def is_deleted(self) -> bool:
         return not self.is_group and pods.is_deleted(self._lead)
+
+    @property
+    def is_on_hold(self) -> bool:
+        return False
 
     @property
     def is_skipped(self) -> bool:

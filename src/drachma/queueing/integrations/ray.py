@@ -11,7 +11,11 @@ from drachma.queueing.jobs.interface import Completion, Document
 from drachma.queueing.jobs.templatejob import Path, TemplateJob, TemplateSlot
 from drachma.values import quantity
 
+HEAD: Final = "head"
+"""Pod set of a cluster's head."""
+
 _READY: Final = "ready"
+_OPERATOR: Final = "ray.io/kuberay-operator"
 _KUBERNETES_JOB: Final = "K8sJobMode"
 _SIDECAR: Final = "SidecarMode"
 _SUBMITTER: Final = "ray-job-submitter"
@@ -33,6 +37,7 @@ class RayCluster(TemplateJob):
     """A RayCluster, which never ends by itself."""
 
     kind: ClassVar = frameworks.KINDS["ray.io/raycluster"]
+    own_controller: ClassVar = _OPERATOR
 
     @property
     def slots(self) -> list[TemplateSlot]:
@@ -55,11 +60,16 @@ class RayJob(TemplateJob):
     """A RayJob, with the cluster that it creates."""
 
     kind: ClassVar = frameworks.KINDS["ray.io/rayjob"]
+    own_controller: ClassVar = _OPERATOR
 
     @property
     def is_skipped(self) -> bool:
         """True for a job on an existing cluster."""
         return bool(self.spec.get("clusterSelector"))
+
+    @property
+    def is_on_hold(self) -> bool:
+        return bool(self.status.get("jobDeploymentStatus") == "ValidationFailed")
 
     @property
     def slots(self) -> list[TemplateSlot]:
@@ -102,7 +112,7 @@ def _cluster_slots(
             containers.append({"name": _SUBMITTER, "resources": _SUBMITTER_RESOURCES})
         return {**spec, "containers": containers}
 
-    slots = [TemplateSlot("head", (*path, "headGroupSpec", "template"), 1, completed=complete_head)]
+    slots = [TemplateSlot(HEAD, (*path, "headGroupSpec", "template"), 1, completed=complete_head)]
     for position, group in enumerate(cluster.get("workerGroupSpecs") or ()):
         replicas = 1 if group.get("replicas") is None else int(group["replicas"])
         count = replicas * max(1, int(group.get("numOfHosts") or 1))

@@ -45,6 +45,7 @@ class TrainJob(SuspendableJob):
     """A TrainJob. ``related`` has its runtime."""
 
     kind: ClassVar = frameworks.KINDS["trainer.kubeflow.org/trainjob"]
+    own_controller: ClassVar = "trainer.kubeflow.org/trainjob-controller"
 
     @classmethod
     def references(cls, document: Document) -> Sequence[Reference]:

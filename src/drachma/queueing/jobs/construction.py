@@ -87,7 +87,7 @@ def construct(
     }
     if gates.on(Gate.ADMISSION_GATED_BY) and job.annotations.get(workload.ADMISSION_GATES):
         annotations[workload.ADMISSION_GATES] = job.annotations[workload.ADMISSION_GATES]
-    class_ref, priority = session.environment.priorities.resolve(job.labels, pod_sets)
+    class_ref, priority = session.environment.priorities.resolve(job.labels, pod_sets, pod_class=job.pod_priority_class)
     metadata = {
         "name": name,
         "namespace": job.namespace,

@@ -155,6 +155,9 @@ class WorkloadSource(Protocol):
     def labels(self) -> Mapping[str, str]: ...
     @property
     def annotations(self) -> Mapping[str, str]: ...
+    @property
+    def pod_priority_class(self) -> str:
+        """Priority class of pods that the job names outside of its pod templates, or an empty text."""
 
     def pod_sets(self, gates: Gates) -> list[dict[str, Any]]:
         """Return the pod sets of the workload. Raises errors.InvalidValueError for wrong annotations."""
@@ -190,6 +193,10 @@ class GenericJob(WorkloadSource, Protocol):
     @property
     def completion(self) -> Completion | None:
         """Result of the job, or None if it has not ended."""
+
+    @property
+    def is_on_hold(self) -> bool:
+        """True if the job's own controller refuses to run it, so that it needs no quota."""
 
     @property
     def reclaimable_pods(self) -> Mapping[str, int]:

@@ -217,7 +217,9 @@ def sync_priority(job: WorkloadSource, wl: workload.Workload, session: Session) 
     if (class_ref.name if class_ref is not None else "") == job.labels.get(PRIORITY_LABEL, ""):
         return wl
     try:
-        new_ref, priority = session.environment.priorities.resolve(job.labels, session.pod_sets(wl))
+        new_ref, priority = session.environment.priorities.resolve(
+            job.labels, session.pod_sets(wl), pod_class=job.pod_priority_class
+        )
     except ClassMissingError as error:
         record_missing_class(job, session)
         raise RetryError(f"prepare workload priority: {error}") from None

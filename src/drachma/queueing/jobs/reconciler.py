@@ -138,6 +138,8 @@ class _Reconciler:
     def _reconcile_queued(self) -> None:
         wl = self._matcher.ensure_one()
         if wl is None:
+            if self._job.is_on_hold:
+                return
             if self._job.completion is None:
                 self._matcher.create()
             else:
@@ -147,6 +149,7 @@ class _Reconciler:
             self._update_conditions,
             self._close_finished,
             self._close_deleted,
+            self._hold,
             self._finish_completed,
             self._update_reclaimable_pods,
             self._update_readiness,
@@ -178,6 +181,22 @@ class _Reconciler:
             return False
         self._job.stop(wl, "Workload is deleted", reason="WorkloadDeleted", session=self._session)
         self._session.release(wl)
+        return True
+
+    def _hold(self, wl: workload.Workload) -> bool:
+        """Release the quota of a job on hold."""
+        if not self._job.is_on_hold:
+            return False
+        if workloadstate.has_reservation(wl):
+            self._session.put(
+                transitions.unreserve(
+                    wl,
+                    reason=workloadstate.ON_HOLD,
+                    message="Job is on hold",
+                    now=self._session.now,
+                    gates=self._gates,
+                )
+            )
         return True
 
     def _finish_completed(self, wl: workload.Workload) -> bool:

@@ -65,15 +65,20 @@ class Priorities(msgspec.Struct, frozen=True):
     defaults: Sequence[str] = ()
     """Global default classes of pods; the one with the lowest value applies."""
 
-    def resolve(self, job_labels: Mapping[str, str], pod_sets: Sequence[Document]) -> tuple[dict[str, str] | None, int]:
-        """Return a job's priority class reference and priority. Raises ClassMissingError."""
+    def resolve(
+        self, job_labels: Mapping[str, str], pod_sets: Sequence[Document], *, pod_class: str = ""
+    ) -> tuple[dict[str, str] | None, int]:
+        """Return a job's priority class reference and priority. Raises ClassMissingError.
+
+        ``pod_class`` is a class of pods that counts before the classes of the pod sets.
+        """
         name = job_labels.get(PRIORITY_LABEL, "")
         if name:
             if name not in self.of_workloads:
                 raise ClassMissingError(f"workloadpriorityclasses.kueue.x-k8s.io {quotation.quote(name)} not found")
             return {"group": GROUP, "kind": WORKLOAD_PRIORITY, "name": name}, self.of_workloads[name]
         pod_classes = (each.get("template", {}).get("spec", {}).get("priorityClassName") for each in pod_sets)
-        name = next(filter(None, pod_classes), "")
+        name = pod_class or next(filter(None, pod_classes), "")
         name = name or min(self.defaults, key=lambda each: self.of_pods[each], default="")
         if not name:
             return None, 0

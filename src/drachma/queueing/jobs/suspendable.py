@@ -66,6 +66,10 @@ class JobDocument:
         return self.metadata.get("annotations") or {}
 
     @property
+    def pod_priority_class(self) -> str:
+        return ""
+
+    @property
     def spec(self) -> Document:
         return self.document.get("spec") or {}
 
@@ -80,6 +84,8 @@ class SuspendableJob(JobDocument, ABC):
     kind: ClassVar[GroupVersionKind]
     managed_by_path: ClassVar[tuple[str, ...]] = ("managedBy",)
     """Place in the spec of the name of the controller that runs the job."""
+    own_controller: ClassVar[str]
+    """Name of the controller of the job's own project."""
     has_ancestors: Final = True
     follows_queue: Final = True
 
@@ -119,6 +125,10 @@ class SuspendableJob(JobDocument, ABC):
 
     @property
     def is_skipped(self) -> bool:
+        return False
+
+    @property
+    def is_on_hold(self) -> bool:
         return False
 
     @property

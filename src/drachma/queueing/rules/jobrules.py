@@ -16,6 +16,7 @@ from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.integrations import podgroup, pods
 from drachma.queueing.integrations.batchjob import MIN_PARALLELISM, SYNC_COMPLETIONS, BatchJob
 from drachma.queueing.integrations.jobset import JobSet
+from drachma.queueing.integrations.kubeflow import JAXJob, KubeflowJob, MPIJob
 from drachma.queueing.integrations.trainjob import TrainJob
 from drachma.queueing.jobs import construction, topologyrequest
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL
@@ -78,21 +79,41 @@ def installed_job_problems(
 ) -> tuple[FieldError, ...]:
     """Return the problems of a job of another project that is created, or changed from ``old``."""
     problems: list[FieldError] = []
-    model, document = type(job), job.document
     if old is not None:
-        suspended = (job.is_suspended, model(old).is_suspended)
-        problems += _Changes(document, old, suspended, has_default_queue=has_default_queue).problems(gates)
-    name = next(name for name, kind in frameworks.KINDS.items() if kind == model.kind)
-    problems += _common(document, name, gates)
+        problems += change_problems(job, old, gates, has_default_queue=has_default_queue)
+    problems += common_problems(job, gates)
     if gates.on(Gate.TAS) and isinstance(job, TemplateJob) and job.checks_topology:
-        for slot in job.slots:
-            annotations = _template_annotations(job.template(slot))
-            path = _template_path(slot).child("metadata", "annotations")
-            problems += topologyrules.check_annotations(annotations, path, gates)
-            problems += topologyrules.check_upper_bound(annotations, path, slot.pods)
+        problems += _template_topology(job, gates)
     if gates.on(Gate.TAS) and isinstance(job, TrainJob):
         problems += _train_job_topology(job, gates)
     return tuple(problems)
+
+
+def change_problems(job: SuspendableJob, old: Document, gates: Gates, *, has_default_queue: bool) -> Errors:
+    """Return the problems of the change of a job from ``old``."""
+    suspended = (job.is_suspended, type(job)(old).is_suspended)
+    return _Changes(job.document, old, suspended, has_default_queue=has_default_queue).problems(gates)
+
+
+def common_problems(job: SuspendableJob, gates: Gates) -> Errors:
+    """Return the problems of a job in what all kinds of jobs have."""
+    name = next(name for name, kind in frameworks.KINDS.items() if kind == job.kind)
+    return _common(job.document, name, gates)
+
+
+def _template_topology(job: TemplateJob, gates: Gates) -> Errors:
+    paths: dict[str, Path] = {}
+    is_valid = True
+    for slot in job.slots:
+        annotations = template_annotations(job.template(slot))
+        path = template_path(slot, has_keys=isinstance(job, KubeflowJob)).child("metadata", "annotations")
+        paths[slot.pod_set] = path
+        problems = tuple(topologyrules.check_annotations(annotations, path, gates))
+        is_valid = is_valid and not problems
+        yield from problems
+        yield from topologyrules.check_upper_bound(annotations, path, slot.pods)
+    if isinstance(job, MPIJob) and is_valid:
+        yield from topologyrules.check_groups(job.pod_sets(gates), paths)
 
 
 def _train_job_topology(job: TrainJob, gates: Gates) -> Errors:
@@ -102,7 +123,7 @@ def _train_job_topology(job: TrainJob, gates: Gates) -> Errors:
         return
     job_set = job.job_set()
     for slot in job_set.slots:
-        annotations = _template_annotations(job_set.template(slot))
+        annotations = template_annotations(job_set.template(slot))
         path = Path("job").key(slot.pod_set).child("annotations")
         for problem in (
             *topologyrules.check_annotations(annotations, path, gates),
@@ -168,6 +189,9 @@ def _is_elastic(document: Document, gates: Gates) -> bool:
 def _common(document: Document, framework: str, gates: Gates) -> Errors:
     yield from queue_name_problems(document)
     yield from _prebuilt_name(document, gates)
+    if _prebuilt(document, gates) and frameworks.KINDS[framework] == JAXJob.kind:
+        detail = f"Is not supported for {_kind_text(JAXJob.kind)}"
+        yield fielderror.forbidden(_prebuilt_path(document, gates), detail)
     yield from _time_limit(document)
     yield from elastic_problems(document, framework, gates)
     if gates.on(Gate.ADMISSION_GATED_BY):
@@ -182,9 +206,12 @@ def queue_name_problems(document: Document) -> Errors:
 def elastic_problems(document: Document, framework: str, gates: Gates) -> Errors:
     """Return the problem of an elastic job of a kind that cannot be elastic."""
     if _is_elastic(document, gates) and framework not in _ELASTIC_KINDS:
-        kind = frameworks.KINDS[framework]
-        kind_text = quotation.quote(f"{kind.group}/{kind.version}, Kind={kind.kind}")
+        kind_text = _kind_text(frameworks.KINDS[framework])
         yield fielderror.forbidden(_ELASTIC_PATH, f"elastic job is not supported for {kind_text}")
+
+
+def _kind_text(kind: frameworks.GroupVersionKind) -> str:
+    return quotation.quote(f"{kind.group}/{kind.version}, Kind={kind.kind}")
 
 
 def _time_limit(document: Document) -> Errors:
@@ -337,19 +364,24 @@ def _partial_changes(job: BatchJob, before: BatchJob) -> Errors:
 # Topology
 
 
-def _template_annotations(template: Document) -> Mapping[str, str]:
+def template_annotations(template: Document) -> Mapping[str, str]:
+    """Return the annotations of a pod template."""
     return (template.get("metadata") or {}).get("annotations") or {}
 
 
-def _template_path(slot: TemplateSlot) -> Path:
+def template_path(slot: TemplateSlot, *, has_keys: bool = False) -> Path:
+    """Return the path of a template. With ``has_keys``, its second step is the key of a map."""
     path = SPEC
-    for step in slot.path:
-        path = path.item(step) if isinstance(step, int) else path.child(step)
+    for position, step in enumerate(slot.path):
+        if isinstance(step, int):
+            path = path.item(step)
+        else:
+            path = path.key(step) if has_keys and position == 1 else path.child(step)
     return path
 
 
 def _job_topology(job: BatchJob, gates: Gates) -> Errors:
-    annotations = _template_annotations(job.document["spec"].get("template") or {})
+    annotations = template_annotations(job.document["spec"].get("template") or {})
     problems = tuple(topologyrules.check_annotations(annotations, _TEMPLATE_ANNOTATIONS, gates))
     if problems:
         yield from problems
@@ -365,8 +397,8 @@ def _job_topology(job: BatchJob, gates: Gates) -> Errors:
 
 def _job_set_topology(job_set: JobSet, gates: Gates) -> Errors:
     slots = job_set.slots
-    annotations = [_template_annotations(job_set.template(slot)) for slot in slots]
-    paths = [_template_path(slot).child("metadata", "annotations") for slot in slots]
+    annotations = [template_annotations(job_set.template(slot)) for slot in slots]
+    paths = [template_path(slot).child("metadata", "annotations") for slot in slots]
     try:
         pod_sets = job_set.pod_sets(gates)
     except errors.InvalidValueError:

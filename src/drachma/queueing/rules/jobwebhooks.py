@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.integrations import pods
+from drachma.queueing.integrations.batchjob import BatchJob
 from drachma.queueing.integrations.parents import PodParent
 from drachma.queueing.jobs import ancestry, elastic
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL, JobSettings
@@ -36,7 +37,9 @@ class Place(NamedTuple):
     """Returns True if the jobs of a local queue of the namespace run in other clusters."""
 
 
-def completed_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
+def completed_job(
+    document: Document, place: Place, settings: JobSettings, *, model: type[SuspendableJob]
+) -> dict[str, Any] | None:
     """Return a new Job or JobSet with its queue, suspended; None if nothing changes."""
     is_in_scope = settings.namespaces.matches(place.labels)
     after = _labelled_by_default(document, place, settings, is_in_scope=is_in_scope)
@@ -44,7 +47,7 @@ def completed_job(document: Document, place: Place, settings: JobSettings) -> di
     is_held = bool(after["spec"].get("suspend"))
     if is_queued and is_in_scope and not is_held and _ancestor(document, place, settings) is None:
         after["spec"] = {**after["spec"], "suspend": True}
-    after = _dispatched(after, place, ("managedBy",))
+    after = _dispatched(after, place, model)
     return after if after != document else None
 
 
@@ -62,7 +65,7 @@ def completed_installed_job(
         suspended = model(after)
         suspended.suspend()
         after = dict(suspended.document)
-    prepared = model(_dispatched(after, place, model.managed_by_path))
+    prepared = model(_dispatched(after, place, model))
     prepared.prepare()
     after = dict(prepared.document)
     return after if after != document else None
@@ -91,7 +94,7 @@ def is_managed_parent(parent: PodParent, place: Place, settings: JobSettings) ->
 
 def completed_batch_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
     """Like completed_job(), for a Job of ``batch/v1``. The pods of an elastic Job are gated too."""
-    after = completed_job(document, place, settings)
+    after = completed_job(document, place, settings, model=BatchJob)
     annotations = document["metadata"].get("annotations") or {}
     if not settings.gates.on(Gate.ELASTIC_JOBS) or annotations.get(workload.ELASTIC) != "true":
         return after
@@ -164,12 +167,13 @@ def _labelled_by_default(
     return _labelled(after, PRIORITY_LABEL, "default") if is_ranked and not _label(after, PRIORITY_LABEL) else after
 
 
-def _dispatched(document: dict[str, Any], place: Place, path: tuple[str, ...]) -> dict[str, Any]:
-    """Return a job that is left to the dispatcher, if its queue dispatches and no other controller is named."""
+def _dispatched(document: dict[str, Any], place: Place, model: type[SuspendableJob]) -> dict[str, Any]:
+    """Return a job that is left to the dispatcher, if its queue dispatches and no third controller is named."""
     queue = _label(document, QUEUE_LABEL)
-    if not queue or get_path(document["spec"], path) or not place.dispatches(queue):
+    manager = get_path(document["spec"], model.managed_by_path)
+    if not queue or manager not in (None, "", model.own_controller) or not place.dispatches(queue):
         return document
-    return {**document, "spec": put_path(document["spec"], path, admissioncheck.MULTI_KUEUE)}
+    return {**document, "spec": put_path(document["spec"], model.managed_by_path, admissioncheck.MULTI_KUEUE)}
 
 
 def _label(document: Document, name: str) -> str:

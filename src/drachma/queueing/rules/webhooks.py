@@ -16,13 +16,15 @@ from drachma.queueing.configuration import frameworks
 from drachma.queueing.configuration.frameworks import GroupVersionKind
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.integrations import models
+from drachma.queueing.integrations.jobset import JobSet
 from drachma.queueing.integrations.parents import Deployment, LeaderWorkerSet, PodParent, StatefulSet
+from drachma.queueing.integrations.ray import RayCluster, RayJob
 from drachma.queueing.jobs.interface import Reference
 from drachma.queueing.jobs.settings import JobSettings
 from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.kinds import clusterqueue, decoding, resourceflavor, workload
 from drachma.queueing.lifecycle.workloadreconcile import IN_USE
-from drachma.queueing.rules import jobrules, jobwebhooks, parentrules, queuerules, workloadrules
+from drachma.queueing.rules import jobrules, jobwebhooks, parentrules, queuerules, rayrules, workloadrules
 from drachma.queueing.rules.jobwebhooks import Place
 from drachma.validation.fielderror import FieldError
 
@@ -161,7 +163,7 @@ def _completed_batch_job(document: Document, around: Circumstances) -> dict[str,
 
 
 def _completed_job(document: Document, around: Circumstances) -> dict[str, Any] | None:
-    return jobwebhooks.completed_job(document, around.place(), around.jobs)
+    return jobwebhooks.completed_job(document, around.place(), around.jobs, model=JobSet)
 
 
 def _job_problems(document: Document, old: Document | None, around: Circumstances) -> tuple[FieldError, ...]:
@@ -194,7 +196,11 @@ def _installed_job_webhook(framework: str, model: type[SuspendableJob]) -> Webho
             if (stored := place.owner(each.kind.api_version, each.kind.kind, each.name)) is not None
         }
         job = model(document, related)
-        return jobrules.installed_job_problems(job, old, around.jobs.gates, has_default_queue=place.has_default_queue)
+        gates, has_default_queue = around.jobs.gates, place.has_default_queue
+        if isinstance(job, RayCluster | RayJob):
+            manages_all = around.jobs.management.without_queue_name
+            return rayrules.ray_problems(job, old, gates, has_default_queue=has_default_queue, manages_all=manages_all)
+        return jobrules.installed_job_problems(job, old, gates, has_default_queue=has_default_queue)
 
     return _job_webhook(framework, completed, problems, references=model.references)
 

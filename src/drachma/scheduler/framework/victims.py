@@ -16,11 +16,16 @@ from typing import Final, NamedTuple
 
 from drachma.accounting import ledger
 from drachma.api import pod
+from drachma.bounds import effort
 from drachma.claims import conditions, wellknown
 from drachma.scheduler.snapshot import Snapshot, assignment, nodeinfo
 
 _MOST_COMPARED: Final = 8
 """Number of candidates whose sets are all compared."""
+
+_LOOK_EFFORT: Final = 2
+_MOVE_EFFORT: Final = 15
+"""Effort to look at a pod on a node, and to remove it from a snapshot or to put it back."""
 
 _FAR_FUTURE: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -43,11 +48,13 @@ class Victim(NamedTuple):
 
     def leave(self, snapshot: Snapshot) -> None:
         """Remove the pods from a snapshot."""
+        effort.spend(_MOVE_EFFORT * len(self.places))
         for victim in self.pods:
             snapshot.vacate(victim)
 
     def return_to(self, snapshot: Snapshot) -> None:
         """Put the pods back on their nodes."""
+        effort.spend(_MOVE_EFFORT * len(self.places))
         for node, booking in self.places:
             snapshot.reoccupy(assignment.Assignment(booking.pod, node, booking.demand))
 
@@ -65,6 +72,7 @@ def candidates_below(priority: int, snapshot: Snapshot, nodes: Iterable[nodeinfo
     """Return the victims below a priority with pods on some nodes. Their pods on other nodes are included."""
     candidates: dict[Hashable, Victim] = {}
     for info in nodes:
+        effort.spend(_LOOK_EFFORT * len(info.ledger.bookings))
         for uid, booking in info.ledger.bookings.items():
             own = snapshot.gangs.priority_of(booking.pod)
             if own >= priority:
@@ -119,7 +127,9 @@ def choose(
 
     The least important victims are evicted, and of these the fewest: sets are compared by the highest priority, then by
     the number of pods, then by the sum of priorities. Up to :data:`_MOST_COMPARED` candidates that is exact. With more,
-    victims are spared one by one, so that each of the rest is needed, but another set may be smaller.
+    victims are spared one by one, so that each of the rest is needed, but another set may be smaller. If budgets forbid
+    to evict all of them, two sets within the budgets are tried: the least important victims, and those with the most
+    devices.
 
     ``fits_without`` returns True if the preemptor fits after an eviction. Unlike :func:`spare`, a disruption budget is
     never exceeded.
@@ -133,8 +143,13 @@ def choose(
             if not _exceeds(victim_set, snapshot) and fits_without(victim_set):
                 return Spared(_pods_by_importance(victim_set), 0)
         return None
-    chosen_victims = _evictable_victims(sorted(allowed, key=importance, reverse=True), snapshot)
-    if not fits_without(chosen_victims):
+    if not fits_without(allowed):
+        return None
+    least_important = sorted(allowed, key=importance, reverse=True)
+    orders = (least_important, sorted(least_important, key=lambda each: -_freed_devices(each, snapshot)))
+    victim_sets = (_evictable_victims(order, snapshot) for order in orders)
+    chosen_victims = next(filter(fits_without, victim_sets), None)
+    if chosen_victims is None:
         return None
     for each in sorted(chosen_victims, key=importance):
         smaller = [other for other in chosen_victims if other is not each]
@@ -150,6 +165,11 @@ def _evictable_victims(candidates: Iterable[Victim], snapshot: Snapshot) -> list
         if not _exceeds((*within_budget, each), snapshot):
             within_budget.append(each)
     return within_budget
+
+
+def _freed_devices(victim: Victim, snapshot: Snapshot) -> int:
+    allocations = (claim.status.allocation for claim in snapshot.freed_claims(victim.pods))
+    return sum(len(each.devices.results) for each in allocations if each is not None)
 
 
 def _exceeds(victim_set: Iterable[Victim], snapshot: Snapshot) -> bool:

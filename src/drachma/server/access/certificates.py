@@ -39,9 +39,19 @@ class Files(msgspec.Struct, frozen=True, kw_only=True):
 def ensure(folder: pathlib.Path, *, hosts: Iterable[str], now: datetime) -> Files:
     """Return the certificates in a folder; create missing ones, and renew those that expire soon or lack a host.
 
+    A folder with ``tls.crt`` and ``tls.key``, as cert-manager and a mounted Secret have them, is used as it is.
+
     Raises:
         errors.RefusedFileError: the folder cannot be used, or has other files under these names.
     """
+    mounted_certificate, mounted_key = folder / "tls.crt", folder / "tls.key"
+    if mounted_certificate.exists() and mounted_key.exists():
+        return Files(
+            authority=folder / "ca.crt",
+            authority_key=folder / "ca.key",
+            certificate=mounted_certificate,
+            key=mounted_key,
+        )
     files = Files(
         authority=folder / "ca.crt",
         authority_key=folder / "ca.key",
@@ -63,6 +73,29 @@ def ensure(folder: pathlib.Path, *, hosts: Iterable[str], now: datetime) -> File
             f"certificates in {folder}: cannot be read: {error}; move the files away to have new ones made"
         ) from error
     return files
+
+
+def renew(files: Files, *, now: datetime) -> bool:
+    """Replace a server certificate that expires soon by one for the same hosts, and return True if that was due.
+
+    Certificates without the key of their authority belong to another program, which renews them.
+
+    Raises:
+        errors.RefusedFileError: the files cannot be read or written.
+    """
+    try:
+        if not files.authority_key.exists():
+            return False
+        authority = x509.load_pem_x509_certificate(files.authority.read_bytes())
+        certificate = x509.load_pem_x509_certificate(files.certificate.read_bytes())
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        hosts = sorted(str(each.value) for each in names)
+        if _is_good(files, hosts, authority=authority, now=now):
+            return False
+        _make_server(files, hosts, authority=authority, now=now)
+    except OSError as error:
+        raise errors.RefusedFileError(f"certificate {files.certificate}: {error.strerror}") from error
+    return True
 
 
 def make_client(files: Files, *, user: str, groups: Iterable[str] = (), now: datetime) -> tuple[bytes, bytes]:

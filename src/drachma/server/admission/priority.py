@@ -29,6 +29,10 @@ class Priority:
         self._listed = -1
         self._default_class: record.Record | None = None
 
+    def read_version(self) -> int:
+        """Return the revision of the last change of an object that pods depend on here."""
+        return self._store.changed(_CLASSES)
+
     def admit(self, proposal: Proposal) -> None:
         """Set the priority of a new pod; refuse one with an unknown class, or with another priority."""
         spec: Spec = proposal.subject.content["spec"]

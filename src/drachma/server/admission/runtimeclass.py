@@ -22,6 +22,10 @@ class RuntimeClass:
     def __init__(self, store: Reader) -> None:
         self._store = store
 
+    def read_version(self) -> int:
+        """Return the revision of the last change of an object that pods depend on here."""
+        return self._store.changed(_CLASSES)
+
     def admit(self, proposal: Proposal) -> None:
         """Set the overhead, node selector and tolerations of the class."""
         content = proposal.subject.content

@@ -49,6 +49,10 @@ class ServiceAccount:
     def __init__(self, store: Reader) -> None:
         self._store = store
 
+    def read_version(self) -> int:
+        """Return the revision of the last change of an object that pods depend on here."""
+        return self._store.changed("serviceaccounts")
+
     def admit(self, proposal: Proposal) -> None:
         """Give a new pod the token and pull secrets of its account; refuse it if the account does not exist."""
         if _is_mirror(proposal):

@@ -83,16 +83,15 @@ class Binding(intent.UniqueIntent):
             key,
             names,
             marks.texts,
+            marks.versions,
             intent.times(write, existing),
             codec.encode_part(self._assignment),
             existing,
             existing.uid,
-            self._reads_names,
+            lambda each: self._services.phases.reads_names(Operation.BIND, each),
+            lambda each: self._services.phases.read_versions(Operation.BIND, each),
             self._make_specimen,
         )
-
-    def _reads_names(self, write: Write) -> bool:
-        return self._services.phases.reads_names(Operation.BIND, write)
 
     def _make_specimen(self, write: Write, body: bytes, _stored: record.Record | None) -> "Binding":
         assignment = codec.decode_part(body, Assignment)

@@ -1,10 +1,13 @@
 """Creation of objects."""
 
+from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from drachma import errors
-from drachma.api import codec, meta
-from drachma.server import objectmeta, status
+from drachma.api import codec, meta, struct
+from drachma.server import mediatypes, objectmeta, status
 from drachma.server.admission.proposal import Proposal
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
@@ -15,8 +18,9 @@ from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services
 from drachma.server.presentation import negotiation
 from drachma.server.surface.apisurface import ApiSurface
-from drachma.server.surface.strategy import Subject, Write
+from drachma.server.surface.strategy import Marks, Subject, Write
 from drachma.store import record
+from drachma.values import generatedname
 
 
 def plan(services: Services, call: Call) -> Plan:
@@ -28,6 +32,8 @@ def plan(services: Services, call: Call) -> Plan:
     creation: intent.Intent
     if isinstance(content, meta.Object):
         creation = TypedCreation(services, content, call.surface, write, write_options=write_options)
+    elif write.served.fast_path.repeats_bodies and media_type == mediatypes.JSON:
+        creation = EncodedCreation(services, call, write, write_options=write_options)
     else:
         subject = decode(call, write, write_options=write_options, media_type=media_type)
         creation = Creation(services, subject, write, write_options=write_options)
@@ -103,7 +109,48 @@ class Creation(intent.UniqueIntent):
         return proposal
 
 
-class TypedCreation(intent.UniqueIntent):
+class RepeatableCreation(intent.UniqueIntent):
+    """Intent to create an object in a form that other intents may have too; ``body`` is its text."""
+
+    def __init__(self, services: Services, write: Write, *, write_options: options.WriteOptions) -> None:
+        self.write: Final = write
+        self.is_dry_run: Final = write_options.is_dry_run
+        self._services = services
+        self._options = write_options
+
+    def decide(self, get: intent.Get) -> intent.Make:
+        return Creation(self._services, self._read(), self.write, write_options=self._options).decide(get)
+
+    def _read(self) -> Subject:
+        raise NotImplementedError
+
+    def _imprint(
+        self,
+        marks: Marks,
+        body: bytes,
+        get: intent.Get,
+        make_specimen: Callable[[Write, bytes, record.Record | None], intent.Intent],
+    ) -> intent.Imprint | None:
+        """Return the imprint of an object; its name is the first of its marks."""
+        write, services = self.write, self._services
+        key = record.Key(write.resource.key, write.namespace, marks.names[0])
+        if get(key) is not None:
+            return None
+        return intent.Imprint(
+            intent.circumstances(self, self._options),
+            key,
+            *marks,
+            (meta.time_text(write.now),),
+            body,
+            None,
+            write.consultation.draw("uid", lambda: objectmeta.generate_uid(services.rng)),
+            lambda each: services.phases.reads_names(Operation.CREATE, each),
+            lambda each: services.phases.read_versions(Operation.CREATE, each),
+            make_specimen,
+        )
+
+
+class TypedCreation(RepeatableCreation):
     """Intent to create an object that a component in process passes."""
 
     def __init__(
@@ -115,43 +162,65 @@ class TypedCreation(intent.UniqueIntent):
         *,
         write_options: options.WriteOptions,
     ) -> None:
-        self.write: Final = write
-        self.is_dry_run: Final = write_options.is_dry_run
-        self._services = services
+        super().__init__(services, write, write_options=write_options)
         self._new = new
         self._surface = surface
-        self._options = write_options
 
-    def decide(self, get: intent.Get) -> intent.Make:
-        subject = read_object(self._new, self._surface, self.write)
-        return Creation(self._services, subject, self.write, write_options=self._options).decide(get)
+    def _read(self) -> Subject:
+        return read_object(self._new, self._surface, self.write)
 
     def imprint(self, get: intent.Get) -> intent.Imprint | None:
-        write = self.write
-        marks = None if self.is_dry_run else write.served.fast_path.mark_object(self._new)
-        if marks is None:
-            return None
-        key = record.Key(write.resource.key, write.namespace, self._new.metadata.name)
-        if get(key) is not None:
-            return None
-        uid = write.consultation.draw("uid", lambda: objectmeta.generate_uid(self._services.rng))
-        body = codec.encode_part(self._new)
-        circumstances = intent.circumstances(self, self._options)
-        return intent.Imprint(
-            circumstances,
-            key,
-            *marks,
-            (meta.time_text(write.now),),
-            body,
-            None,
-            uid,
-            self._reads_names,
-            self._make_specimen,
-        )
-
-    def _reads_names(self, write: Write) -> bool:
-        return self._services.phases.reads_names(Operation.CREATE, write)
+        marks = None if self.is_dry_run else self.write.served.fast_path.mark_object(self._new)
+        return None if marks is None else self._imprint(marks, codec.encode_part(self._new), get, self._make_specimen)
 
     def _make_specimen(self, write: Write, body: bytes, _stored: record.Record | None) -> "TypedCreation":
         new = codec.decode_part(body, type(self._new))
         return TypedCreation(self._services, new, self._surface, write, write_options=self._options)
+
+
+class _Metadata(struct.Struct, frozen=True, kw_only=True):
+    name: str = ""
+    generate_name: str = ""
+
+
+class _Named(struct.Struct, frozen=True, kw_only=True):
+    """The names in the body of a creation."""
+
+    metadata: _Metadata = _Metadata()
+
+
+_decode_names: Final = msgspec.json.Decoder(_Named).decode
+
+
+class EncodedCreation(RepeatableCreation):
+    """Intent to create the object in a JSON body, with a generated name if it asks for one."""
+
+    def __init__(self, services: Services, call: Call, write: Write, *, write_options: options.WriteOptions) -> None:
+        super().__init__(services, write, write_options=write_options)
+        self._call = call
+        self._subject: Subject | None = None
+
+    def _read(self) -> Subject:
+        if self._subject is None:
+            self._subject = decode(self._call, self.write, write_options=self._options, media_type=mediatypes.JSON)
+        return self._subject
+
+    def imprint(self, get: intent.Get) -> intent.Imprint | None:
+        body = self._call.body.data
+        if self.is_dry_run:
+            return None
+        try:
+            metadata = _decode_names(body).metadata
+        except msgspec.DecodeError:
+            return None
+        name, prefix = metadata.name, metadata.generate_name
+        if not name and prefix:
+            rng = self._services.rng
+            name = self.write.consultation.draw("name", lambda: generatedname.draw(prefix, chance=rng))
+        marks = self.write.served.fast_path.mark_name(name) if name else None
+        return None if marks is None else self._imprint(marks, body, get, self._make_specimen)
+
+    def _make_specimen(self, write: Write, body: bytes, _stored: record.Record | None) -> "EncodedCreation":
+        call_body = msgspec.structs.replace(self._call.body, data=body)
+        call = msgspec.structs.replace(self._call, body=call_body, warnings=write.warnings)
+        return EncodedCreation(self._services, call, write, write_options=self._options)

@@ -112,7 +112,7 @@ Decision: TypeAlias = Make | Replace | Remove | Leave | Stamped
 class Imprint(NamedTuple):
     """Everything that a decision depends on if names are only copied (:mod:`drachma.server.pipeline.stencil`).
 
-    ``names`` have to be valid names or uids, and ``texts`` can be any text. ``times`` are those in the stored object
+    ``names``, ``texts`` and ``versions`` are those of :class:`strategy.Marks`. ``times`` are those in the stored object
     and the time of the write, which is the last. ``stored`` is the object that the intent changes; a new object has a
     ``uid`` instead.
     """
@@ -121,12 +121,15 @@ class Imprint(NamedTuple):
     key: record.Key
     names: tuple[str, ...]
     texts: tuple[str, ...]
+    versions: tuple[str, ...]
     times: tuple[str, ...]
     body: bytes
     stored: record.Record | None
     uid: str
     reads_names: Callable[[Write], bool]
     """Returns True if a step of the write depends on names."""
+    read_versions: Callable[[Write], tuple[int, ...]]
+    """Returns the versions of other objects that the steps depend on."""
     make_specimen: "Callable[[Write, bytes, record.Record | None], Intent]"
     """Makes the same intent from another body and stored object."""
 

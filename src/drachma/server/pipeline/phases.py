@@ -25,6 +25,7 @@ the names of upstream's plugins and run in upstream's order.
 """
 
 import enum
+import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -99,7 +100,8 @@ class Step(NamedTuple):
     ``needs_cluster`` reads other objects, and is left out where the cluster is not known.
 
     ``reads_names`` returns True if the result of a write may depend on the names and uids in its object, apart from
-    their form, in other ways than by copying them (:mod:`drachma.server.pipeline.stencil`).
+    their form, in other ways than by copying them (:mod:`drachma.server.pipeline.stencil`). ``read_version`` returns
+    the version of other objects that the result depends on, apart from the namespace.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Step(NamedTuple):
     of: frozenset[str] = _ALL
     needs_cluster: bool = False
     reads_names: Callable[[Write], bool] | None = None
+    read_version: Callable[[], int] | None = None
 
 
 class RemovalStep(NamedTuple):
@@ -160,6 +163,16 @@ class Phases:
             )
             for operation in STORES
         }
+        self._versions: dict[Operation, _Selection[Write, int]] = {
+            operation: _Selection(
+                [
+                    (functools.partial(_ignore_write, step.read_version), step.of)
+                    for step in steps
+                    if isinstance(step, Step) and step.read_version is not None and operation in step.on
+                ]
+            )
+            for operation in STORES
+        }
         self._name_readers: dict[Operation, _Selection[Write, bool]] = {
             operation: _Selection(
                 [
@@ -198,6 +211,12 @@ class Phases:
         steps = selection.special.get(write.resource.group_resource, selection.common)
         return any(step(write) for step in steps)
 
+    def read_versions(self, operation: Operation, write: Write) -> tuple[int, ...]:
+        """Return the versions of other objects that the steps of an operation depend on."""
+        selection = self._versions[operation]
+        steps = selection.special.get(write.resource.group_resource, selection.common)
+        return tuple([step(write) for step in steps])
+
     def run_removal(self, removal: Removal) -> None:
         """Run all steps of a deletion; the first step that refuses it raises a Status."""
         selection = self._removal
@@ -212,6 +231,10 @@ class Phases:
         for phase in self.phases:
             yield from _lines(phase.name, [(step.name, _operations(step)) for step in phase.steps])
         yield from _lines("audit", [(type(auditor).__name__, "") for auditor in self.audit])
+
+
+def _ignore_write(read_version: Callable[[], int], _write: Write) -> int:
+    return read_version()
 
 
 def _lines(phase: str, steps: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -167,13 +167,21 @@ class _Admission:
             reads_names=self._limits.has_ranges,
         )
         yield Step("default account", serviceaccount.name_account, on=_NEW, of=pods)
-        yield Step(pluginnames.ACCOUNTS, self._accounts.admit, on=_NEW, of=pods, needs_cluster=True)
+        yield Step(
+            pluginnames.ACCOUNTS,
+            self._accounts.admit,
+            on=_NEW,
+            of=pods,
+            needs_cluster=True,
+            read_version=self._accounts.read_version,
+        )
         kinds = noderestriction.KINDS
         yield Step(
             "NodeRestriction", self._restriction.admit, on=STORES, of=kinds, reads_names=noderestriction.concerns
         )
         yield RemovalStep("NodeRestriction", self._restriction.admit_removal, of=noderestriction.KINDS)
-        yield Step("Priority", priorities.admit, on=_NEW, of=pods, needs_cluster=True)
+        version = priorities.read_version
+        yield Step("Priority", priorities.admit, on=_NEW, of=pods, needs_cluster=True, read_version=version)
         yield Step("Priority", priorities.admit_group, on=_NEW, of=priority.ALL_GROUPS, needs_cluster=True)
         yield Step("Priority", priorities.admit_update, on=_UPDATE, of=pods)
         yield Step("DefaultTolerationSeconds", newobjects.add_tolerations, on=_WHOLE, of=pods)
@@ -183,7 +191,9 @@ class _Admission:
         yield Step(pluginnames.STORAGE_IN_USE, newobjects.add_storage_finalizer, on=_NEW, of=newobjects.PROTECTED)
         if self._gates.on(feature.Gate.GENERIC_WORKLOAD):
             yield Step("PodGroupProtection", newobjects.add_group_finalizer, on=_NEW, of=priority.POD_GROUPS)
-        yield Step("RuntimeClass", self._runtime_classes.admit, on=_NEW, of=pods, needs_cluster=True)
+        runtimes = self._runtime_classes
+        version = runtimes.read_version
+        yield Step("RuntimeClass", runtimes.admit, on=_NEW, of=pods, needs_cluster=True, read_version=version)
 
     def mutate_by_extensions(self) -> Iterator[Step | RemovalStep]:
         """Yield the steps of hooks, policies and webhooks that change an object."""

@@ -210,11 +210,13 @@ def _make_imprint(
         key,
         (*stored_marks.names, *status_marks.names),
         (*stored_marks.texts, *status_marks.texts),
+        stored_marks.versions,
         intent.times(write, existing),
         codec.encode_part(change.status),
         existing,
         existing.uid,
         lambda each: services.phases.reads_names(Operation.STATUS, each),
+        lambda each: services.phases.read_versions(Operation.STATUS, each),
         specimen,
     )
 

@@ -50,9 +50,15 @@ _MISSES: Final = 6
 _SALT: Final = secrets.randbelow(10**9)
 """Part of all placeholders, so that no client can send one."""
 
-_WORD: Final = rb"[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*"
-_NAMES: Final = re.compile(rb"(?=.{1,253}(?:\n|\Z))%b(?:\n(?=.{1,253}(?:\n|\Z))%b)*" % (_WORD, _WORD))
-"""Lines that are names in the form of DNS subdomains, uids or numbers."""
+_NAME: Final = rb"(?=[^\n]*[-0-9])(?!\d[\d.]*[a-z]?\d*(?:\n|\Z))(?=.{1,253}(?:\n|\Z))[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*"
+_NAMES: Final = re.compile(rb"%b(?:\n%b)*" % (_NAME, _NAME))
+"""Lines that are names in the form of DNS subdomains, or uids.
+
+A name that can also be a word or a quantity may occur elsewhere in the object with another meaning, so it must have a
+dash or a digit and not look like a number.
+"""
+
+_VERSIONS: Final = re.compile(rb"\d{1,18}(?:\n\d{1,18})*")
 
 _TEXTS: Final = re.compile(rb"(?:[ !#-\[\]-~]{1,512}(?:\n|\Z))*")
 """Lines of printable ASCII that JSON does not escape."""
@@ -77,6 +83,8 @@ _ANY_PLACEHOLDER: Final = re.compile(
 )
 _JSON_STRING: Final = re.compile(rb'(?<=")[^"\\]+(?=\\?"(?!:))')
 """Texts of strings that are not keys, also of strings that are quoted in keys of managedFields."""
+
+_RESOURCE_VERSION: Final = b'"resourceVersion":"%b"'
 
 _UID: Final = _PLACEHOLDERS[-2]
 _REVISION: Final = _PLACEHOLDERS[-1]
@@ -226,7 +234,8 @@ class Stamping:
         write = intent.write
         namespace = self._get(record.Key("namespaces", "", write.namespace))
         version = None if namespace is None else namespace.revision
-        return self._stencils.find((*circumstances, version, write.served.fast_path.read_facts(write)))
+        facts = write.served.fast_path.read_facts(write)
+        return self._stencils.find((*circumstances, version, facts, *imprint.read_versions(write)))
 
 
 class _Specimen:
@@ -235,6 +244,7 @@ class _Specimen:
     def __init__(self, imprint: intents.Imprint, names: Sequence[bytes], places: Sequence[int]) -> None:
         times = sorted(set(imprint.times))
         first_time = len(names) - len(imprint.times)
+        first_version = first_time - len(imprint.versions)
         self.placeholders: Final = tuple(
             meta.time_text(_TIMES[times.index(names[place].decode())]).encode()
             if place >= first_time
@@ -243,10 +253,13 @@ class _Specimen:
         )
         self.now: Final = _TIMES[times.index(imprint.times[-1])]
         placeholders = {names[place]: self.placeholders[number] for number, place in enumerate(places)}
+        versions = [(version, placeholders.pop(version)) for version in set(names[first_version:first_time])]
         # Prefixes of generated names end with a dash.
         placeholders.update([(name + b"-", placeholder + b"-") for name, placeholder in placeholders.items()])
 
         def replace_names(text: bytes) -> bytes:
+            for version, placeholder in versions:
+                text = text.replace(_RESOURCE_VERSION % version, _RESOURCE_VERSION % placeholder)
             return _JSON_STRING.sub(lambda match: placeholders.get(match[0], match[0]), text)
 
         self.body: Final = replace_names(imprint.body)
@@ -256,7 +269,7 @@ class _Specimen:
             stored = imprint.stored
             data = replace_names(stored.data)
             uid = placeholders[stored.uid.encode()].decode()
-            revision = int(placeholders[b"%d" % stored.revision])
+            revision = int(dict(versions)[b"%d" % stored.revision])
             self.stored = record.Record(self.key, uid, stored.create_revision, revision, data)
 
 
@@ -271,6 +284,11 @@ def _read_names(imprint: intents.Imprint) -> list[bytes] | None:
         if _TEXTS.fullmatch(texts) is None:
             return None
         values += texts.split(b"\n")
+    if imprint.versions:
+        versions = "\n".join(imprint.versions).encode()
+        if _VERSIONS.fullmatch(versions) is None:
+            return None
+        values += versions.split(b"\n")
     values += "\n".join(imprint.times).encode().split(b"\n")
     return values
 
@@ -286,6 +304,7 @@ def _make_stencil(
     specimen = _Specimen(imprint, names, places)
     consultation = Consultation()
     consultation.draw("uid", _UID.decode)
+    consultation.draw("name", lambda: specimen.key.name)
     write = intent.write
     if write.name:
         write = msgspec.structs.replace(write, name=specimen.key.name)

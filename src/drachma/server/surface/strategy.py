@@ -177,11 +177,13 @@ class Strategy(Protocol):
 class Marks(NamedTuple):
     """Values of an object that tell it from others of its shape, and that its kind only copies.
 
-    ``names`` are names and uids, of which rules check the form. No rule concerns ``texts``.
+    ``names`` are names and uids, of which rules check the form. No rule concerns ``texts``. ``versions`` are values of
+    fields called resourceVersion.
     """
 
     names: tuple[str, ...]
     texts: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
 
 
 class FastPath:
@@ -217,6 +219,13 @@ class FastPath:
 
     # For stencils (drachma.server.pipeline.stencil). A kind that does not say what it only copies has none.
 
+    repeats_bodies = False
+    """True if new objects from clients may differ in their names only, as pods of one template."""
+
+    def mark_name(self, name: str) -> Marks | None:
+        """Return the marks of a new object that a client sends, which is its name."""
+        return None
+
     def mark_object(self, new: Any) -> Marks | None:
         """Return the marks of a new object that a component passes; its name is the first."""
         return None
@@ -226,7 +235,7 @@ class FastPath:
         return None
 
     def mark_stored(self, document: Mapping[str, Any]) -> Marks | None:
-        """Return the marks of a stored object; name, uid and resourceVersion are the first."""
+        """Return the marks of a stored object, among them its name, uid and resourceVersion."""
         return None
 
     def read_facts(self, write: Write) -> Hashable:

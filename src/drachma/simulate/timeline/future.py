@@ -39,7 +39,7 @@ _FEWEST_RECENT: Final = 10
 """Number of recent pods below which a rate is not known, and no later arrivals are expected."""
 _MOST_WEIGHT: Final = 20.0
 """Number of pods that one that still runs may stand for."""
-_MOST_EXPECTED: Final = 20_000
+_MOST_EXPECTED: Final = 300
 """Limit for later arrivals in one future."""
 
 
@@ -132,7 +132,8 @@ class Prospect:
             return drawn.draw(elapsed)
 
         for each in self._running:
-            timeline.adopt(each, length(each.metadata.annotations, self._elapsed(each)), workload=_workload_of(each))
+            rest = length(each.metadata.annotations, self._elapsed(each))
+            timeline.adopt(each, rest, shape=self._pod_shape(each), workload=_workload_of(each))
         arrivals = [
             Arrival(0.0, str(each.metadata.name), self._pod_shape(each), length(each.metadata.annotations))
             for each in self._pending
@@ -178,12 +179,16 @@ class Prospect:
 
     def _pod_shape(self, each: pod.Pod) -> JobShape:
         """Return the shape of a pod, the same for pods that are alike."""
+        shape = self._shapes.get(id(each))
+        if shape is not None:
+            return shape
         spec = structs.replace(each.spec, node_name="") if each.spec.node_name else each.spec
         key = (codec.encode_part(spec), tuple(sorted(each.metadata.labels.items())), each.metadata.namespace)
         shape = self._shapes.get(key)
         if shape is None:
             namespace = each.metadata.namespace or "default"
             shape = self._shapes[key] = JobShape(spec=spec, labels=each.metadata.labels, namespace=namespace)
+        self._shapes[id(each)] = shape
         return shape
 
 

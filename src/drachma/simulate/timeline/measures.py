@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import array
 import collections
-from collections.abc import Callable, Iterator, Mapping
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -19,6 +20,8 @@ DEVICES: Final = "devices"
 _MOST_SAMPLES: Final = 2_000
 _SAMPLES_PER_FRAGMENTATION: Final = 16
 """Fragmentation is measured with every sixteenth sample."""
+_MOST_LONGEST: Final = 24
+"""Number of jobs that waited longest whose times are kept."""
 _MOST_EVICTIONS: Final = 10_000
 """Evictions that are kept one by one; all are counted."""
 
@@ -49,6 +52,20 @@ class EvictionRecord(NamedTuple):
     """Field of a queue that allows the eviction."""
     pod: int = -1
     """Number of the evicted pod; -1 for all pods of the job."""
+    lost_device_seconds: float = 0.0
+    """Running time that is lost, for each of the devices that claims of the pods held."""
+
+
+class JobTimes(NamedTuple):
+    """Times of a job, in the order of its waiting time first."""
+
+    wait: float
+    job: str
+    arrived: float
+    started: float | None
+    ended: float | None
+    """None for a job that waits or runs."""
+    evictions: int
 
 
 class Series:
@@ -80,6 +97,7 @@ class SavedMeasures(msgspec.Struct, frozen=True, kw_only=True):
 
     counts: dict[str, float]
     waits: list[tuple[str, int, bytes]]
+    longest: list[JobTimes]
     evictions: list[EvictionRecord]
     pairs: list[tuple[str, str, int]]
     pod_evictions: list[tuple[str, str, int, int]]
@@ -91,7 +109,8 @@ class SavedMeasures(msgspec.Struct, frozen=True, kw_only=True):
     node_seconds: dict[str, float]
 
 
-_COUNTS: Final = ("arrived", "started", "completed", "evicted", "lost_seconds", "now", "running_pods", "waiting_pods")
+_COUNTS: Final = ("arrived", "started", "completed", "evicted", "running_pods", "waiting_pods")
+_TIMES: Final = ("lost_seconds", "lost_device_seconds", "now")
 
 
 class Measures:
@@ -103,6 +122,9 @@ class Measures:
         self.completed = 0
         self.evicted = 0
         self.lost_seconds = 0.0
+        self.lost_device_seconds = 0.0
+        self.longest: Final[list[JobTimes]] = []
+        """Ended jobs that waited longest, as a heap."""
         self.waits: Final[dict[tuple[str, int], array.array[float]]] = {}
         """Waiting times of started jobs by queue (or namespace) and priority."""
         self.evictions: Final[list[EvictionRecord]] = []
@@ -129,8 +151,9 @@ class Measures:
     def save(self) -> SavedMeasures:
         """Return all measures as plain data. Numbers of pods and capacity are measured again after a restart."""
         return SavedMeasures(
-            counts={name: getattr(self, name) for name in _COUNTS},
+            counts={name: getattr(self, name) for name in (*_COUNTS, *_TIMES)},
             waits=[(queue, priority, waits.tobytes()) for (queue, priority), waits in self.waits.items()],
+            longest=list(self.longest),
             evictions=list(self.evictions),
             pairs=[(*pair, count) for pair, count in self.eviction_pairs.items()],
             pod_evictions=[(*key, count) for key, count in self._pod_evictions.items()],
@@ -145,10 +168,12 @@ class Measures:
     def restore(self, saved: SavedMeasures) -> None:
         """Take over the measures of a checkpoint."""
         for name in _COUNTS:
-            value = saved.counts[name]
-            setattr(self, name, value if name in ("lost_seconds", "now") else int(value))
+            setattr(self, name, int(saved.counts[name]))
+        for name in _TIMES:
+            setattr(self, name, saved.counts[name])
         for queue, priority, content in saved.waits:
             self.waits[queue, priority] = array.array("d", content)
+        self.longest[:] = saved.longest
         self.evictions[:] = saved.evictions
         self.eviction_pairs.update({(preemptor, victim): count for preemptor, victim, count in saved.pairs})
         for preemptor, victim, number, count in saved.pod_evictions:
@@ -207,6 +232,20 @@ class Measures:
         group = (job.arrival.shape.queue or job.arrival.shape.namespace, job.arrival.shape.priority)
         self.waits.setdefault(group, array.array("d")).append(self.now - job.arrival.time)
 
+    def count_end(self, job: JobRun) -> None:
+        """Count a job all of whose pods have ended."""
+        self.completed += 1
+        times = times_of(job, self.now, has_ended=True)
+        if len(self.longest) < _MOST_LONGEST:
+            heapq.heappush(self.longest, times)
+        elif times.wait > self.longest[0].wait:
+            heapq.heapreplace(self.longest, times)
+
+    def longest_waits(self, jobs: Iterable[JobRun]) -> list[JobTimes]:
+        """Return the times of the jobs that waited longest, among ended ones and others, by arrival."""
+        others = (times_of(job, self.now, has_ended=False) for job in jobs)
+        return sorted(heapq.nlargest(_MOST_LONGEST, (*self.longest, *others)), key=lambda times: times.arrived)
+
     def count_pod(self, running_pod: RunningPod, amounts: Mapping[str, int], sign: int) -> None:
         """Count a pod that gets a node (``sign`` 1) or leaves it (-1)."""
         self.running_pods += sign
@@ -220,6 +259,7 @@ class Measures:
         """Count pods that a job loses."""
         self.evicted += 1
         self.lost_seconds += record.lost_seconds
+        self.lost_device_seconds += record.lost_device_seconds
         if record.preemptor:
             pair = record.preemptor, record.victim
             self.eviction_pairs[pair] += 1
@@ -232,6 +272,12 @@ class Measures:
         """Yield queue, priority and waiting times of started jobs."""
         for (queue, priority), waits in sorted(self.waits.items()):
             yield queue, priority, waiting_times(waits)
+
+
+def times_of(job: JobRun, now: float, *, has_ended: bool) -> JobTimes:
+    """Return the times of a job until now."""
+    wait = (now if job.started is None else job.started) - job.arrival.time
+    return JobTimes(wait, job.key, job.arrival.time, job.started, now if has_ended else None, job.evictions)
 
 
 class WaitingTimes(NamedTuple):

@@ -2,64 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Final
 from xml.sax.saxutils import escape
 
-from drachma.simulate.reports.drawing import shorten
-from drachma.simulate.timeline import durations
+from drachma.simulate.timeline import charts, durations
+from drachma.simulate.timeline.charts import Figure
 from drachma.simulate.timeline.report import Point, Report
 
-_WIDTH: Final = 860
-_HEIGHT: Final = 180
-_LEFT: Final = 46
-_BOTTOM: Final = 22
-_MOST_LABEL: Final = 28
-_COLOURS: Final = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#0891b2", "#db2777", "#4d7c0f")
 _STYLE: Final = """
-body { font: 14px/1.45 system-ui, sans-serif; color: #1f2937; max-width: 920px; margin: 24px auto; padding: 0 16px; }
-h1 { font-size: 22px; } h2 { font-size: 16px; margin-top: 28px; }
-table { border-collapse: collapse; margin: 8px 0; }
-th, td { text-align: right; padding: 3px 10px; border-bottom: 1px solid #e5e7eb; font-variant-numeric: tabular-nums; }
-th:first-child, td:first-child { text-align: left; }
-figure { margin: 12px 0; } svg { max-width: 100%; height: auto; } figcaption { font-size: 13px; color: #4b5563; }
-.warning { background: #fef3c7; padding: 8px 12px; border-left: 4px solid #d97706; }
+:root { color-scheme: light dark; --ground: #f8fafc; --card: #ffffff; --text: #0f172a; --soft: #475569;
+  --line: #e2e8f0; --warn: #fff7ed; --warn-line: #f59e0b; }
+@media (prefers-color-scheme: dark) { :root { --ground: #0b1220; --card: #131c2e; --text: #e2e8f0; --soft: #94a3b8;
+  --line: #27334a; --warn: #2a2113; --warn-line: #f59e0b; } }
+* { box-sizing: border-box; }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--ground); margin: 0; }
+main { max-width: 980px; margin: 0 auto; padding: 32px 20px 64px; }
+h1 { font-size: 26px; line-height: 1.25; letter-spacing: -.01em; margin: 0 0 4px; }
+h2 { font-size: 17px; margin: 36px 0 10px; }
+.lead { color: var(--soft); margin: 0 0 24px; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(118px, 1fr)); gap: 12px; margin: 0 0 20px; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 16px; }
+.card b { display: block; font-size: 22px; font-variant-numeric: tabular-nums; line-height: 1.3; }
+.card span { color: var(--soft); font-size: 13px; }
+.wide { background: var(--card); border: 1px solid var(--line); border-radius: 10px; overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: 14px; }
+th { color: var(--soft); font-weight: 600; font-size: 12.5px; white-space: nowrap; }
+th, td { text-align: right; padding: 7px 14px; border-bottom: 1px solid var(--line);
+  font-variant-numeric: tabular-nums; }
+tr:last-child td { border-bottom: 0; }
+th:first-child, td:first-child, td.text, th.text { text-align: left; }
+figure { margin: 0 0 16px; background: var(--card); border: 1px solid var(--line); border-radius: 10px;
+  padding: 14px 16px 8px; }
+figcaption { font-weight: 600; margin-bottom: 6px; } svg { max-width: 100%; height: auto; display: block; }
+.warning { background: var(--warn); padding: 10px 14px; border-left: 4px solid var(--warn-line); border-radius: 6px; }
 """
 
 Cells = Sequence[object]
-
-
-class Figure(NamedTuple):
-    """Curves over time with their own legend."""
-
-    title: str
-    svg: str
-    """Element for HTML pages."""
-
-    @property
-    def document(self) -> str:
-        """SVG document of its own."""
-        return self.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
 
 
 def render(reports: Sequence[Report]) -> str:
     """Return a page about one simulation, or about several next to each other."""
     parts = [
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
-        f"<title>{escape(_title(reports))}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{escape(_title(reports))}</h1>",
-        _summary(reports),
+        '<meta name="viewport" content="width=device-width"/>',
+        f"<title>{escape(_title(reports))}</title><style>{_STYLE}</style></head><body><main>",
+        f'<h1>{escape(_title(reports))}</h1><p class="lead">{escape(_lead(reports))}</p>',
+        _cards(reports[0]) if len(reports) == 1 else _summary(reports),
         *(_warnings(report) for report in reports),
-        *(
-            f"<figure><figcaption><b>{escape(each.title)}</b></figcaption>{each.svg}</figure>"
-            for each in figures(reports)
-        ),
+        "<h2>Over time</h2>",
+        *(f"<figure><figcaption>{escape(each.title)}</figcaption>{each.svg}</figure>" for each in figures(reports)),
         "<h2>Waiting times</h2>",
         _waits(reports),
     ]
     for report in reports:
-        parts += [_evictions(report), _waiting_jobs(report), _explained(report)]
-    parts.append("</body></html>\n")
+        parts += [_costs(report), _evictions(report), _waiting_jobs(report), _explained(report)]
+    parts.append("</main></body></html>\n")
     return "\n".join(filter(None, parts))
 
 
@@ -72,10 +70,62 @@ def _name(report: Report) -> str:
     return f"{report.title}, seed {report.seed}"
 
 
-def _table(header: Cells, rows: Iterable[Cells]) -> str:
-    head = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+def _lead(reports: Sequence[Report]) -> str:
+    first = reports[0]
+    state = "" if all(report.is_complete for report in reports) else ", interrupted"
+    if len(reports) == 1:
+        return f"Seed {first.seed}, {durations.show(first.simulated_seconds)} of simulated time{state}"
+    seeds = sorted({report.seed for report in reports})
+    return f"{len(reports)} runs on the same events, seeds {', '.join(map(str, seeds))}{state}"
+
+
+def _cards(report: Report) -> str:
+    """Return the most important figures of one simulation."""
+    busiest = max(report.utilisation.items(), key=lambda entry: entry[1], default=("resources", 0.0))
+    waits = [row.p95 for row in report.waits]
+    figures = [
+        (f"{report.arrived:,}", "jobs arrived"),
+        (f"{report.completed:,}", "completed"),
+        (f"{report.waiting:,}", "wait at the end"),
+        (durations.show(max(waits, default=0.0)), "longest p95 of waiting times"),
+        (f"{busiest[1]:.1%}", f"mean use of {busiest[0]}"),
+        (f"{report.evictions:,}", "evictions"),
+        (f"{report.lost_pod_hours:,.1f}", "pod hours lost"),
+    ]
+    if report.lost_device_hours:
+        figures.append((f"{report.lost_device_hours:,.1f}", "device hours lost"))
+    if report.node_groups:
+        figures.append((f"{sum(group.cost for group in report.node_groups):,.1f}", "cost of node groups"))
+    cards = "".join(
+        f'<div class="card"><b>{escape(value)}</b><span>{escape(label)}</span></div>' for value, label in figures
+    )
+    return f'<div class="cards">{cards}</div>'
+
+
+def _costs(report: Report) -> str:
+    if not report.node_groups:
+        return ""
+    rows = [
+        (each.group, f"{each.mean_nodes:,.1f}", f"{each.node_hours:,.1f}", f"{each.price:,g}", f"{each.cost:,.1f}")
+        for each in report.node_groups
+    ]
+    return f"<h2>Node groups: {escape(_name(report))}</h2>" + _table(
+        ("group", "mean nodes", "node hours", "price", "cost"), rows
+    )
+
+
+def _table(header: Cells, rows: Iterable[Cells], texts: Container[int] = ()) -> str:
+    """Return a table. ``texts`` are the columns that are read as text, besides the first."""
+
+    def cell(kind: str, number: int, content: object) -> str:
+        style = ' class="text"' if number in texts else ""
+        return f"<{kind}{style}>{escape(str(content))}</{kind}>"
+
+    head = "".join(cell("th", number, content) for number, content in enumerate(header))
+    body = "".join(
+        f"<tr>{''.join(cell('td', number, content) for number, content in enumerate(row))}</tr>" for row in rows
+    )
+    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def _summary(reports: Sequence[Report]) -> str:
@@ -119,24 +169,33 @@ def figures(reports: Sequence[Report]) -> list[Figure]:
         curves = [
             (name, [(point.time, point.used.get(name, 0.0)) for point in reports[0].series]) for name in resources
         ]
-        drawn.append(_figure("Used share of resources", curves, most=1.0, show=_percent))
+        drawn.append(_shares("Used share of resources", curves))
     else:
-        drawn += [
-            _figure(f"Used share of {name}", _curves(reports, _used(name)), most=1.0, show=_percent)
-            for name in resources
-        ]
+        drawn += [_shares(f"Used share of {name}", _curves(reports, _used(name))) for name in resources]
     if any(point.fragmentation is not None for report in reports for point in report.series):
         drawn.append(
-            _figure(
+            _shares(
                 "Fragmentation: share of the free capacity that a typical job could not use",
                 _curves(reports, lambda point: point.fragmentation),
-                most=1.0,
-                show=_percent,
             )
         )
-    drawn.append(_figure("Pods that wait", _curves(reports, lambda point: float(point.waiting))))
-    drawn.append(_figure("Pods that run", _curves(reports, lambda point: float(point.running))))
+    for title, value in _POD_COUNTS.items():
+        drawn.append(charts.draw_curves(title, _curves(reports, value), unit="pods"))
+    if len(reports) == 1 and reports[0].longest_waits:
+        drawn.append(
+            charts.draw_jobs("Jobs that waited longest", reports[0].longest_waits, reports[0].simulated_seconds)
+        )
     return drawn
+
+
+_POD_COUNTS: Final[dict[str, Callable[[Point], float | None]]] = {
+    "Pods that wait": lambda point: float(point.waiting),
+    "Pods that run": lambda point: float(point.running),
+}
+
+
+def _shares(title: str, curves: Sequence[charts.Curve]) -> Figure:
+    return charts.draw_curves(title, curves, unit="share", most=1.0, show=charts.show_percent)
 
 
 def _used(name: str) -> Callable[[Point], float | None]:
@@ -150,61 +209,6 @@ def _curves(
         (_name(report), [(point.time, number) for point in report.series if (number := value(point)) is not None])
         for report in reports
     ]
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0%}"
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-def _figure(
-    title: str,
-    curves: Sequence[tuple[str, list[tuple[float, float]]]],
-    *,
-    most: float | None = None,
-    show: Callable[[float], str] = _count,
-) -> Figure:
-    """Return a figure with steps over time, one colour for each curve."""
-    curves = [(name, points) for name, points in curves if points]
-    end = max((points[-1][0] for _, points in curves), default=0.0) or 1.0
-    top = most or max((value for _, points in curves for _, value in points), default=0.0) or 1.0
-    plot_width, plot_height = _WIDTH - _LEFT - 10, _HEIGHT - _BOTTOM - 10
-    marks = []
-    for fraction in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y, x = 10 + plot_height * (1 - fraction), _LEFT + plot_width * fraction
-        marks.append(
-            f'<line x1="{_LEFT}" x2="{_WIDTH - 10}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e5e7eb"/>'
-            f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(show(top * fraction))}</text>'
-            f'<text x="{x:.1f}" y="{_HEIGHT - 5}" text-anchor="middle">{escape(durations.show(end * fraction))}</text>'
-        )
-    for number, (_, points) in enumerate(curves):
-        path = _path(
-            [(_LEFT + plot_width * time / end, 10 + plot_height * (1 - value / top)) for time, value in points]
-        )
-        marks.append(f'<path d="{path}" fill="none" stroke="{_COLOURS[number % len(_COLOURS)]}" stroke-width="1.3"/>')
-    x = float(_LEFT)
-    for number, (name, _) in enumerate(curves):
-        label = shorten(name, _MOST_LABEL)
-        colour = _COLOURS[number % len(_COLOURS)]
-        marks.append(f'<text x="{x:.1f}" y="{_HEIGHT + 12}" fill="{colour}">&#9632; {escape(label)}</text>')
-        x += 24 + 6.2 * len(label)
-    height = _HEIGHT + 18
-    svg = (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
-        f'role="img" aria-label="{escape(title)}" font-size="11" fill="#6b7280" '
-        f'font-family="system-ui, sans-serif"><rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>'
-        f"{''.join(marks)}</svg>"
-    )
-    return Figure(title, svg)
-
-
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    x, y = points[0]
-    steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y in points[1:])
-    return f"M{x:.1f} {y:.1f}{steps}"
 
 
 def _waits(reports: Sequence[Report]) -> str:
@@ -227,7 +231,7 @@ def _evictions(report: Report) -> str:
     if not report.eviction_pairs:
         return ""
     rows = [(pair.victim, pair.preemptor, pair.count) for pair in report.eviction_pairs]
-    return f"<h2>Preemptions: {escape(_name(report))}</h2>" + _table(("victim", "for", "times"), rows)
+    return f"<h2>Preemptions: {escape(_name(report))}</h2>" + _table(("victim", "for", "times"), rows, texts={1})
 
 
 def _waiting_jobs(report: Report) -> str:
@@ -238,7 +242,7 @@ def _waiting_jobs(report: Report) -> str:
         for job in report.waiting_jobs
     ]
     return f"<h2>Jobs that wait at the end: {escape(_name(report))}</h2>" + _table(
-        ("job", "queue", "since arrival", "evictions", "reason"), rows
+        ("job", "queue", "since arrival", "evictions", "reason"), rows, texts={1, 4}
     )
 
 
@@ -250,4 +254,4 @@ def _explained(report: Report) -> str:
         for each in report.explained.hours
     ]
     title = f"{report.explained.job}: {_name(report)}"
-    return f"<h2>{escape(title)}</h2>" + _table(("from", "to", ""), rows)
+    return f"<h2>{escape(title)}</h2>" + _table(("from", "to", "state"), rows, texts={2})

@@ -86,6 +86,18 @@ class ExplainedJob(_Data, frozen=True, kw_only=True):
     hours: tuple[ExplainedHours, ...]
 
 
+class JobTimeline(_Data, frozen=True, kw_only=True):
+    """Times of one job, in seconds."""
+
+    job: str
+    arrived: float
+    started: float | None
+    """None if it never started."""
+    ended: float | None
+    """None if it waits or runs at the end."""
+    evictions: int
+
+
 class GroupCost(_Data, frozen=True, kw_only=True):
     """Nodes of a node group over time, and their cost."""
 
@@ -116,11 +128,15 @@ class Report(_Data, frozen=True, kw_only=True):
     evictions: int
     lost_pod_hours: float
     """Running time of evicted pods, which have to start again."""
+    lost_device_hours: float = 0.0
+    """Running time of evicted pods, for each of their devices."""
     eviction_pairs: tuple[EvictionPair, ...]
     loops: tuple[Loop, ...]
     waiting_jobs: tuple[WaitingJob, ...]
     """Jobs that wait at the end, those that wait longest first."""
     series: tuple[Point, ...]
+    longest_waits: tuple[JobTimeline, ...] = ()
+    """Jobs that waited longest, by arrival."""
     explained: ExplainedJob | None = None
     node_groups: tuple[GroupCost, ...] = ()
 
@@ -146,6 +162,7 @@ def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True,
         ),
         evictions=measures.evicted,
         lost_pod_hours=round(measures.lost_seconds / 3600, 2),
+        lost_device_hours=round(measures.lost_device_seconds / 3600, 2),
         eviction_pairs=tuple(
             EvictionPair(preemptor=preemptor, victim=victim, count=count)
             for (preemptor, victim), count in measures.eviction_pairs.most_common(_MOST_LISTED)
@@ -176,6 +193,16 @@ def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True,
             for each in measures.series.samples
         ),
         explained=None if diary is None else _explain(diary, timeline.now),
+        longest_waits=tuple(
+            JobTimeline(
+                job=each.job,
+                arrived=round(each.arrived, 3),
+                started=None if each.started is None else round(each.started, 3),
+                ended=None if each.ended is None else round(each.ended, 3),
+                evictions=each.evictions,
+            )
+            for each in measures.longest_waits(timeline.jobs.values())
+        ),
         node_groups=tuple(_costs(timeline)),
     )
 
@@ -225,7 +252,8 @@ def lines(report: Report) -> Iterator[str]:
             yield f"{row.queue:<24}{row.priority:>9}{row.jobs:>9,}{durations.show(row.p50):>10}{times}"
     if report.evictions:
         yield ""
-        yield f"{report.evictions:,} evictions, which lost {report.lost_pod_hours:,.1f} pod hours"
+        devices = f" and {report.lost_device_hours:,.1f} device hours" if report.lost_device_hours else ""
+        yield f"{report.evictions:,} evictions, which lost {report.lost_pod_hours:,.1f} pod hours{devices}"
     if report.node_groups:
         yield ""
         yield f"{'node group':<24}{'mean nodes':>12}{'node hours':>12}{'price':>9}{'cost':>12}"

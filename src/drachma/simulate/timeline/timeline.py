@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import collections
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
-
-from msgspec import structs
 
 from drachma import errors
 from drachma.accounting import ledger, resourcenames
@@ -194,14 +192,11 @@ class Timeline:
         for time, item in agenda:
             self._plan(time, item)
 
-    def adopt(self, bound: pod.Pod, rest: float | None, *, workload: str = "") -> None:
+    def adopt(self, bound: pod.Pod, rest: float | None, *, shape: JobShape, workload: str = "") -> None:
         """Take over a pod that runs in the cluster already, for ``rest`` seconds more or for ever.
 
         When the last pod of a ``workload`` has ended, its quota is free.
         """
-        namespace = bound.metadata.namespace or "default"
-        spec = structs.replace(bound.spec, node_name="")
-        shape = JobShape(spec=spec, labels=bound.metadata.labels, namespace=namespace)
         job = JobRun(Arrival(self.now, str(bound.metadata.name), shape, rest))
         job.waiting.clear()
         job.started = self.now
@@ -456,7 +451,7 @@ class Timeline:
         self._observe("end", job, running_pod.node)
         if job.has_ended:
             del self.jobs[job.key]
-            self.measures.completed += 1
+            self.measures.count_end(job)
             if self.quota is not None and job.arrival.shape.queue:
                 self.quota.finish(job.key)
             workload = self._workloads.pop(job.key, "")
@@ -477,7 +472,7 @@ class Timeline:
     def _evict(self, running_pod: RunningPod, *, reason: str, by: JobRun | None = None) -> None:
         """End a pod before its time. Its controller creates it again."""
         job = running_pod.job
-        self._record_eviction(job, by, reason, self.now - running_pod.started, index=running_pod.index)
+        self._record_eviction([running_pod], by, reason, index=running_pod.index)
         self._leave(running_pod)
         job.attempts += 1
         if not job.waiting:
@@ -488,8 +483,7 @@ class Timeline:
 
     def _stop(self, job: JobRun, *, by: JobRun | None, reason: str, setting: str) -> None:
         """End all pods of a job that lost its quota. It waits for quota again."""
-        lost = sum(self.now - each.started for each in job.running.values())
-        self._record_eviction(job, by, reason, lost, setting)
+        self._record_eviction(list(job.running.values()), by, reason, setting, job=job)
         self.line.remove(job)
         for each in list(job.running.values()):
             self._leave(each)
@@ -500,11 +494,28 @@ class Timeline:
         self._observe("evict", job, "")
 
     def _record_eviction(
-        self, job: JobRun, by: JobRun | None, reason: str, lost: float, setting: str = "", index: int = -1
+        self,
+        pods: Sequence[RunningPod],
+        by: JobRun | None,
+        reason: str,
+        setting: str = "",
+        index: int = -1,
+        job: JobRun | None = None,
     ) -> None:
+        job = job or pods[0].job
         job.evictions += 1
-        preemptor = by.key if by is not None else ""
-        self.measures.count_eviction(EvictionRecord(self.now, job.key, preemptor, reason, lost, setting, index))
+        self.measures.count_eviction(
+            EvictionRecord(
+                self.now,
+                job.key,
+                by.key if by is not None else "",
+                reason,
+                sum(self.now - each.started for each in pods),
+                setting,
+                index,
+                sum((self.now - each.started) * each.devices for each in pods),
+            )
+        )
 
     # Amounts
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 from urllib import parse
 
 from starlette.responses import Response
@@ -16,10 +16,17 @@ from drachma.web.page import Page
 from drachma.web.pages import pods
 from drachma.web.workshop import Estimates
 
+_MOST_SHOWN: Final = 10
+"""Waiting workloads that a queue shows next to others."""
+
+_MOST_OPENED: Final = 500
+"""Waiting workloads that a queue shows if the address names it."""
+
 
 async def show(page: Page) -> Response:
     """Return all queues."""
-    assume = page.query("assume").text("assume", most=20)
+    query = page.query("assume", "queue")
+    assume = query.text("assume", most=20)
     if assume:
         durations.parse(assume, title="parameter 'assume'")
     model = page.view.model
@@ -33,6 +40,9 @@ async def show(page: Page) -> Response:
         trees=queuetree.build(model),
         pending=queuetree.pending(model),
         assume=assume,
+        opened=query.text("queue", most=253),
+        most_shown=_MOST_SHOWN,
+        most_opened=_MOST_OPENED,
         starts=estimates.starts if estimates is not None and is_current else {},
         estimated=estimates.at if estimates is not None and is_current else None,
         estimates_link="/queues/estimates" + (f"?{parse.urlencode({'assume': assume})}" if assume else ""),

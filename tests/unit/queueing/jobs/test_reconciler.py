@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from drachma.queueing import conditions
+from drachma.queueing.integrations import kubeflow, ray
 from drachma.queueing.integrations.batchjob import BatchJob
 from drachma.queueing.jobs import construction, reconciler
 from drachma.queueing.jobs.settings import Environment, JobSettings, Priorities
@@ -61,3 +63,50 @@ def test_a_class_of_another_group_is_not_a_class_of_workloads() -> None:
 
     assert result.workloads == {"ns/w": subject}
     assert not result.events
+
+
+def test_a_ray_job_that_its_controller_refuses_gives_its_quota_back() -> None:
+    document = {
+        "metadata": {"name": "r", "namespace": "ns", "uid": "1", "labels": {"kueue.x-k8s.io/queue-name": "team"}},
+        "spec": {"rayClusterSpec": {"headGroupSpec": {"template": _TEMPLATE}}},
+        "status": {"jobDeploymentStatus": "ValidationFailed"},
+    }
+    job = ray.RayJob(document)
+    held: dict[str, Any] = {
+        "metadata": {"name": "w", "namespace": "ns"},
+        "spec": {"queueName": "team", "podSets": [{"name": "head", "count": 1, "template": _TEMPLATE}]},
+        "status": {
+            "admission": {"clusterQueue": "c", "podSetAssignments": []},
+            "conditions": [{"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""}],
+        },
+    }
+    subject = construction.with_controller(decoding.decode(held, workload.Workload), job)
+    environment = Environment(namespace_labels={}, pod_sets=lambda _: held["spec"]["podSets"], workloads=[subject])
+
+    result = reconciler.reconcile(job, environment, _NOW, settings=JobSettings())
+
+    after = result.workloads["ns/w"]
+    condition = conditions.find(after.status.conditions, conditions.QUOTA_RESERVED)
+    assert condition is not None
+    assert (condition.status, condition.reason, condition.message) == ("False", "OnHold", "Job is on hold")
+    assert after.status.admission is None
+    without = Environment(namespace_labels={}, pod_sets=lambda _: ())
+    assert not reconciler.reconcile(ray.RayJob(document), without, _NOW, settings=JobSettings()).workloads
+
+
+def test_the_priority_class_of_the_run_policy_counts_before_those_of_pods() -> None:
+    template = {"spec": {**_TEMPLATE["spec"], "priorityClassName": "low"}}
+    document = {
+        "metadata": {"name": "p", "namespace": "ns", "uid": "1", "labels": {"kueue.x-k8s.io/queue-name": "team"}},
+        "spec": {
+            "runPolicy": {"suspend": True, "schedulingPolicy": {"priorityClass": "high"}},
+            "pytorchReplicaSpecs": {"Master": {"template": template}},
+        },
+    }
+    priorities = Priorities(of_pods={"low": 1, "high": 2})
+    environment = Environment(namespace_labels={}, pod_sets=lambda _: (), priorities=priorities)
+
+    result = reconciler.reconcile(kubeflow.PyTorchJob(document), environment, _NOW, settings=JobSettings())
+
+    (made,) = result.workloads.values()
+    assert made.spec.priority == 2

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from drachma.queueing.configuration.gates import DEFAULT
+from drachma.queueing.integrations.batchjob import BatchJob
 from drachma.queueing.jobs.settings import JobSettings, Management
 from drachma.queueing.rules import jobrules, jobwebhooks
 from drachma.queueing.rules.jobwebhooks import Place
@@ -140,7 +141,7 @@ def test_the_default_queue_is_not_for_those_whose_owner_could_have_one() -> None
     settings = JobSettings(management=Management(frozenset({"batch/job", "jobset.x-k8s.io/jobset"})))
     place = Place({}, has_default_queue=True, has_default_priority=True, owner=lambda *_: made())
     owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "s", "uid": "u"}
-    assert jobwebhooks.completed_job(made(owner=owner), place, settings) is None
-    alone = jobwebhooks.completed_job(made(owner={**owner, "kind": "Other"}), place, settings)
+    assert jobwebhooks.completed_job(made(owner=owner), place, settings, model=BatchJob) is None
+    alone = jobwebhooks.completed_job(made(owner={**owner, "kind": "Other"}), place, settings, model=BatchJob)
     assert alone is not None
     assert (alone["metadata"]["labels"][QUEUE], alone["spec"]) == ("default", {"suspend": True})

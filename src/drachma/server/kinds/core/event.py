@@ -25,8 +25,9 @@ class EventFastPath(FastPath):
         subject = new.involved_object
         if not new.metadata.name or new.metadata.generate_name or new.metadata.owner_references or new.event_time:
             return None
-        names = (new.metadata.name, *filter(None, (subject.name, subject.uid, subject.resource_version)))
-        return Marks(names, (new.message,) if new.message else ())
+        names = (new.metadata.name, *filter(None, (subject.name, subject.uid)))
+        versions = (subject.resource_version,) if subject.resource_version else ()
+        return Marks(names, (new.message,) if new.message else (), versions)
 
 
 def _cells(event: Document, now: datetime) -> layout.Cells:

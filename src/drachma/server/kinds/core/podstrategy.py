@@ -241,7 +241,13 @@ class PodStrategy(TemplatedStrategy):
 
 
 class PodFastPath(FastPath):
-    """Fast path for changes of pods that differ in the names of pods and of their claims."""
+    """Fast path for pods, and changes of pods, that differ in the names of pods and of their claims."""
+
+    repeats_bodies = True
+
+    def mark_name(self, name: str) -> Marks | None:
+        # There is a warning about names that are no labels.
+        return Marks((name,)) if "." not in name and len(name) <= names.LABEL_LENGTH else None
 
     def mark_status(self, status: Any) -> Marks | None:
         claims = [each.resource_claim_name for each in status.resource_claim_statuses]
@@ -251,7 +257,7 @@ class PodFastPath(FastPath):
         own = document["metadata"]
         statuses = document["status"].get("resourceClaimStatuses") or ()
         claims = [each["resourceClaimName"] for each in statuses if "resourceClaimName" in each]
-        return Marks((own["name"], own["uid"], own["resourceVersion"], *claims))
+        return Marks((own["name"], own["uid"], *claims), versions=(own["resourceVersion"],))
 
 
 def grace_period(document: Mapping[str, Any], requested: int | None) -> int:

@@ -145,12 +145,12 @@ class ClaimFastPath(DeviceFastPath):
         owners = own.get("ownerReferences", ())
         if document.get("status") or len(owners) > 1:
             return None
-        names = [own["name"], own["uid"], own["resourceVersion"]]
+        names = [own["name"], own["uid"]]
         if "generateName" in own:
             names.append(own["generateName"].removesuffix("-"))
         for owner in owners:
             names += owner["name"], owner["uid"]
-        return Marks(tuple(names))
+        return Marks(tuple(names), versions=(own["resourceVersion"],))
 
     def read_facts(self, write: Write) -> Hashable:
         return self._claims.read_status_permission(write)
