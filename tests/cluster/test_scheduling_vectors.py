@@ -39,7 +39,7 @@ async def test_scheduling(case: Document, cluster: realplane.RealPlane) -> None:
     schedulingrun.assert_same(await schedulingrun.run(cluster, case), case)
 
 
-@pytest.mark.skipif(not os.environ.get("DRACHMA_CLUSTER_LONG"), reason="takes 20 minutes: set DRACHMA_CLUSTER_LONG")
+@pytest.mark.skipif(not os.environ.get("DRACHMA_CLUSTER_LONG"), reason="takes minutes: set DRACHMA_CLUSTER_LONG")
 @vectors.each("scheduling-2", where=lambda line: not line.get("gates"))
 async def test_scheduling_2(case: Document, cluster: realplane.RealPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     # A namespace takes seconds to go, so each scenario has its own.
