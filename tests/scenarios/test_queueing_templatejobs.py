@@ -71,7 +71,9 @@ async def test_a_ray_job_and_a_pytorch_job_take_turns() -> None:
         await cluster.create_queue(flavor="fast", cpu=4)
         workers = {"groupName": "workers", "replicas": 2, "template": _template("1")}
         ray_cluster = {"headGroupSpec": {"template": _template("1")}, "workerGroupSpecs": [workers]}
-        await cluster.client.create_document(_RAY, _made(_RAY, "ray", {"rayClusterSpec": ray_cluster}))
+        await cluster.client.create_document(
+            _RAY, _made(_RAY, "ray", {"shutdownAfterJobFinishes": True, "rayClusterSpec": ray_cluster})
+        )
         await cluster.settle()
         replicas = {"Master": {"template": _template("1")}, "Worker": {"replicas": 2, "template": _template("1")}}
         await cluster.client.create_document(_PYTORCH, _made(_PYTORCH, "torch", {"pytorchReplicaSpecs": replicas}))

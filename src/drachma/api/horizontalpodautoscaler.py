@@ -32,11 +32,16 @@ class MetricTarget(Struct, frozen=True, kw_only=True):
 
 
 class ResourceMetricSource(Struct, frozen=True, kw_only=True):
-    """A resource of pods, or of one container of each pod, and its target."""
+    """A resource of pods, and its target."""
 
     name: str = ZERO_TEXT
-    container: str = ABSENT_TEXT
     target: MetricTarget = MetricTarget()
+
+
+class ContainerResourceMetricSource(ResourceMetricSource, frozen=True, kw_only=True):
+    """A resource of one container of each pod, and its target."""
+
+    container: str = ZERO_TEXT
 
 
 class MetricSpec(Struct, frozen=True, kw_only=True):
@@ -44,7 +49,7 @@ class MetricSpec(Struct, frozen=True, kw_only=True):
 
     type: str = ZERO_TEXT
     resource: ResourceMetricSource | None = None
-    container_resource: ResourceMetricSource | None = None
+    container_resource: ContainerResourceMetricSource | None = None
 
 
 class ScalingPolicy(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from drachma.process import eventloop
 
 
 def test_the_collector_is_as_before_when_a_command_fails() -> None:
+    gc.unfreeze()
     before = gc.get_threshold(), gc.get_freeze_count()
 
     async def fail() -> None:
@@ -18,6 +19,7 @@ def test_the_collector_is_as_before_when_a_command_fails() -> None:
         runner.run(fail())
 
     assert (gc.get_threshold(), gc.get_freeze_count()) == before
+    gc.freeze()
 
 
 def test_cycles_are_still_collected() -> None:

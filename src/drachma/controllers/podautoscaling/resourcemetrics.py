@@ -85,7 +85,8 @@ async def evaluate(
         reason, api, group = _APIS[metric.type]
         problem = f"unable to fetch metrics from {api}: no {api} ({group}) registered"
         raise MetricError(reason, f"{metric.type.lower()} metric", problem)
-    is_of_container = metric.resource is None
+    container = "" if metric.container_resource is None else metric.container_resource.container
+    is_of_container = bool(container)
     reason = "FailedGetContainerResourceMetric" if is_of_container else "FailedGetResourceMetric"
     label = f"{source.name} container resource" if is_of_container else f"{source.name} resource"
     own = source.target
@@ -94,7 +95,7 @@ async def evaluate(
         raise MetricError(reason, label, f"invalid resource metric source: {problem}")
     asks_value = own.average_value is not None
     try:
-        samples = await _samples(client, source, workload)
+        samples = await _samples(client, source.name, workload, container=container)
         if not workload.pods:
             raise errors.ReconcileError("no pods returned by selector while calculating replica count")
         if own.average_value is not None:
@@ -113,7 +114,7 @@ async def evaluate(
                 workload.replicas,
                 own.average_utilization,
                 resource=source.name,
-                container=source.container,
+                container=container,
                 pods=workload.pods,
                 samples=samples,
                 tolerances=tolerances,
@@ -123,16 +124,16 @@ async def evaluate(
         what = "usage" if asks_value else "utilization"
         raise MetricError(reason, label, f"failed to get {source.name} {what}: {error}") from None
     name = label if asks_value else f"{label} utilization (percentage of request)"
-    return MetricProposal(proposal.replicas, name, _status(metric.type, source, proposal))
+    return MetricProposal(proposal.replicas, name, _status(metric.type, source.name, proposal, container=container))
 
 
-def _status(kind: str, source: hpa.ResourceMetricSource, proposal: replicacount.Proposal) -> dict[str, Any]:
-    values: dict[str, Any] = {"averageValue": _text(source.name, proposal.average_milli_value)}
+def _status(kind: str, resource: str, proposal: replicacount.Proposal, *, container: str) -> dict[str, Any]:
+    values: dict[str, Any] = {"averageValue": _text(resource, proposal.average_milli_value)}
     if proposal.utilization is not None:
         values["averageUtilization"] = proposal.utilization
-    content: dict[str, Any] = {"name": source.name, "current": values}
-    if source.container:
-        content["container"] = source.container
+    content: dict[str, Any] = {"name": resource, "current": values}
+    if container:
+        content["container"] = container
     return {"type": kind, kind[:1].lower() + kind[1:]: content}
 
 
@@ -143,20 +144,20 @@ def _text(resource: str, milli_value: int) -> str:
 
 
 async def _samples(
-    client: Client, source: hpa.ResourceMetricSource, workload: Workload
+    client: Client, resource: str, workload: Workload, *, container: str
 ) -> dict[str, replicacount.UsageSample]:
     selection = protocol.Selection(namespace=workload.namespace, labels=workload.selector)
     try:
         metrics = (await client.list(_POD_METRICS, selection)).items
     except (errors.RefusedError, errors.UnreachableError) as error:
         problem = f"unable to fetch metrics from resource metrics API: {error}"
-        raise errors.ReconcileError(f"unable to get metrics for resource {source.name}: {problem}") from None
+        raise errors.ReconcileError(f"unable to get metrics for resource {resource}: {problem}") from None
     if not metrics:
         problem = "no metrics returned from resource metrics API"
-        raise errors.ReconcileError(f"unable to get metrics for resource {source.name}: {problem}")
+        raise errors.ReconcileError(f"unable to get metrics for resource {resource}: {problem}")
     samples = {}
     for each in metrics:
-        usages = [own.usage.get(source.name) for own in each.containers if source.container in ("", own.name)]
+        usages = [own.usage.get(resource) for own in each.containers if container in ("", own.name)]
         value = _total(usages)
         if value is not None and each.timestamp is not None:
             samples[each.metadata.name] = replicacount.UsageSample(each.timestamp, _window(each.window), value)

@@ -12,7 +12,7 @@ import functools
 import logging
 import random
 import time
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -471,8 +471,8 @@ class Application:
         )
         labels = metrics.labels_of(call, request.method)
         self.metrics.watch_started(labels)
-        disconnected = request.disconnected() if websocket is None else websocket.disconnected()
-        listener = asyncio.create_task(_close_after(disconnected, stream))
+        wait_disconnected = request.disconnected if websocket is None else websocket.disconnected
+        listener = asyncio.create_task(_close_after(wait_disconnected, stream))
         size = 0
         try:
             await responses.begin_stream(
@@ -521,8 +521,8 @@ def _inquiry(request: Request, call: Call | None) -> Inquiry:
     return Inquiry(call.verb, resource.group, resource.plural, below.name if below is not None else "", namespace)
 
 
-async def _close_after(disconnected: Coroutine[Any, Any, None], stream: streaming.Stream) -> None:
-    await disconnected
+async def _close_after(wait_disconnected: Callable[[], Awaitable[None]], stream: streaming.Stream) -> None:
+    await wait_disconnected()
     stream.close()
 
 

@@ -15,7 +15,8 @@ def test_every_kind_of_the_scheme_is_served(kind: scheme.Kind) -> None:
     for version in kind.versions:
         result = EVERYTHING.find(kind.group, version, plural=kind.plural)
         assert result is not None
-        assert (result.versions, result.namespaced) == (kind.versions, kind.namespaced)
+        # Components do not read the oldest form of autoscalers, which the server converts.
+        assert (result.versions[: len(kind.versions)], result.namespaced) == (kind.versions, kind.namespaced)
         if kind.group == "resource.k8s.io" or not kind.complete:
             assert result.model is (kind if kind.complete else None)
         assert EVERYTHING.find_kind(result.api_version(version), kind.name) is result
