@@ -115,7 +115,7 @@ def _costs(report: Report) -> str:
 
 
 def _table(header: Cells, rows: Iterable[Cells], texts: Container[int] = ()) -> str:
-    """Return a table. ``texts`` are the columns that are read as text, besides the first."""
+    """Return a table. ``texts`` are the columns that are read as text, in addition to the first."""
 
     def cell(kind: str, number: int, content: object) -> str:
         style = ' class="text"' if number in texts else ""
