@@ -175,3 +175,22 @@ async def test_a_job_goes_on_in_a_cluster_that_is_back_in_time() -> None:
         assert [(each.status, each.reason) for each in cluster.status.conditions] == [("True", "Active")]
         assert (await manager.workload_condition("train", "Finished"))[:2] == ("True", "Succeeded")
         assert not await worker.all_of(resources.WORKLOADS)
+
+
+async def test_a_job_of_a_cluster_that_stays_away_moves_and_leaves_no_copy() -> None:
+    async with _clusters(4, 4) as (manager, workers):
+        await manager.create_job("train", seconds=600)
+        await manager.advance(2)
+        name = (await manager.workload_of("train")).status.cluster_name
+        lost, other = workers if name == "worker-0" else workers[::-1]
+        await _set_kubeconfig(manager, name, "gone")
+        await manager.advance(90)
+        assert await other.phases() == {"Running": 1}
+        assert (await manager.workload_of("train")).status.cluster_name not in (None, name)
+        assert await lost.phases() == {"Running": 1}
+
+        await _set_kubeconfig(manager, name, name)
+        await manager.advance(90)
+        assert await lost.phases() == {}
+        assert not await lost.all_of(resources.WORKLOADS)
+        assert await other.phases() == {"Running": 1}

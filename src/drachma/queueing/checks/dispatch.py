@@ -188,7 +188,11 @@ class _Step:
         """Copy the workload to the nominated clusters, once all other checks are passed."""
         local = self._local
         other_checks = (each for each in local.status.admission_checks if each.name != self._group.check)
-        is_waiting = self._state.state != workloadstate.PENDING or local.status.cluster_name is not None
+        is_waiting = (
+            self._state.state != workloadstate.PENDING
+            or local.status.cluster_name is not None
+            or workloadstate.is_evicted(local)
+        )
         if is_waiting or any(each.state != READY for each in other_checks):
             return Decision(local, self._actions)
         nominated = tuple(local.status.nominated_cluster_names)
@@ -205,9 +209,17 @@ class _Step:
     # Parts
 
     def _earliest(self, kind: str) -> tuple[meta.Condition | None, str]:
-        """Return the condition of a copy that has been true for longest, and its cluster."""
+        """Return the condition of a copy that has been true for longest, and its cluster.
+
+        The copy of the cluster that runs the workload counts first: an older copy is left in a cluster that was lost.
+        """
         best: meta.Condition | None = None
         cluster = ""
+        admitting = self._local.status.cluster_name
+        if admitting is not None and (own := self._copies.get(admitting)) is not None:
+            condition = conditions.find(own.status.conditions, kind)
+            if condition is not None and condition.status == "True":
+                return condition, admitting
         for name, copy in self._copies.items():
             condition = None if copy is None else conditions.find(copy.status.conditions, kind)
             if condition is None or condition.status != "True":

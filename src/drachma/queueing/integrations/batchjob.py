@@ -122,7 +122,9 @@ class BatchJob(SuspendableJob):
         metadata = dict(self.metadata)
         annotations = {key: value for key, value in self.annotations.items() if key != STOPPING}
         metadata.pop("annotations", None)
-        status = {key: value for key, value in self.status.items() if key != "startTime"}
+        # The pods of a dispatched job are those of a cluster that no longer counts.
+        stale_fields = ("startTime", "active", "ready") if self.is_dispatched else ("startTime",)
+        status = {key: value for key, value in self.status.items() if key not in stale_fields}
         document = dict(self.document)
         document["metadata"] = {**metadata, "annotations": annotations} if annotations else metadata
         if status:

@@ -127,6 +127,10 @@ class PodGroup:
         return not self.is_group and pods.is_deleted(self._lead)
 
     @property
+    def is_dispatched(self) -> bool:
+        return False
+
+    @property
     def is_on_hold(self) -> bool:
         return False
 

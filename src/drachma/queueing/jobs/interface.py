@@ -195,6 +195,10 @@ class GenericJob(WorkloadSource, Protocol):
         """Result of the job, or None if it has not ended."""
 
     @property
+    def is_dispatched(self) -> bool:
+        """True if MultiKueue runs the job in another cluster, so that no pods of it run here."""
+
+    @property
     def is_on_hold(self) -> bool:
         """True if the job's own controller refuses to run it, so that it needs no quota."""
 

@@ -235,13 +235,16 @@ class _Reconciler:
         return True
 
     def _stop_evicted(self, wl: workload.Workload) -> bool:
-        """Stop the job of an evicted workload, and give the quota back when no pod is left."""
+        """Stop the job of an evicted workload, and give the quota back when no pod is left.
+
+        The status of a dispatched job is that of another cluster, which may never report the end of its pods.
+        """
         condition = conditions.find(wl.status.conditions, conditions.EVICTED)
         if condition is None or condition.status != "True":
             return False
         reason = transitions.reason_with_cause("WorkloadEvicted", condition.reason)
         self._job.stop(wl, condition.message, reason=reason, session=self._session)
-        if workloadstate.has_reservation(wl) and not self._job.is_active:
+        if workloadstate.has_reservation(wl) and (self._job.is_dispatched or not self._job.is_active):
             is_requeued = condition.reason in _REQUEUED_REASONS and self._job.can_requeue(wl, self._gates)
             after = transitions.requeued(
                 wl,

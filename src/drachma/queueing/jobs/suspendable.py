@@ -24,7 +24,7 @@ from drachma.queueing.jobs.interface import (
     with_metadata,
 )
 from drachma.queueing.jobs.settings import Owners
-from drachma.queueing.kinds import workload
+from drachma.queueing.kinds import admissioncheck, workload
 from drachma.queueing.workloads import podsetinfo
 from drachma.queueing.workloads.podsetinfo import PodSetInfo
 
@@ -126,6 +126,13 @@ class SuspendableJob(JobDocument, ABC):
     @property
     def is_skipped(self) -> bool:
         return False
+
+    @property
+    def is_dispatched(self) -> bool:
+        place: Any = self.spec
+        for field in self.managed_by_path:
+            place = place.get(field) if isinstance(place, Mapping) else None
+        return bool(place == admissioncheck.MULTI_KUEUE)
 
     @property
     def is_on_hold(self) -> bool:
