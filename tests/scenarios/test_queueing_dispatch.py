@@ -181,7 +181,7 @@ async def test_a_job_of_a_cluster_that_stays_away_moves_and_leaves_no_copy() -> 
     async with _clusters(4, 4) as (manager, workers):
         await manager.create_job("train", seconds=600)
         await manager.advance(2)
-        name = (await manager.workload_of("train")).status.cluster_name
+        name = (await manager.workload_of("train")).status.cluster_name or ""
         lost, other = workers if name == "worker-0" else workers[::-1]
         await _set_kubeconfig(manager, name, "gone")
         await manager.advance(90)
