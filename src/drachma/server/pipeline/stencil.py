@@ -47,6 +47,12 @@ _FIRST_MISSES: Final = 2
 _MISSES: Final = 6
 """Intents without a stencil before the first stencil is made, and before each further one."""
 
+_PATIENCE: Final = 64
+_PAUSE: Final = 512
+_ATTEMPTS: Final = 16
+"""Intents of a kind without a stencil in a row, after which so many are decided without looking for one, and intents
+for which stencils are looked for before the next pause."""
+
 _SALT: Final = secrets.randbelow(10**9)
 """Part of all placeholders, so that no client can send one."""
 
@@ -158,11 +164,46 @@ class _Shapes:
         return self.misses >= _FIRST_MISSES + _MISSES * self.made
 
 
+class Trial:
+    """Experience with intents of a kind: looking for stencils costs more than it saves if no two objects are alike."""
+
+    __slots__ = ("_misses", "_skips")
+
+    def __init__(self) -> None:
+        self._misses = 0
+        self._skips = 0
+
+    def is_due(self) -> bool:
+        """Return True if a stencil should be looked for. Counts an intent that is decided without."""
+        if self._misses < _PATIENCE:
+            return True
+        self._skips += 1
+        if self._skips >= _PAUSE:
+            self._skips, self._misses = 0, _PATIENCE - _ATTEMPTS
+        return False
+
+    def record(self, *, is_hit: bool) -> None:
+        """Count the result of looking for a stencil."""
+        self._misses = 0 if is_hit else self._misses + 1
+
+
 class Stencils:
     """Stencils of an application, those of the latest circumstances."""
 
     def __init__(self) -> None:
         self._shapes: Final[dict[tuple[object, ...], _Shapes]] = {}
+        self._trials: Final[dict[tuple[object, ...], Trial]] = {}
+
+    def trial(self, intent: intents.Intent) -> Trial:
+        """Return the experience with intents like this one. There is one for each kind and operation."""
+        write = intent.write
+        key = intent.__class__, write.resource.key, write.subresource
+        trial = self._trials.get(key)
+        if trial is None:
+            trial = self._trials[key] = Trial()
+            if len(self._trials) > MOST:
+                del self._trials[next(iter(self._trials))]
+        return trial
 
     def open(self, get: intents.Get) -> "Stamping":
         """Return the stencils for intents that are decided on one state."""
@@ -194,8 +235,13 @@ class Stamping:
         Raises:
             status.StatusError: the intent is refused.
         """
+        trial = self._stencils.trial(intent)
+        if not trial.is_due():
+            return intent.decide(self._get)
         imprint = intent.imprint(self._get)
-        return (imprint and self._stamp(intent, imprint)) or intent.decide(self._get)
+        decision = imprint and self._stamp(intent, imprint)
+        trial.record(is_hit=decision is not None)
+        return decision or intent.decide(self._get)
 
     def _stamp(self, intent: intents.Intent, imprint: intents.Imprint) -> intents.Stamped | None:
         circumstances = imprint.circumstances
