@@ -19,7 +19,7 @@ SOURCE = pathlib.Path(__file__).parent / "go"
 _HELM = pathlib.Path(__file__).parents[1] / "cluster" / "go" / "helm"
 """Module that pins helm, for the tests on a real control plane too."""
 CACHE = gobuild.cache_folder("peers", "DRACHMA_PEERS_CACHE")
-NAMES = ("driver", "runtime", "kubelet", "jobset", "lws", "kuberay")
+NAMES = ("driver", "runtime", "kubelet", "jobset", "lws", "kuberay", "helm")
 
 
 class _Origin(NamedTuple):
