@@ -8,6 +8,7 @@ import pytest
 from drachma import errors
 from drachma.api import job, pod
 from drachma.client import patches
+from drachma.queueing.admission import admitter
 from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.configuration import configurationform
 from drachma.queueing.kinds import workload
@@ -301,3 +302,29 @@ async def test_a_decision_that_cannot_be_written_is_tried_again_after_growing_pa
         await cluster.delete(job.Job, "other")
         await cluster.advance(60)
         assert not await cluster.is_suspended("unlucky")
+
+
+async def test_a_weight_beyond_floating_point_stops_nothing() -> None:
+    async with queues.queues() as cluster:
+        await cluster.create_queue(cpu=4)
+        weight = {"fairSharing": {"weight": "9" * 400}}
+        await cluster.client.patch(resources.CLUSTER_QUEUES, "team", patch=patches.merge({"spec": weight}))
+        await cluster.create_job("train", seconds=600)
+        await cluster.advance(2)
+        assert await cluster.phases() == {"Running": 1}
+
+
+async def test_admission_that_fails_unexpectedly_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with queues.queues() as cluster:
+        await cluster.create_queue(cpu=4)
+
+        def fail(*_: object) -> None:
+            raise ZeroDivisionError("a defect")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(admitter.Admitter, "run_cycle", fail)
+            await cluster.create_job("train", seconds=600)
+            await cluster.advance(2)
+            assert await cluster.phases() == {}
+        await cluster.advance(11)
+        assert await cluster.phases() == {"Running": 1}

@@ -12,6 +12,7 @@ restores the tree exactly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -372,4 +373,7 @@ def quotas_of(groups: Iterable[clusterqueue.ResourceGroup]) -> dict[FlavorResour
 def _weight(sharing: clusterqueue.FairSharing | None) -> float:
     if sharing is None or sharing.weight is None:
         return _DEFAULT_WEIGHT
-    return sharing.weight.nanos / _GIGA
+    try:
+        return sharing.weight.nanos / _GIGA
+    except OverflowError:
+        return math.inf

@@ -43,6 +43,9 @@ from drachma.runtime import Surroundings, events, workqueue
 
 _log = logging.getLogger(__name__)
 
+_PAUSE_SECONDS: Final = 10.0
+"""Time before admission starts again after it failed unexpectedly."""
+
 _STOPPED: Final = (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN)
 
 
@@ -272,7 +275,14 @@ class Admission:
             while True:
                 await self._wake.wait()
                 self._wake.clear()
-                await self._cycles()
+                try:
+                    await self._cycles()
+                except Exception:
+                    # A defect that one object shows must not end the process, which may be that of the API server.
+                    _log.exception("admission failed unexpectedly and starts again in %g seconds", _PAUSE_SECONDS)
+                    await self._clock.sleep(_PAUSE_SECONDS)
+                    self._queues.are_all_stale = True
+                    self._wake.set()
         finally:
             for task in self._tasks:
                 task.cancel()
