@@ -1,5 +1,6 @@
 """Where pods without claims go and why not: filters, scores, order, gates, preemption, and what wakes a pod."""
 
+import logging
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from drachma.api import node as nodes
 from drachma.api import nodeselector, pod
 from drachma.client import patches
+from drachma.scheduler.cycle import units
 from drachma.testing import node
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers
@@ -302,3 +304,21 @@ async def test_extension_points_are_timed() -> None:
         assert world.metric("scheduler_unschedulable_pods", **labels) == 1
         assert world.metric("scheduler_cache_size", type="nodes") == 1
         assert world.metric("scheduler_pod_scheduling_attempts_count") == 1
+
+
+async def test_a_defect_in_a_decision_ends_neither_the_scheduler_nor_the_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The cluster fails a test in which a component logs a defect, and this one does so on purpose.
+    monkeypatch.setattr(logging.getLogger("drachma.scheduler.scheduler"), "propagate", False)
+    async with schedulers.cluster() as world:
+        await world.create(node("n1"))
+
+        def fail(*_: object) -> None:
+            raise OverflowError("a number is too large")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(units.Units, "decide", fail)
+            await world.create(small("p"))
+            message = "the scheduler has a defect: OverflowError: a number is too large"
+            assert (await world.condition("p"))[1:] == ("SchedulerError", message)
+        await world.advance(10)
+        assert await world.node_of("p") == "n1"

@@ -278,7 +278,13 @@ class Scheduler:
             entries = self._take_members(entry, unit.gang)
             unit = unit._replace(members=[each.info for each in entries])
         began = self._clock.monotonic()
-        decision = await self._deliberation.decide(lambda: self._units.decide(unit, self.snapshot))
+        try:
+            decision = await self._deliberation.decide(lambda: self._units.decide(unit, self.snapshot))
+        except Exception as error:
+            # A decision changes nothing, so a defect that one pod shows need not end the process of all.
+            _log.exception("pod %s: the decision failed unexpectedly", info.key)
+            self._failures.failed(entries, f"the scheduler has a defect: {type(error).__name__}: {error}", began=began)
+            return
         if isinstance(decision, gangsearch.Outcome):
             self.metrics.algorithm.observe(self._clock.monotonic() - began)
             if self._recording is not None:
