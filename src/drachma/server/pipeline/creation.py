@@ -1,5 +1,6 @@
 """Creation of objects."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final
 
@@ -109,8 +110,8 @@ class Creation(intent.UniqueIntent):
         return proposal
 
 
-class RepeatableCreation(intent.UniqueIntent):
-    """Intent to create an object in a form that other intents may have too; ``body`` is its text."""
+class RepeatableCreation(intent.UniqueIntent, ABC):
+    """Intent to create an object in a form that other intents may have too."""
 
     def __init__(self, services: Services, write: Write, *, write_options: options.WriteOptions) -> None:
         self.write: Final = write
@@ -121,8 +122,9 @@ class RepeatableCreation(intent.UniqueIntent):
     def decide(self, get: intent.Get) -> intent.Make:
         return Creation(self._services, self._read(), self.write, write_options=self._options).decide(get)
 
+    @abstractmethod
     def _read(self) -> Subject:
-        raise NotImplementedError
+        """Read the object of the request."""
 
     def _imprint(
         self,
